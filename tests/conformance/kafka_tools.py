@@ -1,0 +1,87 @@
+"""Apache Kafka's own jars and tools, the outside oracle of the conformance tests and the peer of the bench.
+
+Jars are fetched once by Maven into the user's cache; nothing here knows about our own packages.
+"""
+
+import fcntl
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+KAFKA_VERSION = "4.3.1"
+HERE = Path(__file__).resolve().parent
+LOGGING = f"-Dlog4j2.configurationFile={HERE / 'kafka' / 'log4j2.yaml'}"
+
+# Short names for the tools' main classes; `run_tool` takes either a short name or a class.
+TOOLS = {
+    "kafka-broker-api-versions": "org.apache.kafka.tools.BrokerApiVersionsCommand",
+    "kafka-configs": "kafka.admin.ConfigCommand",
+    "kafka-console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
+    "kafka-console-producer": "org.apache.kafka.tools.ConsoleProducer",
+    "kafka-consumer-groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
+    "kafka-consumer-perf-test": "org.apache.kafka.tools.ConsumerPerformance",
+    "kafka-delete-records": "org.apache.kafka.tools.DeleteRecordsCommand",
+    "kafka-dump-log": "org.apache.kafka.tools.DumpLogSegments",
+    "kafka-features": "org.apache.kafka.tools.FeatureCommand",
+    "kafka-get-offsets": "org.apache.kafka.tools.GetOffsetShell",
+    "kafka-groups": "org.apache.kafka.tools.GroupsCommand",
+    "kafka-log-dirs": "org.apache.kafka.tools.LogDirsCommand",
+    "kafka-metadata-quorum": "org.apache.kafka.tools.MetadataQuorumCommand",
+    "kafka-producer-perf-test": "org.apache.kafka.tools.ProducerPerformance",
+    "kafka-server": "kafka.Kafka",
+    "kafka-storage": "kafka.tools.StorageTool",
+    "kafka-topics": "org.apache.kafka.tools.TopicCommand",
+    "kafka-transactions": "org.apache.kafka.tools.TransactionsCommand",
+    "kafka-verifiable-consumer": "org.apache.kafka.tools.VerifiableConsumer",
+    "kafka-verifiable-producer": "org.apache.kafka.tools.VerifiableProducer",
+}
+
+
+class KafkaUnavailable(Exception):
+    """Java or Maven is missing, or the jars cannot be fetched: the caller skips, and says why."""
+
+
+def kafka_libs() -> Path:
+    """Return the directory of Kafka's jars, fetching them on first use (half a minute)."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "millstream" / f"kafka-{KAFKA_VERSION}"
+    if cache.is_dir():
+        return cache
+    for program in ("java", "mvn"):
+        if shutil.which(program) is None:
+            raise KafkaUnavailable(f"{program} is not installed")
+    cache.parent.mkdir(parents=True, exist_ok=True)
+    with open(cache.parent / "kafka.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # several test processes may ask at once
+        if not cache.is_dir():
+            _fetch(cache)
+    return cache
+
+
+def tool_command(tool: str, args: Sequence[str] = (), *, java_options: Sequence[str] = ("-Xmx256M",)) -> list[str]:
+    """Return the command line that runs a tool, for callers that keep the process (a console consumer)."""
+    main_class = TOOLS.get(tool, tool)
+    # Short-lived processes: the first compiler tier and the serial collector start twice as fast.
+    start_fast = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto"]
+    return ["java", *start_fast, *java_options, LOGGING, "-cp", f"{kafka_libs()}/*", main_class, *args]
+
+
+def run_tool(
+    tool: str, args: Sequence[str] = (), *, stdin: str | None = None, timeout_s: float = 60
+) -> subprocess.CompletedProcess[str]:
+    """Run a tool to its end and return its output; the caller judges the return code."""
+    command = tool_command(tool, args)
+    return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=timeout_s, check=False)
+
+
+def _fetch(cache: Path) -> None:
+    with tempfile.TemporaryDirectory(dir=cache.parent) as scratch:
+        libs = Path(scratch) / "libs"
+        command = ["mvn", "-q", "-B", "-f", str(HERE / "kafka" / "pom.xml"), "dependency:copy-dependencies"]
+        command += [f"-DoutputDirectory={libs}"]
+        result = subprocess.run(command, capture_output=True, text=True, timeout=570, check=False)
+        if result.returncode != 0:
+            raise KafkaUnavailable(f"mvn could not fetch Apache Kafka: {(result.stdout + result.stderr)[-500:]}")
+        libs.rename(cache)
