@@ -1,0 +1,91 @@
+# Everything a newcomer needs is `make run` and `make test`; `make help` lists the rest.
+.DEFAULT_GOAL := help
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+
+PYTHON ?= python3
+UV := .tools/bin/uv
+BIN := .venv/bin
+MEMBERS := $(wildcard libs/*/pyproject.toml services/*/pyproject.toml operator/pyproject.toml cli/pyproject.toml)
+PACKAGES := $(patsubst %/pyproject.toml,%,$(MEMBERS))
+DISTRIBUTIONS := $(shell sed -n 's/^name = "\(.*\)"/\1/p' $(MEMBERS))
+export UV_PYTHON_DOWNLOADS := never
+export UV_LINK_MODE := copy
+
+.PHONY: help
+help: ## This list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.tools/.installed: requirements-uv.lock
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Millstream needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
+	$(PYTHON) -m venv .tools
+	.tools/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-uv.lock
+	@touch $@
+
+.venv/.installed: .tools/.installed requirements-dev.lock $(MEMBERS)
+	@test -x $(BIN)/python || $(UV) venv --quiet --python $(PYTHON) .venv
+	$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements-dev.lock
+	$(UV) pip install --quiet --python $(BIN)/python --no-deps $(addprefix -e ,$(PACKAGES))
+	@touch $@
+
+.PHONY: setup
+setup: .venv/.installed ## Install uv, the locked dependencies and the workspace into .tools and .venv
+
+.PHONY: run
+run: setup ## Start the all-in-one node on 127.0.0.1:9092 (ARGS="--port 19092 --data DIR --set num.partitions=4")
+	@exec $(BIN)/millstream node $(ARGS)
+
+.PHONY: cluster
+cluster: setup ## Start three brokers, two controllers and two coordinators on loopback (ARGS passes on)
+	@exec $(BIN)/millstream cluster $(ARGS)
+
+.PHONY: simulate
+simulate: setup ## Run the whole system under virtual time with a hostile network (SEED=1 or SEEDS=1..20)
+	@exec $(BIN)/millstream simulate --seed $(or $(SEED),1) $(ARGS)
+
+.PHONY: check
+check: setup ## Formatting, lint, types, layering
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+.PHONY: unit
+unit: setup ## Unit and simulation tests
+	$(BIN)/pytest $(ARGS)
+
+.PHONY: test
+test: check unit conformance ## All checks and tests that need no cluster
+
+.PHONY: conformance
+conformance: setup ## Real clients and Kafka's own tools against real processes
+	$(BIN)/pytest tests/conformance $(ARGS)
+
+.PHONY: e2e
+e2e: setup ## The product on a real Kubernetes cluster, from nothing to archived Parquet
+	tests/e2e/run
+
+.PHONY: spark
+spark: setup ## The Spark jobs' own tests
+	UV=$(abspath $(UV)) spark-on-k8s/run-tests
+
+.PHONY: bench
+bench: setup ## Our server beside Apache Kafka: CPU per request and per gigabyte
+	$(BIN)/python -m bench $(ARGS)
+
+.PHONY: format
+format: setup ## Format and fix what can be fixed
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+	$(addprefix --no-emit-package ,$(DISTRIBUTIONS)) $(UPGRADE)
+
+.PHONY: lock
+lock: .tools/.installed ## Resolve the dependencies again and write the hashed locks
+	$(COMPILE) pyproject.toml $(MEMBERS) -o requirements.lock
+	$(COMPILE) pyproject.toml $(MEMBERS) --group dev -c requirements.lock -o requirements-dev.lock
+
+.PHONY: clean
+clean: ## Remove what setup and tests made (data directories stay)
+	rm -rf .venv .tools build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

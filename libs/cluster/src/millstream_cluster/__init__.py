@@ -1,0 +1,1 @@
+"""Ids, metadata records and the Image they fold into; no I/O."""

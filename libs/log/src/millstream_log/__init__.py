@@ -1,0 +1,1 @@
+"""Segmented logs in Kafka's directory format."""

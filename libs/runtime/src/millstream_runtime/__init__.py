@@ -1,0 +1,1 @@
+"""Sockets, clocks, signals: hosts the services, real or simulated."""

@@ -1,0 +1,1 @@
+"""The Kafka protocol: bytes to values and back; no I/O."""

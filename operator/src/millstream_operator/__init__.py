@@ -1,0 +1,1 @@
+"""Reconciles Cluster, Topic and ConsumerGroup resources."""

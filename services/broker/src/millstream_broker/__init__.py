@@ -1,0 +1,1 @@
+"""The data plane: partitions, produce and fetch."""

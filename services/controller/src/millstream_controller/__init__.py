@@ -1,0 +1,1 @@
+"""The metadata controller: one log of records, one active writer."""

@@ -1,0 +1,1 @@
+"""The group coordinator: shards of groups and their offsets."""
