@@ -1,0 +1,136 @@
+"""What an Image consists of: nodes, topics, partitions and shards, as values that readers may keep."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID
+
+from millstream_cluster import records as r
+from millstream_cluster.ids import (
+    NO_NODE,
+    BrokerEpoch,
+    LeaderEpoch,
+    NodeId,
+    PartitionEpoch,
+    ProducerEpoch,
+    ProducerId,
+    Role,
+    role_of,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A registered broker or coordinator; only an unfenced one is alive to clients."""
+
+    node_id: NodeId
+    epoch: BrokerEpoch
+    incarnation_id: UUID
+    listeners: tuple[r.Endpoint, ...]
+    rack: str | None
+    fenced: bool
+
+    @staticmethod
+    def registered(record: r.NodeRegistered) -> "Node":
+        return Node(record.node_id, record.epoch, record.incarnation_id, record.listeners, record.rack, fenced=True)
+
+    @property
+    def role(self) -> Role:
+        return role_of(self.node_id)
+
+    def with_fenced(self, fenced: bool) -> "Node":
+        return replace(self, fenced=fenced)
+
+    def endpoint(self, listener_name: str) -> r.Endpoint | None:
+        """Where clients of this listener reach the node; without one of that name, its first."""
+        for endpoint in self.listeners:
+            if endpoint.name == listener_name:
+                return endpoint
+        return self.listeners[0] if self.listeners else None
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """Who keeps a partition. An empty ISR means that no in-sync copy exists any more: it stays without a leader."""
+
+    topic: str
+    topic_id: UUID
+    partition: int
+    replicas: tuple[NodeId, ...]
+    isr: tuple[NodeId, ...]
+    leader: NodeId
+    leader_epoch: LeaderEpoch
+    partition_epoch: PartitionEpoch
+
+    @staticmethod
+    def of(record: r.PartitionCreated | r.PartitionChanged, topic: str) -> "Partition":
+        return Partition(topic, *_partition_fields(record))
+
+    def created(self) -> r.PartitionCreated:
+        return r.PartitionCreated(*_partition_fields(self))
+
+    def changed(
+        self,
+        *,
+        leader: NodeId | None = None,
+        isr: tuple[NodeId, ...] | None = None,
+        replicas: tuple[NodeId, ...] | None = None,
+    ) -> r.PartitionChanged:
+        """The record of this partition's next state; a leader that is named (again) begins a new leader epoch."""
+        return r.PartitionChanged(
+            self.topic_id,
+            self.partition,
+            self.replicas if replicas is None else replicas,
+            self.isr if isr is None else isr,
+            self.leader if leader is None else leader,
+            LeaderEpoch(self.leader_epoch + (leader is not None)),
+            PartitionEpoch(self.partition_epoch + 1),
+        )
+
+    @property
+    def online(self) -> bool:
+        return self.leader != NO_NODE
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic and its partitions in order; the sequence is the Image's own and shows later changes."""
+
+    name: str
+    topic_id: UUID
+    internal: bool
+    partitions: Sequence[Partition]
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """A coordinator topic's partition, its owner (NO_NODE: none yet) and what the owner writes with."""
+
+    topic_id: UUID
+    partition: int
+    coordinator_id: NodeId
+    producer_id: ProducerId
+    producer_epoch: ProducerEpoch
+
+    @staticmethod
+    def of(record: r.ShardAssigned) -> "Shard":
+        return Shard(
+            record.topic_id, record.partition, record.coordinator_id, record.producer_id, record.producer_epoch
+        )
+
+    def assigned(self) -> r.ShardAssigned:
+        return r.ShardAssigned(
+            self.topic_id, self.partition, self.coordinator_id, self.producer_id, self.producer_epoch
+        )
+
+
+def _partition_fields(value: Any) -> tuple[Any, ...]:
+    return (
+        value.topic_id,
+        value.partition,
+        value.replicas,
+        value.isr,
+        value.leader,
+        value.leader_epoch,
+        value.partition_epoch,
+    )
