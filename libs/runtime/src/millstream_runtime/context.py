@@ -1,0 +1,71 @@
+"""What a handler is told about a request beside its content, and what it may answer with."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from millstream_wire.api import ApiKey
+
+from millstream_runtime.network import Part
+
+
+@dataclass(eq=False, slots=True)
+class Connection:
+    """One client connection, as handlers see it; `state` is theirs and dies with it."""
+
+    number: int
+    """Counts up per server, never reused."""
+    peer: str
+    """host:port of the client."""
+    listener_name: str
+    state: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def host(self) -> str:
+        return self.peer.rpartition(":")[0]
+
+
+@dataclass(eq=False, slots=True)
+class RequestContext:
+    api_key: ApiKey
+    version: int
+    correlation_id: int
+    client_id: str | None
+    frame: memoryview | bytes
+    """The whole request, header included (for forwarding); for a plain handler valid until it returns."""
+    connection: Connection
+    received_at_ms: int
+    """world.monotonic_ms() at arrival."""
+
+    @property
+    def peer(self) -> str:
+        return self.connection.peer
+
+    @property
+    def host(self) -> str:
+        return self.connection.host
+
+    @property
+    def listener_name(self) -> str:
+        return self.connection.listener_name
+
+
+@dataclass(frozen=True, slots=True)
+class RawReply:
+    """An answer that is already encoded: everything that follows the correlation id (as `ControllerLink.forward` returns)."""
+
+    parts: Sequence[Part]
+
+
+Handler = Callable[[Any, Any, RequestContext], Any]
+"""(app, request message, context) -> response message | RawReply | None (no reply), or an awaitable of one.
+
+A plain function is called within the tick in which the frame arrived: views into the request are valid until it returns; it
+may return a future or coroutine for the rest. An `async def` handler gets a request that owns its bytes. The awaitable is
+cancelled when the connection goes away or the server closes: who completes such a future checks `done()` first, and work
+that must not stop half-way is shielded (Replicated does).
+"""
+
+Handlers = Mapping[ApiKey, Handler]
+Reply = Any
+AwaitableReply = Awaitable[Any]

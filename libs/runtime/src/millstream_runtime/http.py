@@ -1,0 +1,1 @@
+"""/healthz, /readyz and /metrics of a process, for Kubernetes and Prometheus."""
