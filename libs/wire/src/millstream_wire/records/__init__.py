@@ -1,0 +1,71 @@
+"""Record batches (message format 2): headers, records, compression; no I/O."""
+
+from millstream_wire.records.batch import (
+    HEADER_SIZE,
+    NO_PRODUCER_ID,
+    NO_SEQUENCE,
+    NO_TIMESTAMP,
+    BatchHeader,
+    TimestampType,
+    check,
+    check_counts,
+    check_produced,
+    parse_header,
+    split,
+    stamp,
+    stamp_log_append_time,
+)
+from millstream_wire.records.compression import Compression, compress, decompress
+from millstream_wire.records.errors import (
+    CorruptBatch,
+    InvalidRecord,
+    InvalidTimestamp,
+    RecordsError,
+    TooLarge,
+    UnsupportedCompression,
+    UnsupportedFormat,
+)
+from millstream_wire.records.record import (
+    EndMarker,
+    Header,
+    Record,
+    decode_batch,
+    decode_batches,
+    encode_batch,
+    records_of,
+)
+from millstream_wire.records.walk import walk
+
+__all__ = [
+    "HEADER_SIZE",
+    "NO_PRODUCER_ID",
+    "NO_SEQUENCE",
+    "NO_TIMESTAMP",
+    "BatchHeader",
+    "Compression",
+    "CorruptBatch",
+    "EndMarker",
+    "Header",
+    "InvalidRecord",
+    "InvalidTimestamp",
+    "Record",
+    "RecordsError",
+    "TimestampType",
+    "TooLarge",
+    "UnsupportedCompression",
+    "UnsupportedFormat",
+    "check",
+    "check_counts",
+    "check_produced",
+    "compress",
+    "decode_batch",
+    "decode_batches",
+    "decompress",
+    "encode_batch",
+    "parse_header",
+    "records_of",
+    "split",
+    "stamp",
+    "stamp_log_append_time",
+    "walk",
+]

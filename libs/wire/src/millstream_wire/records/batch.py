@@ -1,0 +1,221 @@
+"""The record batch, version 2: its 61-byte header, its checks and the two fields that a broker fills in.
+
+Nothing here looks at single records or decompresses; a broker's produce path needs no more than this file.
+"""
+
+from collections.abc import Iterator
+from enum import IntEnum
+from struct import Struct
+from typing import NamedTuple
+
+from crc32c import crc32c
+
+from millstream_wire.records.errors import CorruptBatch, InvalidRecord, UnsupportedFormat
+
+HEADER_SIZE = 61
+MAGIC = 2
+NO_PRODUCER_ID = -1
+NO_SEQUENCE = -1
+NO_TIMESTAMP = -1
+
+_LENGTH_PREFIX = 12  # base offset and length: what the declared length does not count
+_MAGIC_AT = 16
+_CRC_AT = 17
+_CRC_FROM = 21
+_ATTRIBUTES_AT = 21
+_MAX_TIMESTAMP_AT = 35
+_SEQUENCES = 1 << 31
+
+_COMPRESSION_MASK = 0x07
+_LOG_APPEND_TIME = 0x08
+_TRANSACTIONAL = 0x10
+_CONTROL = 0x20
+_DELETE_HORIZON = 0x40
+
+_header = Struct(">qiibIhiqqqhii")
+_offset_and_length = Struct(">qi")
+_epoch = Struct(">i")
+_attributes = Struct(">h")
+_timestamp = Struct(">q")
+_crc = Struct(">I")
+
+
+class TimestampType(IntEnum):
+    CREATE_TIME = 0
+    LOG_APPEND_TIME = 1
+
+
+class BatchHeader(NamedTuple):
+    """The header's fields in their order on the wire; a tuple, because one is made per produced batch."""
+
+    base_offset: int
+    length: int
+    leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    record_count: int
+
+    @property
+    def size(self) -> int:
+        """The whole batch in bytes, this header included."""
+        return self.length + _LENGTH_PREFIX
+
+    @property
+    def last_offset(self) -> int:
+        return self.base_offset + self.last_offset_delta
+
+    @property
+    def next_offset(self) -> int:
+        return self.base_offset + self.last_offset_delta + 1
+
+    @property
+    def last_sequence(self) -> int:
+        """The last record's sequence; sequences wrap at 2^31."""
+        if self.base_sequence == NO_SEQUENCE:
+            return NO_SEQUENCE
+        return (self.base_sequence + self.last_offset_delta) % _SEQUENCES
+
+    @property
+    def compression(self) -> int:
+        return self.attributes & _COMPRESSION_MASK
+
+    @property
+    def timestamp_type(self) -> TimestampType:
+        return TimestampType.LOG_APPEND_TIME if self.attributes & _LOG_APPEND_TIME else TimestampType.CREATE_TIME
+
+    @property
+    def is_transactional(self) -> bool:
+        return bool(self.attributes & _TRANSACTIONAL)
+
+    @property
+    def is_control(self) -> bool:
+        return bool(self.attributes & _CONTROL)
+
+    @property
+    def has_delete_horizon(self) -> bool:
+        """Whether the cleaner wrote into the base timestamp when tombstones may go (KIP-534)."""
+        return bool(self.attributes & _DELETE_HORIZON)
+
+
+def attributes_of(
+    *,
+    compression: int,
+    timestamp_type: TimestampType = TimestampType.CREATE_TIME,
+    transactional: bool = False,
+    control: bool = False,
+    delete_horizon: bool = False,
+) -> int:
+    attributes = compression | (_LOG_APPEND_TIME if timestamp_type is TimestampType.LOG_APPEND_TIME else 0)
+    attributes |= (_TRANSACTIONAL if transactional else 0) | (_CONTROL if control else 0)
+    return attributes | (_DELETE_HORIZON if delete_horizon else 0)
+
+
+def parse_header(buffer: bytes | bytearray | memoryview, position: int = 0) -> BatchHeader:
+    """Read the header at `position` without judging it, beyond there being 61 bytes of this format."""
+    if len(buffer) - position < HEADER_SIZE:
+        raise CorruptBatch(f"{len(buffer) - position} bytes where a batch header has {HEADER_SIZE}")
+    header = BatchHeader._make(_header.unpack_from(buffer, position))
+    if header.magic != MAGIC:
+        raise _wrong_magic(header.magic)
+    return header
+
+
+def check(batch: bytes | bytearray | memoryview) -> BatchHeader:
+    """Check one batch, which has to fill the buffer exactly, and return its header."""
+    if len(batch) < HEADER_SIZE:
+        if len(batch) > _MAGIC_AT and batch[_MAGIC_AT] < MAGIC:
+            raise _wrong_magic(batch[_MAGIC_AT])
+        raise CorruptBatch(f"{len(batch)} bytes where a batch header has {HEADER_SIZE}")
+    header = BatchHeader._make(_header.unpack_from(batch, 0))
+    if header.magic != MAGIC:
+        raise _wrong_magic(header.magic)
+    if header.length + _LENGTH_PREFIX != len(batch):
+        raise CorruptBatch(f"a batch of {len(batch)} bytes declares {header.length + _LENGTH_PREFIX}")
+    if crc32c(memoryview(batch)[_CRC_FROM:]) != header.crc:
+        raise CorruptBatch("the checksum does not match")
+    check_counts(header)
+    return header
+
+
+def check_counts(header: BatchHeader) -> None:
+    """Refuse what no batch, produced or compacted, may claim about its own records."""
+    if header.last_offset_delta < 0 or not 0 <= header.record_count <= header.last_offset_delta + 1:
+        raise InvalidRecord(f"{header.record_count} records up to offset delta {header.last_offset_delta}")
+    if header.record_count * _SMALLEST_RECORD > header.size - HEADER_SIZE and header.compression == 0:
+        raise InvalidRecord(f"{header.record_count} records do not fit in {header.size} bytes")
+
+
+def check_produced(header: BatchHeader) -> None:
+    """Check what holds for a client's batch only: fresh offsets, no gaps, no control records, sane sequences."""
+    if header.base_offset != 0:
+        raise InvalidRecord(f"a produced batch starts at offset 0, not {header.base_offset}")
+    if header.record_count != header.last_offset_delta + 1:
+        raise InvalidRecord(f"{header.record_count} records up to offset delta {header.last_offset_delta}")
+    if header.attributes & _CONTROL:
+        raise InvalidRecord("clients do not write control records")
+    if header.producer_id >= 0 and (header.base_sequence < 0 or header.producer_epoch < 0):
+        raise InvalidRecord(f"sequence {header.base_sequence} of producer {header.producer_id}")
+
+
+def split(records: bytes | bytearray | memoryview, *, torn_tail: bool = False) -> Iterator[memoryview]:
+    """Cut a records field into its batches by their declared lengths; a fetch response may end in a torn one."""
+    view = memoryview(records)
+    position, end = 0, len(view)
+    while position < end:
+        size = -1
+        if end - position >= _LENGTH_PREFIX:
+            size = _offset_and_length.unpack_from(view, position)[1] + _LENGTH_PREFIX
+        if 0 <= size < HEADER_SIZE and not _is_old_format(view, position):
+            raise CorruptBatch(f"a batch declares {size} bytes")
+        if size < 0 or position + size > end:
+            if torn_tail and size >= -1:
+                return
+            raise CorruptBatch(f"a batch of {size} bytes with {end - position} left")
+        yield view[position : position + size]
+        position += size
+
+
+def stamp(batch: bytearray | memoryview, base_offset: int, leader_epoch: int) -> None:
+    """Write the two fields that the leader assigns; both lie outside the checksum."""
+    _timestamp.pack_into(batch, 0, base_offset)
+    _epoch.pack_into(batch, _LENGTH_PREFIX, leader_epoch)
+
+
+def stamp_log_append_time(batch: bytearray | memoryview, timestamp_ms: int) -> None:
+    """Say that the records carry the broker's time; the checksum is made anew."""
+    (attributes,) = _attributes.unpack_from(batch, _ATTRIBUTES_AT)
+    _attributes.pack_into(batch, _ATTRIBUTES_AT, attributes | _LOG_APPEND_TIME)
+    _timestamp.pack_into(batch, _MAX_TIMESTAMP_AT, timestamp_ms)
+    seal(batch)
+
+
+def seal(batch: bytearray | memoryview) -> None:
+    """Write the checksum of what the batch holds now."""
+    _crc.pack_into(batch, _CRC_AT, crc32c(memoryview(batch)[_CRC_FROM:]))
+
+
+def write_header(batch: bytearray | memoryview, header: BatchHeader) -> None:
+    """Write every field of the header, then the checksum over the batch as it stands."""
+    _header.pack_into(batch, 0, *header)
+    seal(batch)
+
+
+# length, attributes, timestamp delta, offset delta, key length, value length, header count: a byte each
+_SMALLEST_RECORD = 7
+
+
+def _is_old_format(view: memoryview, position: int) -> bool:
+    return len(view) - position > _MAGIC_AT and view[position + _MAGIC_AT] < MAGIC
+
+
+def _wrong_magic(magic: int) -> UnsupportedFormat | CorruptBatch:
+    if 0 <= magic < MAGIC:
+        return UnsupportedFormat(f"message format {magic} is older than record batches")
+    return CorruptBatch(f"magic {magic}")
