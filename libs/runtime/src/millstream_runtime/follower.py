@@ -5,6 +5,7 @@ It never truncates and never guesses: what the log says is applied in order, onc
 
 import asyncio
 from collections.abc import Callable, Sequence
+
 from millstream_cluster.image import Image
 from millstream_cluster.records import MetadataRecord
 

@@ -8,20 +8,22 @@ and the owner builds a new Replicated from the journal. The law: replaying the j
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from millstream_cluster.decision import Decision
 
-M = TypeVar("M", bound="Machine")  # type: ignore[type-arg]
+
+class Machine(Protocol):
+    def apply(self, record: Any) -> None:
+        """The only writer of the machine's state."""
+
+
+M = TypeVar("M", bound=Machine)
 R = TypeVar("R")
 T = TypeVar("T")
 R_contra = TypeVar("R_contra", contravariant=True)
-
-
-class Machine(Protocol[R_contra]):
-    def apply(self, record: R_contra) -> None:
-        """The only writer of the machine's state."""
 
 
 class Journal(Protocol[R_contra]):
@@ -37,17 +39,101 @@ class NotCommitted(Exception):
 
 
 class Replicated(Generic[M, R]):
+    """Invariant: one append is in flight at most; what is applied but not committed is in `_in_flight` and `_waiting`."""
+
     def __init__(
         self, machine: M, journal: Journal[R], now_ms: Callable[[], int], *, waiting_max: int = 10_000
     ) -> None:
         self.machine = machine
         """For looking at (metrics, deadlines); what it says may not be committed yet."""
-        self.failed: asyncio.Future[Exception]
-        """Done, with the reason, once an append failed or `stop` was called."""
+        self._journal = journal
+        self._now_ms = now_ms
+        self._waiting_max = waiting_max
+        self._waiting: deque[tuple[R, ...]] = deque()
+        self._applied = 0
+        self._committed = 0
+        self._barriers: deque[tuple[int, asyncio.Future[None]]] = deque()
+        self._append: asyncio.Task[None] | None = None
+        self._failure: Exception | None = None
+        self._failed = asyncio.Event()
+
+    @property
+    def failure(self) -> Exception | None:
+        """Why this host takes no more commands; None while it does."""
+        return self._failure
+
+    async def wait_failed(self) -> Exception:
+        """Return the reason once an append failed or `stop` was called."""
+        await self._failed.wait()
+        assert self._failure is not None
+        return self._failure
 
     async def execute(self, decide: Callable[[M, int], Decision[R, T]]) -> T:
         """Decide, apply, wait until committed, return the reply. The wait may be cancelled, the commit goes on."""
-        raise NotCommitted("not written yet")
+        if self._failure is not None:
+            raise NotCommitted(str(self._failure)) from self._failure
+        if len(self._barriers) >= self._waiting_max:
+            raise NotCommitted(f"{self._waiting_max} commands wait already")
+        decision = decide(self.machine, self._now_ms())
+        if decision.records:
+            self._take(decision.records)
+        if self._committed < self._applied:
+            await self._commit_of(self._applied)
+        return decision.reply
 
     async def stop(self, reason: Exception) -> None:
         """Take no more commands; those that wait raise NotCommitted; an append under way is cancelled."""
+        self._fail(reason)
+        append, self._append = self._append, None
+        if append is not None:
+            append.cancel()
+            await asyncio.gather(append, return_exceptions=True)
+
+    def _take(self, records: tuple[R, ...]) -> None:
+        try:
+            for record in records:
+                self.machine.apply(record)
+        except Exception as error:
+            self._fail(error)  # half applied: the machine is not what the journal says
+            raise
+        self._waiting.append(records)
+        self._applied += 1
+        if self._append is None:
+            self._append = asyncio.get_running_loop().create_task(self._append_all())
+
+    def _commit_of(self, number: int) -> asyncio.Future[None]:
+        barrier: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._barriers.append((number, barrier))
+        return barrier
+
+    async def _append_all(self) -> None:
+        while self._waiting and self._failure is None:
+            batch = tuple(self._waiting)
+            self._waiting.clear()
+            try:
+                await self._journal.append(batch)
+            except Exception as error:
+                self._fail(error)
+                return
+            self._committed += len(batch)
+            self._release()
+        self._append = None
+
+    def _release(self) -> None:
+        while self._barriers and self._barriers[0][0] <= self._committed:
+            _, barrier = self._barriers.popleft()
+            if not barrier.done():  # its command's caller may have gone away
+                barrier.set_result(None)
+
+    def _fail(self, reason: Exception) -> None:
+        if self._failure is not None:
+            return
+        self._failure = reason
+        self._failed.set()
+        self._waiting.clear()
+        while self._barriers:
+            _, barrier = self._barriers.popleft()
+            if not barrier.done():
+                error = NotCommitted(str(reason) or type(reason).__name__)
+                error.__cause__ = reason
+                barrier.set_exception(error)

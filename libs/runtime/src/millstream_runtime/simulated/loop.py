@@ -1,0 +1,77 @@
+"""An asyncio loop in virtual time: real coroutines, no waiting, the clock jumps to the next timer.
+
+Two runs with the same seed do the same things in the same order. asyncio keeps tasks in sets, whose order follows object
+addresses; tasks and futures made here hash by number instead. Threads and real sockets are refused.
+"""
+
+import asyncio
+import itertools
+import selectors
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+
+class Deadlock(RuntimeError):
+    """Nothing is scheduled and nothing can ever happen."""
+
+
+class VirtualTimeLoop(asyncio.SelectorEventLoop):
+    def __init__(self) -> None:
+        self._virtual_now = 0.0
+        self._numbers = itertools.count()
+        super().__init__(_NoWaitSelector(self._advance))
+        self.set_task_factory(_numbered_task)
+
+    def time(self) -> float:
+        return self._virtual_now
+
+    def create_future(self) -> asyncio.Future[Any]:
+        future = _NumberedFuture(loop=self)
+        future.number = next(self._numbers)
+        return future
+
+    def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> Any:  # type: ignore[override]
+        raise RuntimeError("a thread in the simulation: use world.run_blocking")
+
+    def next_number(self) -> int:
+        return next(self._numbers)
+
+    def _advance(self, timeout: float | None) -> None:
+        if timeout is None:
+            raise Deadlock("nothing is scheduled")
+        self._virtual_now += max(timeout, 0)
+
+
+class _NoWaitSelector(selectors.DefaultSelector):
+    """Waits for nothing: a timeout is time that passes."""
+
+    def __init__(self, advance: Callable[[float | None], None]) -> None:
+        super().__init__()
+        self._advance = advance
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        self._advance(timeout)
+        return []
+
+
+class _NumberedTask(asyncio.Task[Any]):
+    def __init__(self, coro: Coroutine[Any, Any, Any], *, number: int, **options: Any) -> None:
+        self.number = number  # first: making a task puts it into a set of all tasks
+        super().__init__(coro, **options)
+
+    def __hash__(self) -> int:
+        return self.number
+
+
+class _NumberedFuture(asyncio.Future[Any]):
+    number = -1
+
+    def __hash__(self) -> int:
+        return self.number
+
+
+def _numbered_task(
+    loop: asyncio.AbstractEventLoop, coro: Coroutine[Any, Any, Any], **options: Any
+) -> asyncio.Task[Any]:
+    assert isinstance(loop, VirtualTimeLoop)
+    return _NumberedTask(coro, number=loop.next_number(), loop=loop, **options)
