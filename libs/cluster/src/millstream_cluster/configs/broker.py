@@ -1,0 +1,126 @@
+"""Broker configuration keys: defaults for topics, the coordinator's and controller's settings, and a process's own.
+
+A table, nothing else. Keys of one process (`READ_ONLY`) are set in its properties; the others may also be changed by
+IncrementalAlterConfigs for all brokers, or for one where that makes sense.
+"""
+
+from millstream_cluster.configs.key import (
+    INT_MAX,
+    LONG_MAX,
+    Check,
+    ConfigKey,
+    ConfigType,
+    UpdateMode,
+    at_least,
+    between,
+    one_of,
+    some_of,
+)
+from millstream_cluster.configs.topic import TOPIC_CONFIGS
+from millstream_cluster.records import ResourceType
+
+_B, _S, _I, _L, _D, _LIST = (
+    ConfigType.BOOLEAN,
+    ConfigType.STRING,
+    ConfigType.INT,
+    ConfigType.LONG,
+    ConfigType.DOUBLE,
+    ConfigType.LIST,
+)
+
+
+def _static(name: str, kind: ConfigType, default: str | None, doc: str, check: Check | None = None) -> ConfigKey:
+    return ConfigKey(
+        name, kind, default, doc, check, update_mode=UpdateMode.READ_ONLY, resource_type=ResourceType.BROKER
+    )
+
+
+def _dynamic(name: str, kind: ConfigType, default: str | None, doc: str, check: Check | None = None) -> ConfigKey:
+    return ConfigKey(name, kind, default, doc, check, resource_type=ResourceType.BROKER)
+
+
+_OWN = (
+    _static("process.roles", _LIST, "broker", "The roles this process plays.", some_of("broker", "controller", "coordinator")),
+    _static("node.id", _I, "0", "The node's number; each role derives its own id from it.", between(0, 9_999)),
+    _static("broker.id", _I, "-1", "Kafka's older name for the broker's id."),
+    _static("broker.rack", _S, None, "The failure domain the node is in, for placement and closest-replica fetching."),
+    _static("listeners", _LIST, "PLAINTEXT://:9092", "Where the node takes connections."),
+    _static("advertised.listeners", _LIST, None, "The addresses clients are told; unset, those of listeners."),
+    _static("controller.bootstrap.servers", _LIST, None, "Addresses of all controllers; the active one is found by asking."),
+    _static("controller.store", _S, None, "Where the metadata log lives: file:DIR or kubernetes:NAMESPACE/NAME. Millstream's own."),
+    _static("controller.takeover.timeout.ms", _I, "6000", "How long a standby controller waits for the active one before it tries to take over. Millstream's own.", at_least(100)),
+    _static("cluster.id", _S, None, "The cluster this node belongs to; a data directory or a controller of another one is refused. Millstream's own."),
+    _static("log.dirs", _S, None, "The directory of the data."),
+    _static("log.dir", _S, "/tmp/millstream", "The directory of the data where log.dirs is unset."),
+    _static("http.port", _I, "9095", "The port of /healthz, /readyz and /metrics. Millstream's own.", between(0, 65_535)),
+    _static("broker.heartbeat.interval.ms", _I, "2000", "How often a node tells the controller that it is alive.", at_least(1)),
+    _static("broker.session.timeout.ms", _I, "9000", "How long a silent node counts as alive.", at_least(1)),
+    _static("socket.request.max.bytes", _I, str(100 << 20), "The largest request that is read.", at_least(1)),
+    _static("socket.send.buffer.bytes", _I, "102400", "The socket's send buffer; -1 leaves it to the system."),
+    _static("socket.receive.buffer.bytes", _I, "102400", "The socket's receive buffer; -1 leaves it to the system."),
+    _static("socket.listen.backlog.size", _I, "50", "How many connections may wait to be accepted.", at_least(1)),
+    _static("connections.max.idle.ms", _L, "600000", "How long an idle client connection is kept."),
+    _static("queued.max.requests", _I, "500", "How many requests may wait before no more are read.", at_least(1)),
+    _static("request.timeout.ms", _I, "30000", "How long nodes wait for one another's answers.", at_least(1)),
+    _static("num.partitions", _I, "1", "Partitions of a topic that is created without a count.", at_least(1)),
+    _static("default.replication.factor", _I, "1", "Replicas of a topic that is created without a count.", at_least(1)),
+    _static("auto.create.topics.enable", _B, "true", "Whether asking for a topic that does not exist creates it."),
+    _static("delete.topic.enable", _B, "true", "Whether topics can be deleted."),
+    _static("fetch.max.bytes", _I, str(55 << 20), "The most bytes one fetch is answered with.", at_least(1024)),
+    _static("max.incremental.fetch.session.cache.slots", _I, "1000", "How many fetch sessions are remembered.", at_least(0)),
+    _static("offsets.topic.num.partitions", _I, "50", "Partitions of __consumer_offsets, fixed when it is created.", at_least(1)),
+    _static("offsets.topic.replication.factor", ConfigType.SHORT, "1", "Replicas of __consumer_offsets.", at_least(1)),
+    _static("offsets.topic.segment.bytes", _I, str(100 << 20), "Segment size of __consumer_offsets; small, so that it loads fast.", at_least(1)),
+    _static("offsets.load.buffer.size", _I, str(5 << 20), "How much is read at a time when a shard loads.", at_least(1)),
+    _static("offsets.retention.minutes", _I, "10080", "How long an empty group's offsets are kept.", at_least(1)),
+    _static("offsets.retention.check.interval.ms", _L, "600000", "How often expired offsets are looked for.", at_least(1)),
+    _static("offset.metadata.max.bytes", _I, "4096", "The longest metadata a committed offset may carry."),
+    _static("group.min.session.timeout.ms", _I, "6000", "The shortest session timeout a member may ask for."),
+    _static("group.max.session.timeout.ms", _I, "1800000", "The longest session timeout a member may ask for."),
+    _static("group.initial.rebalance.delay.ms", _I, "3000", "How long a new group waits for more members before its first rebalance."),
+    _static("group.max.size", _I, str(INT_MAX), "The most members a group may have.", at_least(1)),
+    _static("group.consumer.session.timeout.ms", _I, "45000", "Session timeout of consumer-protocol groups.", at_least(1)),
+    _static("group.consumer.heartbeat.interval.ms", _I, "5000", "Heartbeat interval of consumer-protocol groups.", at_least(1)),
+    _static("group.consumer.assignment.interval.ms", _I, "1000", "Shortest time between assignments of consumer-protocol groups.", at_least(0)),
+    _static("transactional.id.expiration.ms", _I, "604800000", "How long an unused transactional id is remembered.", at_least(1)),
+    _static("transaction.max.timeout.ms", _I, "900000", "The longest transaction timeout a producer may ask for.", at_least(1)),
+    _static("producer.id.expiration.ms", _I, "86400000", "How long an idle producer's sequence numbers are remembered.", at_least(1)),
+    _static("log.retention.check.interval.ms", _L, "300000", "How often retention is looked at.", at_least(1)),
+    _static("log.flush.offset.checkpoint.interval.ms", _I, "60000", "How often recovery points are written.", at_least(0)),
+    _static("log.flush.start.offset.checkpoint.interval.ms", _I, "60000", "How often log start offsets are written.", at_least(0)),
+    _static("replica.lag.time.max.ms", _L, "30000", "How long a follower may lag before it leaves the ISR."),
+)  # fmt: skip
+
+_TOPIC_DEFAULTS_ELSEWHERE = (
+    _static("log.retention.minutes", _I, None, "log.retention.ms in minutes, where that is unset."),
+    _static("log.retention.hours", _I, "168", "log.retention.ms in hours, where neither it nor minutes is set."),
+    _static("log.roll.hours", _I, "168", "log.roll.ms in hours, where that is unset.", at_least(1)),
+    _static("log.roll.jitter.hours", _I, "0", "log.roll.jitter.ms in hours, where that is unset.", at_least(0)),
+    _dynamic("log.retention.ms", _L, None, "Default of the topic setting retention.ms.", at_least(-1)),
+    _dynamic("log.roll.ms", _L, None, "Default of the topic setting segment.ms.", at_least(1)),
+    _dynamic("log.roll.jitter.ms", _L, None, "Default of the topic setting segment.jitter.ms.", at_least(0)),
+    _dynamic("log.flush.interval.ms", _L, None, "Default of the topic setting flush.ms.", at_least(0)),
+    _static("log.flush.scheduler.interval.ms", _L, str(LONG_MAX), "How often logs are looked at for flushing by age."),
+    _dynamic("log.message.timestamp.type", _S, "CreateTime", "Default of the topic setting message.timestamp.type.", one_of("CreateTime", "LogAppendTime")),
+    _dynamic("log.cleaner.min.cleanable.ratio", _D, "0.5", "Default of the topic setting min.cleanable.dirty.ratio.", between(0, 1)),
+)  # fmt: skip
+
+
+def _topic_defaults(known: set[str]) -> list[ConfigKey]:
+    """The broker keys that are nothing but a topic key's default, derived from the topic's row."""
+    derived = []
+    for topic_key in TOPIC_CONFIGS.values():
+        for synonym in topic_key.synonyms:
+            if synonym.name not in known:
+                doc = f"Default of the topic setting {topic_key.name}."
+                derived.append(_dynamic(synonym.name, topic_key.type, topic_key.default, doc, topic_key.check))
+    return derived
+
+
+def _table() -> dict[str, ConfigKey]:
+    explicit = (*_OWN, *_TOPIC_DEFAULTS_ELSEWHERE)
+    keys = [*explicit, *_topic_defaults({key.name for key in explicit})]
+    return {key.name: key for key in sorted(keys, key=lambda key: key.name)}
+
+
+BROKER_CONFIGS = _table()

@@ -1,0 +1,176 @@
+"""One configuration key: its name, type, default, check and meaning, and how its text is read.
+
+Values live as text everywhere (in the log, on the wire); this is the one place that turns text into a value.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, IntEnum, StrEnum
+from typing import TypeAlias, assert_never
+
+from millstream_cluster.errors import ClusterError
+from millstream_cluster.records import ResourceType
+
+Value: TypeAlias = bool | int | float | str | tuple[str, ...] | None
+
+INT_MAX = (1 << 31) - 1
+LONG_MAX = (1 << 63) - 1
+
+
+class ConfigError(ClusterError):
+    """A configuration name or value that is not acceptable; the message is for the person who sent it."""
+
+
+class ConfigType(IntEnum):
+    """Types as DescribeConfigs numbers them."""
+
+    BOOLEAN = 1
+    STRING = 2
+    INT = 3
+    SHORT = 4
+    LONG = 5
+    DOUBLE = 6
+    LIST = 7
+    CLASS = 8
+    PASSWORD = 9
+
+
+class UpdateMode(StrEnum):
+    """Whether a broker key can change while brokers run, and for whom."""
+
+    READ_ONLY = "read-only"
+    PER_BROKER = "per-broker"
+    CLUSTER_WIDE = "cluster-wide"
+
+
+class Unit(Enum):
+    """How a broker's value counts towards a topic key in milliseconds: `log.retention.hours` is 3,600,000 of them."""
+
+    ONE = 1
+    MINUTES = 60_000
+    HOURS = 3_600_000
+
+
+@dataclass(frozen=True, slots=True)
+class Synonym:
+    """A broker key whose value serves where the topic has none of its own."""
+
+    name: str
+    unit: Unit = Unit.ONE
+
+    def translate(self, text: str) -> str:
+        """The broker's text in the topic key's unit; negative numbers mean "no limit" in every unit."""
+        if self.unit is Unit.ONE or int(text) < 0:
+            return text
+        return str(int(text) * self.unit.value)
+
+
+Check: TypeAlias = Callable[[Value], str | None]
+"""Returns what is wrong with a value, or None."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigKey:
+    """One row of the table that feeds validation, DescribeConfigs and the documentation.
+
+    `default` None means unset. `synonyms` are in order of precedence, as Kafka resolves them.
+    """
+
+    name: str
+    type: ConfigType
+    default: str | None
+    doc: str
+    check: Check | None = None
+    synonyms: tuple[Synonym, ...] = ()
+    update_mode: UpdateMode = UpdateMode.CLUSTER_WIDE
+    resource_type: ResourceType = ResourceType.TOPIC
+
+    @property
+    def sensitive(self) -> bool:
+        return self.type is ConfigType.PASSWORD
+
+    def parse(self, text: str | None) -> Value:
+        """Read and check a value's text; ConfigError says what is wrong with it."""
+        if text is None:
+            return None
+        value = self._read(text.strip())
+        wrong = self.check(value) if self.check is not None else None
+        if wrong is not None:
+            raise ConfigError(f"Invalid value {text} for configuration {self.name}: {wrong}")
+        return value
+
+    def _read(self, text: str) -> Value:
+        match self.type:
+            case ConfigType.BOOLEAN:
+                if text.lower() not in ("true", "false"):
+                    raise self._not_a("boolean, true or false", text)
+                return text.lower() == "true"
+            case ConfigType.INT | ConfigType.SHORT | ConfigType.LONG:
+                return self._integer(text)
+            case ConfigType.DOUBLE:
+                try:
+                    return float(text)
+                except ValueError:
+                    raise self._not_a("number", text) from None
+            case ConfigType.LIST:
+                return tuple(item.strip() for item in text.split(",")) if text else ()
+            case ConfigType.STRING | ConfigType.CLASS | ConfigType.PASSWORD:
+                return text
+            case _:
+                assert_never(self.type)
+
+    def _integer(self, text: str) -> int:
+        kind = {ConfigType.INT: "32-bit integer", ConfigType.SHORT: "16-bit integer"}.get(self.type, "64-bit integer")
+        bits = {ConfigType.INT: 31, ConfigType.SHORT: 15}.get(self.type, 63)
+        digits = text[1:] if text[:1] in ("-", "+") else text
+        if not (digits.isascii() and digits.isdigit() and len(digits) < 25):
+            raise self._not_a(kind, text)
+        value = int(text)
+        if not -(1 << bits) <= value < 1 << bits:
+            raise self._not_a(kind, text)
+        return value
+
+    def _not_a(self, kind: str, text: str) -> ConfigError:
+        return ConfigError(f"Invalid value {text} for configuration {self.name}: not a {kind}")
+
+
+def at_least(least: float) -> Check:
+    return lambda value: None if isinstance(value, int | float) and value >= least else f"must be at least {least}"
+
+
+def between(least: float, most: float) -> Check:
+    def check(value: Value) -> str | None:
+        if isinstance(value, int | float) and least <= value <= most:
+            return None
+        return f"must be between {least} and {most}"
+
+    return check
+
+
+def one_of(*allowed: str) -> Check:
+    return lambda value: None if value in allowed else f"must be one of {', '.join(allowed)}"
+
+
+def some_of(*allowed: str) -> Check:
+    """A list of distinct allowed items, at least one."""
+
+    def check(value: Value) -> str | None:
+        assert isinstance(value, tuple)
+        if not value or len(set(value)) != len(value) or not set(value) <= set(allowed):
+            return f"must be one or more, once each, of {', '.join(allowed)}"
+        return None
+
+    return check
+
+
+def throttled_replicas(value: Value) -> str | None:
+    """`*`, or partition:broker pairs."""
+    assert isinstance(value, tuple)
+    if value in ((), ("*",)) or all(_is_pair(item) for item in value):
+        return None
+    return "must be * or a list of partition:broker pairs"
+
+
+def _is_pair(text: str) -> bool:
+    left, colon, right = text.partition(":")
+    return bool(colon) and left.isdigit() and right.isdigit()
