@@ -1,0 +1,118 @@
+"""Bytes to messages and back. Decoders and encoders are compiled on first use of a message and version.
+
+`decode` is for bytes from anyone: it returns a message or raises `DecodeError`, nothing else. `encode` is for our own
+messages: a value that does not fit its field is our bug and surfaces as Python's own error (`struct.error`,
+`AttributeError`, `TypeError`). A field that a version does not have is left out, whatever its value.
+"""
+
+import struct
+from collections.abc import Callable
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+from millstream_wire.compile import Decoder, Encoder, compile_decoder, compile_encoder
+from millstream_wire.primitive import DecodeError
+from millstream_wire.schema import Declared, Message, Stored, is_flexible
+
+__all__ = ["DecodeError", "Opaque", "Part", "decode", "decode_stored", "encode", "encode_parts", "encode_stored"]
+
+T = TypeVar("T")
+M = TypeVar("M", bound=Message)
+S = TypeVar("S", bound=Stored)
+
+
+class Opaque(Protocol):
+    """Bytes that are not in memory (a slice of a file): only their number is known here."""
+
+    def __len__(self) -> int: ...
+
+
+Part: TypeAlias = bytes | memoryview | Opaque
+
+# A `bytes` part up to this size is cheaper to copy into its neighbours than to send on its own.
+JOINED_PART_MAX_BYTES = 4096
+
+# What straight-line decoding of bytes that end too early, or are not text, raises.
+_BAD_BYTES = (struct.error, IndexError, UnicodeDecodeError)
+
+_decoders: dict[tuple[type, int], Decoder] = {}
+_encoders: dict[tuple[type, int], Encoder] = {}
+
+
+def decode(cls: type[M], version: int, data: memoryview | bytes) -> M:
+    """Read a message that takes up all of `data`; its `records` fields stay views into `data`."""
+    return _decode_from(cls, version, memoryview(data), 0)
+
+
+def encode(message: Message, version: int) -> bytes:
+    """Everything in one piece; `records` fields must hold bytes or views."""
+    parts: list[Any] = []
+    _encoder_of(type(message), version)(message, parts.append)
+    return b"".join(parts)
+
+
+def encode_parts(message: Message, version: int) -> list[Part]:
+    """As `encode`, with what `records` fields hold passed on as it is, between the bytes around it."""
+    parts: list[Any] = []
+    _encoder_of(type(message), version)(message, parts.append)
+    return _joined(parts)
+
+
+def decode_stored(cls: type[S], data: memoryview | bytes) -> S:
+    """Read a stored key or value: its version, then its body."""
+    view = memoryview(data)
+    if len(view) < 2:
+        raise DecodeError(f"{cls.__name__}: too short for a version")
+    return _decode_from(cls, int.from_bytes(view[:2], "big", signed=True), view, 2)
+
+
+def encode_stored(value: Stored, version: int) -> bytes:
+    parts: list[Any] = [version.to_bytes(2, "big")]
+    _encoder_of(type(value), version)(value, parts.append)
+    return b"".join(parts)
+
+
+def _decode_from(cls: Callable[..., T], version: int, view: memoryview, pos: int) -> T:
+    decoder = _decoders.get((cls, version)) or _decoder_of(cls, version)  # type: ignore[arg-type]
+    try:
+        message, end = decoder(view, pos)
+    except DecodeError as error:
+        raise DecodeError(f"{cls.__name__} v{version}: {error}") from None
+    except _BAD_BYTES as error:
+        raise DecodeError(f"{cls.__name__} v{version}: {error}") from error
+    if end != len(view):
+        raise DecodeError(f"{cls.__name__} v{version}: body of {end - pos} bytes in {len(view) - pos}")
+    return message  # type: ignore[no-any-return]
+
+
+def _decoder_of(cls: type[Declared], version: int) -> Decoder:
+    first, last = cls.versions
+    if not first <= version <= last:
+        raise DecodeError(f"{cls.__name__} has no version {version}")
+    decoder = _decoders[cls, version] = compile_decoder(cls, version, is_flexible(cls, version))
+    return decoder
+
+
+def _encoder_of(cls: type[Declared], version: int) -> Encoder:
+    encoder = _encoders.get((cls, version))
+    if encoder is None:
+        first, last = cls.versions
+        if not first <= version <= last:
+            raise ValueError(f"{cls.__name__} has no version {version}")
+        encoder = _encoders[cls, version] = compile_encoder(cls, version, is_flexible(cls, version))
+    return encoder
+
+
+def _joined(parts: list[Any]) -> list[Part]:
+    result: list[Part] = []
+    run: list[bytes] = []
+    for part in parts:
+        if type(part) is bytes and len(part) <= JOINED_PART_MAX_BYTES:
+            run.append(part)
+        elif len(part):
+            if run:
+                result.append(b"".join(run))
+                run = []
+            result.append(part)
+    if run:
+        result.append(b"".join(run))
+    return result
