@@ -1,0 +1,16 @@
+"""Envelope (API key 58): carry a client's request and its principal from broker to controller."""
+
+from millstream_wire.schema import Request, Response, binary, int16, message
+
+
+@message(api_key=58, versions=(0, 0), flexible=0)
+class EnvelopeRequest(Request):
+    request_data: binary = b""
+    request_principal: binary | None = b""
+    client_host_address: binary = b""
+
+
+@message(api_key=58, versions=(0, 0), flexible=0)
+class EnvelopeResponse(Response):
+    response_data: binary | None = None
+    error_code: int16 = 0
