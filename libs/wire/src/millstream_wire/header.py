@@ -1,0 +1,90 @@
+"""Request and response headers: what every frame begins with.
+
+Header versions follow from the API and its version: a flexible message has a header with tags (request header 2,
+response header 1). The client id stays an old-style string even there, so that a node can read the header of a version
+it does not know.
+"""
+
+import struct
+from dataclasses import dataclass
+
+from millstream_wire.api import API, ApiKey
+from millstream_wire.primitive import DecodeError, skip_tags
+
+# Gone from Kafka since 4.0; its version 0 is the only request ever sent without a client id.
+CONTROLLED_SHUTDOWN = 7
+
+_FIXED = struct.Struct(">hhi")
+_SHORT = struct.Struct(">h")
+_CORRELATION_ID = struct.Struct(">i")
+_NO_TAGS = b"\x00"
+
+# First flexible version by API key: a plain dict because it is asked for every frame.
+_FLEXIBLE = {int(key): api.flexible for key, api in API.items() if api.flexible is not None}
+
+
+@dataclass(slots=True, kw_only=True)
+class RequestHeader:
+    api_key: int
+    version: int
+    correlation_id: int
+    client_id: str | None = None
+
+
+def decode_request_header(frame: memoryview | bytes) -> tuple[RequestHeader, int]:
+    """The header and the position of the body; an unknown API is read as one without tags."""
+    view = memoryview(frame)
+    try:
+        api_key, version, correlation_id = _FIXED.unpack_from(view, 0)
+        pos = _FIXED.size
+        client_id = None
+        if not (api_key == CONTROLLED_SHUTDOWN and version == 0):
+            (size,) = _SHORT.unpack_from(view, pos)
+            pos += 2
+            if size >= 0:
+                client_id = str(view[pos : pos + size], "utf-8")
+                pos += size
+        if _has_tags(api_key, version):
+            pos = skip_tags(view, pos)
+    except (struct.error, IndexError, UnicodeDecodeError) as error:
+        raise DecodeError(f"request header: {error}") from error
+    if pos > len(view):
+        raise DecodeError("request header: client id or tags longer than the frame")
+    return RequestHeader(api_key=api_key, version=version, correlation_id=correlation_id, client_id=client_id), pos
+
+
+def encode_request_header(header: RequestHeader) -> bytes:
+    fixed = _FIXED.pack(header.api_key, header.version, header.correlation_id)
+    client_id = None if header.client_id is None else header.client_id.encode()
+    text = _SHORT.pack(-1) if client_id is None else _SHORT.pack(len(client_id)) + client_id
+    return fixed + text + (_NO_TAGS if _has_tags(header.api_key, header.version) else b"")
+
+
+def encode_response_header(api_key: int, version: int, correlation_id: int) -> bytes:
+    correlation = _CORRELATION_ID.pack(correlation_id)
+    return correlation + _NO_TAGS if _response_has_tags(api_key, version) else correlation
+
+
+def decode_response_header(api_key: int, version: int, data: memoryview | bytes) -> tuple[int, int]:
+    """The correlation id and the position of the body."""
+    view = memoryview(data)
+    try:
+        (correlation_id,) = _CORRELATION_ID.unpack_from(view, 0)
+        pos = _CORRELATION_ID.size
+        if _response_has_tags(api_key, version):
+            pos = skip_tags(view, pos)
+    except (struct.error, IndexError) as error:
+        raise DecodeError(f"response header: {error}") from error
+    if pos > len(view):
+        raise DecodeError("response header: tags longer than the frame")
+    return correlation_id, pos
+
+
+def _has_tags(api_key: int, version: int) -> bool:
+    flexible = _FLEXIBLE.get(api_key)
+    return flexible is not None and version >= flexible
+
+
+def _response_has_tags(api_key: int, version: int) -> bool:
+    # A client that asks for a version we do not know must still be able to read that answer.
+    return api_key != ApiKey.API_VERSIONS and _has_tags(api_key, version)
