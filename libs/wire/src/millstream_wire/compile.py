@@ -27,6 +27,8 @@ Encoder: TypeAlias = Callable[[Any, Callable[[Any], object]], None]
 
 UUID = Fixed("16s")
 STRING = Sized("string")
+# An empty tag section is a single zero, which can wait together with fixed-width fields.
+NO_TAGS = ("0", "B")
 
 
 def compile_decoder(cls: type, version: int, flexible: bool) -> Decoder:
@@ -232,10 +234,12 @@ class EncoderSource(Source):
 
     def flush(self) -> None:
         """Write everything of fixed width that has been waiting, in one call."""
-        if self._pending:
+        if self._pending == [NO_TAGS]:
+            self.add(r"write(b'\x00')")
+        elif self._pending:
             pack = self.packer("".join(code for _, code in self._pending))
             self.add(f"write({pack}({', '.join(source for source, _ in self._pending)}))")
-            self._pending = []
+        self._pending = []
 
     def _write_length(self, size: str, *, short: bool) -> None:
         """`size` is an expression; null is negative."""
@@ -286,8 +290,7 @@ class EncoderSource(Source):
 
     def _write_tags(self, source: str, tagged: list[Field]) -> None:
         if not tagged:
-            # Waits with the fixed-width fields: the tag section is a single zero.
-            self._pending.append(("0", "B"))
+            self._pending.append(NO_TAGS)
             return
         self.flush()
         tags = self.variable("tags")
@@ -300,17 +303,24 @@ class EncoderSource(Source):
             )
             value = self.variable("value")
             self.add(f"{value} = {source}.{field.name}")
-            with self.block(f"if {self._differs(value, field)}:"):
+            with self.block(f"if {self._differs(value, field.type, field.default(), field.nullable)}:"):
                 self.add(f"{tags}.append(({field.tag}, collect({write_field}, {value})))")
-        self.add(f"write(write_uvarint(len({tags})))")
+        self.add(f"write(write_uvarint(len({tags})) if {tags} else b'\\x00')")
         with self.block(f"for tag, part in {tags}:"):
             self.add("write(write_uvarint(tag) + write_uvarint(len(part)) + part)")
 
-    def _differs(self, value: str, field: Field) -> str:
-        default = field.default()
-        if isinstance(field.type, Array) and default == [] and not field.nullable:
+    def _differs(self, value: str, wire_type: WireType, default: Any, nullable: bool) -> str:
+        """An expression: is it worth a tag? A struct is compared field by field, which spares the call of its `==`."""
+        if isinstance(wire_type, Array) and default == [] and not nullable:
             return value  # whatever sequence it is, empty is the default
-        return f"{value} != {self.constant(f'default_{field.name}', default)}"
+        if isinstance(wire_type, type) and not nullable:
+            parts = [
+                self._differs(f"{value}.{field.name}", field.type, getattr(default, field.name), field.nullable)
+                for field in fields_at(wire_type, self._version)
+                if field.present
+            ]
+            return " or ".join(parts)
+        return f"{value} != {self.constant('default', default)}"
 
 
 def least_width(wire_type: WireType, version: int, flexible: bool) -> int:

@@ -146,8 +146,9 @@ def struct(cls: type[T]) -> type[T]:
     cls.__repr__ = _repr  # type: ignore[method-assign]
     cls.__eq__ = _eq  # type: ignore[method-assign]
     cls.__hash__ = None  # type: ignore[assignment]
-    # One `exec` less per generated method: a process declares hundreds of these before it can serve.
-    return dataclass(slots=True, kw_only=True, repr=False, eq=False)(cls)
+    cls.__init__ = _first_init  # type: ignore[method-assign]
+    # A process declares hundreds of these before it can serve, and each method that `dataclass` writes is an `exec`.
+    return dataclass(slots=True, kw_only=True, init=False, repr=False, eq=False)(cls)
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(field,))
@@ -212,6 +213,34 @@ def _resolve(hint: Any) -> tuple[WireType, bool]:
         return Array(_resolve(typing.get_args(hint)[0])[0]), False
     (option,) = (option for option in typing.get_args(hint) if option is not NoneType)
     return _resolve(option)[0], True
+
+
+def _first_init(self: Any, **values: Any) -> None:
+    """Stands in for the `__init__` that `dataclass` would write, until the first instance is made."""
+    cls = type(self)
+    cls.__init__ = _compile_init(cls)
+    cls.__init__(self, **values)
+
+
+def _compile_init(cls: type) -> Any:
+    names: dict[str, Any] = {"MADE": _MADE}
+    arguments, body = [], []
+    for declared in dataclasses.fields(cls):
+        name = declared.name
+        if declared.default_factory is dataclasses.MISSING:
+            names[f"default_{name}"] = declared.default
+            arguments.append(f"{name}=default_{name}")
+            body.append(f"self.{name} = {name}")
+        else:
+            names[f"make_{name}"] = declared.default_factory
+            arguments.append(f"{name}=MADE")
+            body.append(f"self.{name} = make_{name}() if {name} is MADE else {name}")
+    head = f"def __init__(self{', *, ' if arguments else ''}{', '.join(arguments)}):"
+    exec("\n    ".join([head, *(body or ["pass"])]), names)
+    return names["__init__"]
+
+
+_MADE = object()
 
 
 def _repr(self: Any) -> str:
