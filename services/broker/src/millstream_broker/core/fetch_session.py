@@ -56,9 +56,7 @@ class FetchPartition:
             self.sent_high_watermark = -1
             return True
         news = (
-            has_records
-            or high_watermark != self.sent_high_watermark
-            or log_start_offset != self.sent_log_start_offset
+            has_records or high_watermark != self.sent_high_watermark or log_start_offset != self.sent_log_start_offset
         )
         self.sent_high_watermark = high_watermark
         self.sent_log_start_offset = log_start_offset
@@ -135,9 +133,7 @@ class FetchSessions:
             partitions = _wanted(request, by_id=by_id)
             if request.session_epoch == FINAL_EPOCH:
                 return FetchContext(FetchKind.SESSIONLESS, partitions, None, FINAL_EPOCH)
-            session = self._create(
-                partitions, by_id=by_id, privileged=replica_id >= 0, now_ms=now_ms, new_id=new_id
-            )
+            session = self._create(partitions, by_id=by_id, privileged=replica_id >= 0, now_ms=now_ms, new_id=new_id)
             kind = FetchKind.FULL if session is not None else FetchKind.SESSIONLESS
             return FetchContext(kind, partitions, session, 1)
         return self._continue(request, by_id=by_id, now_ms=now_ms)

@@ -123,11 +123,11 @@ def is_partition_dir(name: str) -> bool:
 def _read_meta(path: Path, node_id: int) -> MetaProperties | None:
     if not path.exists():
         return None
-    values = dict(
-        (key.strip(), value.strip())
+    values = {
+        key.strip(): value.strip()
         for key, separator, value in (line.partition("=") for line in path.read_text().splitlines())
         if separator and not key.startswith("#")
-    )
+    }
     try:
         meta = MetaProperties(
             int(values["node.id"]), parse_uuid(values["directory.id"]), values.get("cluster.id") or None

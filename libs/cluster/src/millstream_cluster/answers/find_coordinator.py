@@ -1,0 +1,61 @@
+"""FindCoordinator (API key 10), versions 0 to 6, from an Image.
+
+Groups only. Transactions and share groups have no coordinator here, and a retriable error would keep their clients waiting
+for one: they get INVALID_REQUEST, which clients report at once.
+"""
+
+from millstream_wire.errors import ErrorCode
+from millstream_wire.messages import FindCoordinatorRequest, FindCoordinatorResponse
+from millstream_wire.messages.find_coordinator import Coordinator
+
+from millstream_cluster.ids import OFFSETS_TOPIC
+from millstream_cluster.image import Image
+from millstream_cluster.shard import shard_of
+
+GROUP = 0
+TRANSACTION = 1
+SHARE = 2
+BATCHED_SINCE = 4
+
+
+def find_coordinator(
+    image: Image, request: FindCoordinatorRequest, version: int, *, listener_name: str
+) -> FindCoordinatorResponse:
+    """Name the live owner of each key's shard; COORDINATOR_NOT_AVAILABLE while there is none."""
+    if version >= BATCHED_SINCE:
+        keys = request.coordinator_keys
+        return FindCoordinatorResponse(
+            coordinators=[_coordinator(image, key, request.key_type, listener_name) for key in keys]
+        )
+    found = _coordinator(image, request.key, request.key_type, listener_name)
+    return FindCoordinatorResponse(
+        error_code=found.error_code,
+        error_message=found.error_message,
+        node_id=found.node_id,
+        host=found.host,
+        port=found.port,
+    )
+
+
+def needs_offsets_topic(image: Image, request: FindCoordinatorRequest) -> bool:
+    """Say whether the answer waits for `__consumer_offsets` to be created, which the caller has to ask for."""
+    return request.key_type == GROUP and image.topic(OFFSETS_TOPIC) is None
+
+
+def _coordinator(image: Image, key: str, key_type: int, listener_name: str) -> Coordinator:
+    if key_type != GROUP:
+        kind = {TRANSACTION: "transactions", SHARE: "share groups"}.get(key_type, f"key type {key_type}")
+        return _error(key, ErrorCode.INVALID_REQUEST, f"This cluster does not support {kind}")
+    topic = image.topic(OFFSETS_TOPIC)
+    if topic is None or not topic.partitions:
+        return _error(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, f"The topic {OFFSETS_TOPIC} is being created")
+    shard = image.shard(topic.topic_id, shard_of(key, len(topic.partitions)))
+    node = image.node(shard.coordinator_id) if shard is not None else None
+    endpoint = node.endpoint(listener_name) if node is not None and not node.fenced else None
+    if node is None or endpoint is None:
+        return _error(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, "No coordinator owns the group's shard")
+    return Coordinator(key=key, node_id=node.node_id, host=endpoint.host, port=endpoint.port)
+
+
+def _error(key: str, code: ErrorCode, message: str) -> Coordinator:
+    return Coordinator(key=key, node_id=-1, host="", port=-1, error_code=code, error_message=message)

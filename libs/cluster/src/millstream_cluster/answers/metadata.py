@@ -1,0 +1,112 @@
+"""Metadata (API key 3), versions 0 to 13, from an Image.
+
+Coordinators are among the nodes: a client whose group they coordinate drops them otherwise at the next refresh. Leaves
+out what it does not know of: creating the topics that are missing is the caller's (`missing_topics`).
+"""
+
+from collections.abc import Iterable
+
+from millstream_wire.errors import ErrorCode
+from millstream_wire.messages import MetadataRequest, MetadataResponse
+from millstream_wire.messages.metadata import (
+    MetadataRequestTopic,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from millstream_wire.schema import ZERO_UUID
+
+from millstream_cluster.answers.operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
+from millstream_cluster.answers.topic_name import is_valid_topic_name
+from millstream_cluster.ids import NO_NODE, Role
+from millstream_cluster.image import Image
+from millstream_cluster.members import Node, Partition, Topic
+
+
+def metadata(image: Image, request: MetadataRequest, version: int, *, listener_name: str) -> MetadataResponse:
+    """Answer as clients of `listener_name` see the cluster; a topic that does not exist is an error in its place."""
+    operations = TOPIC_OPERATIONS if request.include_topic_authorized_operations else NOT_ASKED
+    asked = _asked_topics(request, version)
+    if asked is None:
+        topics = [_topic(image, topic, operations) for topic in image.topics.values()]
+    else:
+        topics = [_asked_topic(image, topic, operations) for topic in asked]
+    return MetadataResponse(
+        brokers=[_broker(node, listener_name) for node in live_nodes(image)],
+        cluster_id=image.cluster_id,
+        controller_id=any_live_broker(image),
+        topics=topics,
+        cluster_authorized_operations=(
+            CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_ASKED
+        ),
+    )
+
+
+def missing_topics(image: Image, request: MetadataRequest, version: int) -> list[str]:
+    """Valid names that were asked for and do not exist: what automatic creation may create."""
+    names = (topic.name for topic in _asked_topics(request, version) or () if topic.topic_id == ZERO_UUID)
+    return [name for name in names if name is not None and is_valid_topic_name(name) and image.topic(name) is None]
+
+
+def live_nodes(image: Image) -> Iterable[Node]:
+    """Unfenced brokers and coordinators in order of their ids."""
+    return sorted((node for node in image.nodes.values() if not node.fenced), key=lambda node: node.node_id)
+
+
+def any_live_broker(image: Image) -> int:
+    """The broker that clients are told is the controller: any will do, since every broker forwards to the real one."""
+    return min(
+        (node.node_id for node in image.nodes.values() if node.role is Role.BROKER and not node.fenced), default=NO_NODE
+    )
+
+
+def offline_replicas(image: Image, partition: Partition) -> list[int]:
+    return [replica for replica in partition.replicas if (node := image.node(replica)) is None or node.fenced]
+
+
+def _asked_topics(request: MetadataRequest, version: int) -> list[MetadataRequestTopic] | None:
+    """None means all. Before version 1 there was no null: an empty list asked for all."""
+    return None if version == 0 and not request.topics else request.topics
+
+
+def _asked_topic(image: Image, asked: MetadataRequestTopic, operations: int) -> MetadataResponseTopic:
+    if asked.topic_id != ZERO_UUID:
+        topic = image.topic(asked.topic_id)
+        if topic is None:
+            return MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=asked.topic_id)
+        return _topic(image, topic, operations)
+    name = asked.name or ""
+    if not is_valid_topic_name(name):
+        return MetadataResponseTopic(error_code=ErrorCode.INVALID_TOPIC_EXCEPTION, name=name)
+    topic = image.topic(name)
+    if topic is None:
+        return MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name=name)
+    return _topic(image, topic, operations)
+
+
+def _topic(image: Image, topic: Topic, operations: int) -> MetadataResponseTopic:
+    return MetadataResponseTopic(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=topic.internal,
+        partitions=[_partition(image, partition) for partition in topic.partitions],
+        topic_authorized_operations=operations,
+    )
+
+
+def _partition(image: Image, partition: Partition) -> MetadataResponsePartition:
+    return MetadataResponsePartition(
+        error_code=ErrorCode.NONE if partition.online else ErrorCode.LEADER_NOT_AVAILABLE,
+        partition_index=partition.partition,
+        leader_id=partition.leader,
+        leader_epoch=partition.leader_epoch,
+        replica_nodes=list(partition.replicas),
+        isr_nodes=list(partition.isr),
+        offline_replicas=offline_replicas(image, partition),
+    )
+
+
+def _broker(node: Node, listener_name: str) -> MetadataResponseBroker:
+    endpoint = node.endpoint(listener_name)
+    assert endpoint is not None, f"node {node.node_id} registered without a listener"
+    return MetadataResponseBroker(node_id=node.node_id, host=endpoint.host, port=endpoint.port, rack=node.rack)
