@@ -1,0 +1,41 @@
+"""The operator as a service: watches, the regular look at everything, and whether both are alive."""
+
+import asyncio
+import logging
+
+import kopf
+from millstream_runtime.service import Health
+from millstream_runtime.world import World
+
+from millstream_operator.handlers.watch import register
+from millstream_operator.kube.objects import connect
+from millstream_operator.reconcile.resource import Surroundings
+from millstream_operator.reconcile.resync import Reconcilers
+
+logger = logging.getLogger(__name__)
+
+
+class OperatorApp:
+    name = "operator"
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._reconcilers: Reconcilers | None = None
+        self.ready = asyncio.Event()
+        self.listeners: dict[str, tuple[str, int]] = {}
+
+    async def run(self) -> None:
+        async with connect() as objects:
+            self._reconcilers = reconcilers = Reconcilers(Surroundings(self._world, objects))
+            registry = kopf.OperatorRegistry()
+            register(registry, reconcilers)
+            async with asyncio.TaskGroup() as tasks:
+                looking = tasks.create_task(reconcilers.run())
+                # No peering: two operators at once would only repeat each other, since every step is planned anew.
+                await kopf.operator(registry=registry, clusterwide=True, standalone=True, ready_flag=self.ready)
+                looking.cancel()
+
+    def health(self) -> Health:
+        if self._reconcilers is not None and self._reconcilers.silent:
+            return Health(healthy=False, ready=False, detail="the API server has not answered for a while")
+        return Health(healthy=True, ready=self.ready.is_set())

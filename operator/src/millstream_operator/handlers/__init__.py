@@ -1,0 +1,1 @@
+"""What kopf calls: each handler passes a resource on and decides nothing."""

@@ -1,0 +1,145 @@
+"""Topics over the admin protocol: what is there, and the steps of a plan carried out."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import assert_never
+from uuid import UUID
+
+from millstream_cluster.ids import NodeId
+from millstream_cluster.placement import Candidate
+from millstream_wire.errors import ErrorCode
+from millstream_wire.messages.create_partitions import (
+    CreatePartitionsAssignment,
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+)
+from millstream_wire.messages.create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
+from millstream_wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from millstream_wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from millstream_wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+
+from millstream_operator.kafka.cluster import REQUEST_TIMEOUT_MS, KafkaCluster, brokers_of, check
+from millstream_operator.plan.topic import CreateTopic, GrowPartitions, PartitionSeen, SetConfigs, Step, TopicSeen
+
+TOPIC_RESOURCE = 2
+SET = 0
+DYNAMIC_TOPIC_CONFIG = 1
+
+Assignments = Sequence[Sequence[int]]
+"""The replicas of each partition that a step makes."""
+
+
+async def look_at(cluster: KafkaCluster, name: str) -> TopicSeen | None:
+    metadata = await cluster.metadata([name])
+    [topic] = metadata.topics
+    if topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+        return None
+    check(topic.error_code)
+    partitions = tuple(
+        PartitionSeen(p.partition_index, p.leader_id, tuple(p.replica_nodes), tuple(p.isr_nodes))
+        for p in sorted(topic.partitions, key=lambda p: p.partition_index)
+    )
+    return TopicSeen(topic.topic_id, partitions, await _overrides(cluster, name))
+
+
+async def _overrides(cluster: KafkaCluster, name: str) -> dict[str, str]:
+    resource = DescribeConfigsResource(resource_type=TOPIC_RESOURCE, resource_name=name, configuration_keys=None)
+    answer = await cluster.request(DescribeConfigsRequest(resources=[resource]))
+    [result] = answer.results
+    check(result.error_code, result.error_message)
+    return {
+        config.name: config.value
+        for config in result.configs
+        if config.config_source == DYNAMIC_TOPIC_CONFIG and config.value is not None
+    }
+
+
+async def perform(cluster: KafkaCluster, step: Step, assignments: Assignments) -> None:
+    """Carry out one step, placing what it makes as assigned."""
+    match step:
+        case CreateTopic():
+            await _create(cluster, step, assignments)
+        case GrowPartitions():
+            await _grow(cluster, step, assignments)
+        case SetConfigs():
+            await _set_configs(cluster, step)
+        case _:
+            assert_never(step)
+
+
+async def _create(cluster: KafkaCluster, step: CreateTopic, assignments: Assignments) -> None:
+    topic = CreatableTopic(
+        name=step.name,
+        # Kafka wants both to be -1 where the replicas are given one by one.
+        num_partitions=-1 if assignments else step.partitions,
+        replication_factor=-1 if assignments else step.replication_factor,
+        assignments=[
+            CreatableReplicaAssignment(partition_index=index, broker_ids=list(replicas))
+            for index, replicas in enumerate(assignments)
+        ],
+        configs=[CreatableTopicConfig(name=key, value=value) for key, value in sorted(step.config.items())],
+    )
+    answer = await cluster.request(CreateTopicsRequest(topics=[topic], timeout_ms=REQUEST_TIMEOUT_MS))
+    [result] = answer.topics
+    check(result.error_code, result.error_message)
+
+
+async def _grow(cluster: KafkaCluster, step: GrowPartitions, assignments: Assignments) -> None:
+    added = [CreatePartitionsAssignment(broker_ids=list(replicas)) for replicas in assignments] or None
+    topic = CreatePartitionsTopic(name=step.name, count=step.partitions, assignments=added)
+    answer = await cluster.request(CreatePartitionsRequest(topics=[topic], timeout_ms=REQUEST_TIMEOUT_MS))
+    [result] = answer.results
+    check(result.error_code, result.error_message)
+
+
+async def _set_configs(cluster: KafkaCluster, step: SetConfigs) -> None:
+    configs = [
+        AlterableConfig(name=key, config_operation=SET, value=value) for key, value in sorted(step.config.items())
+    ]
+    resource = AlterConfigsResource(resource_type=TOPIC_RESOURCE, resource_name=step.name, configs=configs)
+    answer = await cluster.request(IncrementalAlterConfigsRequest(resources=[resource]))
+    [result] = answer.responses
+    check(result.error_code, result.error_message)
+
+
+async def topic_id_of(cluster: KafkaCluster, name: str) -> UUID | None:
+    metadata = await cluster.metadata([name])
+    [topic] = metadata.topics
+    if topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+        return None
+    check(topic.error_code)
+    return topic.topic_id
+
+
+async def delete(cluster: KafkaCluster, topic_id: UUID) -> None:
+    """By id: a topic of the same name that somebody made meanwhile stays."""
+    state = DeleteTopicState(name=None, topic_id=topic_id)
+    answer = await cluster.request(DeleteTopicsRequest(topics=[state], timeout_ms=REQUEST_TIMEOUT_MS))
+    [result] = answer.responses
+    if result.error_code != ErrorCode.UNKNOWN_TOPIC_ID:
+        check(result.error_code, result.error_message)
+
+
+async def brokers_with_load(cluster: KafkaCluster) -> list[Candidate]:
+    """The live brokers, and how many replicas and leaders each carries."""
+    metadata = await cluster.metadata(None)
+    partitions = [partition for topic in metadata.topics for partition in topic.partitions]
+    replicas = Counter(node for partition in partitions for node in partition.replica_nodes)
+    leaders = Counter(partition.leader_id for partition in partitions)
+    return [Candidate(NodeId(b.node_id), b.rack, replicas[b.node_id], leaders[b.node_id]) for b in brokers_of(metadata)]
+
+
+async def partitions_held(cluster: KafkaCluster) -> dict[int, int]:
+    """How many replicas each broker holds, over all topics; brokers that are down hold theirs still."""
+    metadata = await cluster.metadata(None)
+    partitions = [partition for topic in metadata.topics for partition in topic.partitions]
+    return dict(Counter(node for partition in partitions for node in partition.replica_nodes))

@@ -1,0 +1,134 @@
+"""Objects of the Kubernetes API by plain REST: server-side apply, get, list, delete, patch.
+
+One field manager applies, so that a hand's edit of our fields is put back. No discovery: the few kinds are a table.
+"""
+
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from kubernetes.aio import client as api
+from kubernetes.aio import config
+
+FIELD_MANAGER = "millstream-operator"
+REQUEST_TIMEOUT_S = 20
+PLURALS = {
+    "Cluster": "clusters",
+    "ConsumerGroup": "consumergroups",
+    "Deployment": "deployments",
+    "MetadataSlot": "metadataslots",
+    "Pod": "pods",
+    "PodDisruptionBudget": "poddisruptionbudgets",
+    "Role": "roles",
+    "RoleBinding": "rolebindings",
+    "Service": "services",
+    "ServiceAccount": "serviceaccounts",
+    "StatefulSet": "statefulsets",
+    "Topic": "topics",
+}
+
+
+class KubernetesError(Exception):
+    """The API server refused; carries the HTTP status and its message."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(f"{status}: {message}")
+        self.status = status
+
+    @property
+    def not_found(self) -> bool:
+        return self.status == 404
+
+
+@asynccontextmanager
+async def connect() -> AsyncIterator["Objects"]:
+    """In a pod by its service account, elsewhere by KUBECONFIG."""
+    try:
+        config.load_incluster_config()  # type: ignore[no-untyped-call]
+    except config.ConfigException:
+        await config.load_kube_config()  # type: ignore[no-untyped-call]
+    async with api.ApiClient() as client:
+        yield Objects(client)
+
+
+class Objects:
+    def __init__(self, client: api.ApiClient) -> None:
+        self._client = client
+
+    async def apply(self, manifests: Sequence[Mapping[str, Any]]) -> None:
+        for manifest in manifests:
+            metadata = manifest["metadata"]
+            path = _path(manifest["apiVersion"], manifest["kind"], metadata["namespace"], metadata["name"])
+            query = [("fieldManager", FIELD_MANAGER), ("force", "true")]
+            await self._call("PATCH", path, query, manifest, content_type="application/apply-patch+yaml")
+
+    async def get(self, api_version: str, kind: str, namespace: str, name: str) -> dict[str, Any] | None:
+        try:
+            return await self._call("GET", _path(api_version, kind, namespace, name))
+        except KubernetesError as error:
+            if error.not_found:
+                return None
+            raise
+
+    async def list(self, api_version: str, kind: str, namespace: str, labels: str = "") -> list[dict[str, Any]]:
+        """All of a kind; an empty namespace means every namespace. A kind that is not installed has none."""
+        query = [("labelSelector", labels)] if labels else []
+        try:
+            found = await self._call("GET", _path(api_version, kind, namespace), query)
+        except KubernetesError as error:
+            if error.not_found:
+                return []
+            raise
+        items: list[dict[str, Any]] = found["items"]
+        return items
+
+    async def delete(self, api_version: str, kind: str, namespace: str, name: str, propagation: str) -> None:
+        try:
+            query = [("propagationPolicy", propagation)]
+            await self._call("DELETE", _path(api_version, kind, namespace, name), query)
+        except KubernetesError as error:
+            if not error.not_found:
+                raise
+
+    async def merge_patch(
+        self, api_version: str, kind: str, namespace: str, name: str, patch: Mapping[str, Any], *, subresource: str = ""
+    ) -> None:
+        path = _path(api_version, kind, namespace, name) + (f"/{subresource}" if subresource else "")
+        await self._call("PATCH", path, [], patch, content_type="application/merge-patch+json")
+
+    async def _call(
+        self,
+        method: str,
+        path: str,
+        query: Sequence[tuple[str, str]] = (),
+        body: Mapping[str, Any] | None = None,
+        content_type: str = "application/json",
+    ) -> dict[str, Any]:
+        request = await self._client.param_serialize(
+            method,
+            path,
+            query_params=list(query),
+            header_params={"Accept": "application/json", "Content-Type": content_type},
+            body=body,
+            auth_settings=["BearerToken"],
+        )
+        response = await self._client.call_api(*request, _request_timeout=REQUEST_TIMEOUT_S)
+        content = await response.read()  # type: ignore[no-untyped-call]
+        if not 200 <= response.status <= 299:
+            raise KubernetesError(response.status, _message(content))
+        answer: dict[str, Any] = json.loads(content)
+        return answer
+
+
+def _path(api_version: str, kind: str, namespace: str, name: str = "") -> str:
+    root = f"/api/{api_version}" if "/" not in api_version else f"/apis/{api_version}"
+    scope = f"/namespaces/{namespace}" if namespace else ""
+    return f"{root}{scope}/{PLURALS[kind]}" + (f"/{name}" if name else "")
+
+
+def _message(content: bytes) -> str:
+    try:
+        return str(json.loads(content).get("message", ""))
+    except ValueError:
+        return content[:200].decode("utf-8", "replace")

@@ -1,0 +1,1 @@
+"""Decisions of the operator: pure functions from what is wanted and what is there to steps and conditions."""

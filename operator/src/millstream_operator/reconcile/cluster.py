@@ -1,0 +1,68 @@
+"""Clusters: apply what a Cluster owns, and say how many of its pods are ready."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from millstream_cluster.ids import Role
+
+from millstream_operator.kafka.cluster import ClusterUnreachable, connect
+from millstream_operator.kafka.topics import partitions_held
+from millstream_operator.kube.objects import KubernetesError
+from millstream_operator.plan.cluster import Pods, plan_cluster, readiness, shrinks
+from millstream_operator.plan.conditions import Condition
+from millstream_operator.reconcile.resource import Body, Surroundings, Turns, parse_bootstrap, write_status
+from millstream_operator.resources.identity import ClusterIdentity
+
+logger = logging.getLogger(__name__)
+
+
+class ClusterReconciler:
+    kind = "Cluster"
+
+    def __init__(self, around: Surroundings) -> None:
+        self._around = around
+        self._turns = Turns()
+
+    async def reconcile(self, body: Body, siblings: Sequence[Body]) -> None:
+        async with self._turns.of(body):
+            if body["metadata"].get("deletionTimestamp"):
+                return
+            cluster, spec = ClusterIdentity.of(body), body["spec"]
+            before = await self._pods(cluster)
+            held = await self._partitions_held(cluster) if shrinks(spec, before[Role.BROKER]) else None
+            plan = plan_cluster(cluster, spec, before[Role.BROKER], held)
+            try:
+                await self._around.objects.apply(plan.manifests)
+            except KubernetesError as error:
+                condition = Condition("Ready", False, "ApplyFailed", str(error))
+                await write_status(self._around, self.kind, body, {}, condition)
+                return
+            pods = await self._pods(cluster)
+            condition = readiness(pods, spec, plan.refusal)
+            await write_status(self._around, self.kind, body, self._fields(cluster, pods), condition)
+
+    async def _pods(self, cluster: ClusterIdentity) -> dict[Role, Pods]:
+        return {role: await self._pods_of(cluster, role) for role in Role}
+
+    async def _pods_of(self, cluster: ClusterIdentity, role: Role) -> Pods:
+        found = await self._around.objects.get("apps/v1", "StatefulSet", cluster.namespace, cluster.service(role))
+        if found is None:
+            return Pods()
+        return Pods(replicas=found["spec"]["replicas"], ready=(found.get("status") or {}).get("readyReplicas", 0))
+
+    async def _partitions_held(self, cluster: ClusterIdentity) -> dict[int, int] | None:
+        try:
+            async with connect(self._around.world, parse_bootstrap(cluster.bootstrap)) as kafka:
+                return await partitions_held(kafka)
+        except ClusterUnreachable as error:
+            logger.warning("cluster unreachable cluster=%s error=%s", cluster.name, error)
+            return None
+
+    def _fields(self, cluster: ClusterIdentity, pods: Mapping[Role, Pods]) -> dict[str, Any]:
+        return {
+            "bootstrap": cluster.bootstrap,
+            "brokers": f"{pods[Role.BROKER].ready}/{pods[Role.BROKER].replicas}",
+            "controllers": f"{pods[Role.CONTROLLER].ready}/{pods[Role.CONTROLLER].replicas}",
+            "coordinators": f"{pods[Role.COORDINATOR].ready}/{pods[Role.COORDINATOR].replicas}",
+        }

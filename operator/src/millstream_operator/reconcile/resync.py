@@ -1,0 +1,80 @@
+"""A look at everything, again and again: what a watch missed, what drifted in the cluster, how lag moves."""
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from millstream_operator.kube.objects import KubernetesError
+from millstream_operator.reconcile.cluster import ClusterReconciler
+from millstream_operator.reconcile.consumer_group import ConsumerGroupReconciler
+from millstream_operator.reconcile.resource import API_VERSION, Body, Surroundings
+from millstream_operator.reconcile.topic import TopicReconciler
+
+logger = logging.getLogger(__name__)
+
+INTERVAL_MS = 10_000
+SILENT_MS_MAX = 120_000
+AT_ONCE_MAX = 8
+
+
+class Reconciler(Protocol):
+    @property
+    def kind(self) -> str: ...
+    async def reconcile(self, body: Body, siblings: Sequence[Body]) -> None: ...
+
+
+class Reconcilers:
+    """All kinds; remembers when it last saw the API server, which is how the process knows that it is well."""
+
+    def __init__(self, around: Surroundings) -> None:
+        self._around = around
+        self._turns = asyncio.Semaphore(AT_ONCE_MAX)
+        self._last_success_ms = around.world.monotonic_ms()
+        self.topics = TopicReconciler(around)
+        self.groups = ConsumerGroupReconciler(around)
+        self.by_plural: Mapping[str, Reconciler] = {
+            "clusters": ClusterReconciler(around),
+            "topics": self.topics,
+            "consumergroups": self.groups,
+        }
+        self._by_kind = {reconciler.kind: reconciler for reconciler in self.by_plural.values()}
+
+    @property
+    def silent(self) -> bool:
+        return self._around.world.monotonic_ms() - self._last_success_ms > SILENT_MS_MAX
+
+    async def look_at(self, kind: str, body: Body) -> None:
+        siblings = await self._around.objects.list(API_VERSION, kind, "") if kind == "Topic" else []
+        await self._reconcile(self._by_kind[kind], body, siblings)
+
+    async def run(self) -> None:
+        while True:
+            for kind in self._by_kind:
+                await self._look_at_all(kind)
+            await asyncio.sleep(INTERVAL_MS / 1000)
+
+    async def _look_at_all(self, kind: str) -> None:
+        try:
+            bodies = await self._around.objects.list(API_VERSION, kind, "")
+        except (KubernetesError, OSError, TimeoutError) as error:
+            logger.warning("api server unreachable kind=%s error=%s", kind, error)
+            return
+        self._last_success_ms = self._around.world.monotonic_ms()
+        async with asyncio.TaskGroup() as tasks:
+            for body in bodies:
+                tasks.create_task(self._reconcile(self._by_kind[kind], body, bodies))
+
+    async def _reconcile(self, reconciler: Reconciler, body: Body, siblings: Sequence[Body]) -> None:
+        """One resource's trouble must not keep the others waiting; it is logged and looked at again next time."""
+        async with self._turns:
+            try:
+                await reconciler.reconcile(body, siblings)
+            except Exception:
+                metadata = body["metadata"]
+                logger.exception(
+                    "reconcile failed kind=%s namespace=%s name=%s",
+                    reconciler.kind,
+                    metadata["namespace"],
+                    metadata["name"],
+                )

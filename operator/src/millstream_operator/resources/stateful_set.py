@@ -1,0 +1,131 @@
+"""The StatefulSet of one role: pods with stable names, and for brokers a volume each."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from millstream_cluster.ids import Role
+
+from millstream_operator.resources.identity import HTTP_PORT, KAFKA_PORTS, ClusterIdentity, Manifest
+
+DATA_DIRECTORY = "/var/lib/millstream"
+USER = 10001
+LISTENERS = {Role.BROKER: "PLAINTEXT", Role.CONTROLLER: "CONTROLLER", Role.COORDINATOR: "COORDINATOR"}
+SPEC_FIELDS = {Role.BROKER: "brokers", Role.CONTROLLER: "controllers", Role.COORDINATOR: "coordinators"}
+
+
+def stateful_set(cluster: ClusterIdentity, spec: Mapping[str, Any], role: Role, replicas: int) -> Manifest:
+    wanted = spec[SPEC_FIELDS[role]]
+    labels = cluster.labels(role)
+    manifest: Manifest = {
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": cluster.metadata(cluster.service(role), role),
+        "spec": {
+            "serviceName": cluster.service(role),
+            "replicas": replicas,
+            "podManagementPolicy": "Parallel",
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": _pod(cluster, spec, role)},
+        },
+    }
+    if role is Role.BROKER:
+        manifest["spec"] |= _volumes(wanted["storage"])
+    return manifest
+
+
+def properties(cluster: ClusterIdentity, spec: Mapping[str, Any], role: Role) -> dict[str, str]:
+    """What the process is told. Nothing here depends on replica counts: scaling must restart nobody."""
+    port = KAFKA_PORTS[role]
+    address = f"$(POD_NAME).{cluster.service(role)}.{cluster.namespace}.svc:{port}"
+    controllers = f"{cluster.service(Role.CONTROLLER)}.{cluster.namespace}.svc:{KAFKA_PORTS[Role.CONTROLLER]}"
+    told = {
+        "process.roles": role.value,
+        "node.id": "$(NODE_ID)",
+        "listeners": f"{LISTENERS[role]}://0.0.0.0:{port}",
+        "advertised.listeners": f"{LISTENERS[role]}://{address}",
+        "controller.bootstrap.servers": controllers,
+        "http.host": "0.0.0.0",
+        "http.port": str(HTTP_PORT),
+    }
+    match role:
+        case Role.BROKER:
+            told["log.dirs"] = DATA_DIRECTORY
+        case Role.CONTROLLER:
+            told["controller.store"] = f"kubernetes:{cluster.namespace}/{cluster.name}"
+        case Role.COORDINATOR:
+            pass
+    return dict(spec.get("config") or {}) | told
+
+
+def _pod(cluster: ClusterIdentity, spec: Mapping[str, Any], role: Role) -> Manifest:
+    labels = {"matchLabels": cluster.labels(role)}
+    apart = {"topologyKey": "kubernetes.io/hostname", "labelSelector": labels}
+    return {
+        "serviceAccountName": cluster.service(role),
+        "automountServiceAccountToken": role is Role.CONTROLLER,
+        "terminationGracePeriodSeconds": 60,
+        "securityContext": {"runAsNonRoot": True, "runAsUser": USER, "runAsGroup": USER, "fsGroup": USER},
+        "affinity": {
+            "podAntiAffinity": {
+                "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "podAffinityTerm": apart}]
+            }
+        },
+        "containers": [_container(cluster, spec, role)],
+    }
+
+
+def _container(cluster: ClusterIdentity, spec: Mapping[str, Any], role: Role) -> Manifest:
+    settings = properties(cluster, spec, role)
+    container: Manifest = {
+        "name": role.value,
+        "image": spec["images"][role.value],
+        "imagePullPolicy": spec["images"].get("pullPolicy", "IfNotPresent"),
+        "command": ["python", "-m", f"millstream_{role.value}.main"],
+        "args": [part for key, value in sorted(settings.items()) for part in ("--set", f"{key}={value}")],
+        "env": [
+            {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+            {
+                "name": "NODE_ID",
+                "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['apps.kubernetes.io/pod-index']"}},
+            },
+        ],
+        "ports": [
+            {"name": "kafka", "containerPort": KAFKA_PORTS[role]},
+            {"name": "http", "containerPort": HTTP_PORT},
+        ],
+        "livenessProbe": _probe("/healthz", period_seconds=10, failures=6),
+        "readinessProbe": _probe("/readyz", period_seconds=2, failures=3),
+        "resources": dict(spec[SPEC_FIELDS[role]].get("resources") or {}),
+        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+    }
+    if role is Role.BROKER:
+        container["volumeMounts"] = [{"name": "data", "mountPath": DATA_DIRECTORY}]
+    return container
+
+
+def _probe(path: str, *, period_seconds: int, failures: int) -> Manifest:
+    return {"httpGet": {"path": path, "port": "http"}, "periodSeconds": period_seconds, "failureThreshold": failures}
+
+
+def _volumes(storage: Mapping[str, Any]) -> Manifest:
+    claim: Manifest = {
+        "accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": storage["size"]}},
+    }
+    if storage.get("className"):
+        claim["storageClassName"] = storage["className"]
+    return {
+        "volumeClaimTemplates": [
+            {
+                "apiVersion": "v1",
+                "kind": "PersistentVolumeClaim",
+                "metadata": {"name": "data"},
+                "spec": claim,
+            }
+        ],
+        # A smaller replica count keeps the volume: the broker may come back.
+        "persistentVolumeClaimRetentionPolicy": {
+            "whenDeleted": storage.get("whenDeleted", "Retain"),
+            "whenScaled": "Retain",
+        },
+    }
