@@ -20,7 +20,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         self._virtual_now = 0.0
         self._numbers = itertools.count()
         super().__init__(_NoWaitSelector(self._advance))
-        self.set_task_factory(_numbered_task)
+        self.set_task_factory(_numbered_task)  # type: ignore[arg-type]
 
     def time(self) -> float:
         return self._virtual_now

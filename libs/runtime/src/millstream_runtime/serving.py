@@ -1,0 +1,212 @@
+"""One served connection: requests in, answers out in the order of the requests, whatever order they are ready in.
+
+Whatever a peer sends, the worst that happens is that its own connection closes, with one line in the log.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from millstream_wire.api import ApiKey
+from millstream_wire.codec import DecodeError, decode, encode_parts
+from millstream_wire.header import RequestHeader, decode_request_header, encode_response_header
+from millstream_wire.schema import Request, Response
+
+from millstream_runtime import api_versions
+from millstream_runtime.context import Connection, Handler, RawReply, RequestContext
+from millstream_runtime.metrics import Latency
+from millstream_runtime.network import Channel, Part
+
+if TYPE_CHECKING:
+    from millstream_runtime.server import Server
+
+logger = logging.getLogger(__name__)
+
+_CORRELATION_BYTES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """How one API is served."""
+
+    api_key: ApiKey
+    name: str
+    request: type[Request]
+    least: int
+    most: int
+    handler: Handler
+    owns_bytes: bool
+    """The handler is `async def`: it outlives the frame."""
+    latency: Latency
+
+
+class _Rejected(Exception):
+    """The peer sent what ends the connection."""
+
+
+class _Pending:
+    """A request whose answer is not sent; `parts` is the answer once there is one, empty when none is to be sent."""
+
+    __slots__ = ("awaited", "parts")
+
+    def __init__(self, awaited: "asyncio.Future[Any] | None", parts: list[Part] | None) -> None:
+        self.awaited = awaited
+        self.parts = parts
+
+
+class ServedConnection:
+    """A `ChannelUser`. Invariant: answers leave in the order of `_pending`; nothing leaves after `_closed`."""
+
+    def __init__(self, server: "Server", connection: Connection, channel: Channel) -> None:
+        self._server = server
+        self._connection = connection
+        self._channel = channel
+        self._pending: deque[_Pending] = deque()
+        self._paused = False
+        self._closed = False
+
+    def on_frame(self, frame: memoryview) -> None:
+        self._server.counters.bytes_in += len(frame)
+        try:
+            self._handle(frame)
+        except (DecodeError, _Rejected) as error:
+            self._server.counters.rejected += 1
+            logger.info("connection closed server=%s peer=%s reason=%s", self._server.name, self._channel.peer, error)
+            self.close(str(error))
+
+    def on_closed(self, reason: str) -> None:
+        self._closed = True
+        for pending in self._pending:
+            if pending.awaited is not None:
+                pending.awaited.cancel()
+            _release(pending.parts or ())
+        self._pending.clear()
+        self._server.forget(self._connection)
+
+    def close(self, reason: str) -> None:
+        self._closed = True
+        self._channel.close(reason)
+
+    def _handle(self, frame: memoryview) -> None:
+        header, position = decode_request_header(frame)
+        route = self._server.routes.get(header.api_key)
+        if route is None:
+            raise _Rejected(f"unknown api key {header.api_key}")
+        if not route.least <= header.version <= route.most:
+            if route.api_key != ApiKey.API_VERSIONS:
+                raise _Rejected(f"{route.name} version {header.version} is not served")
+            self._answer(_encoded(header, 0, api_versions.unsupported(self._server.advertised)))
+            return
+        owned: memoryview | bytes = bytes(frame) if route.owns_bytes else frame
+        request = decode(route.request, header.version, memoryview(owned)[position:])
+        context = RequestContext(
+            route.api_key,
+            header.version,
+            header.correlation_id,
+            header.client_id,
+            owned,
+            self._connection,
+            self._server.world.monotonic_ms(),
+        )
+        self._call(route, request, context, header)
+
+    def _call(self, route: Route, request: Request, context: RequestContext, header: RequestHeader) -> None:
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        try:
+            reply = route.handler(self._server.app, request, context)
+            if reply is None or isinstance(reply, (Response, RawReply)):
+                route.latency.observe((loop.time() - started) * 1000)
+                if reply is not None:
+                    self._answer(_encoded(header, header.version, reply))
+                return
+        except Exception as error:
+            self._failed(route, context, error)
+            return
+        awaited = reply if asyncio.isfuture(reply) else self._server.start(cast(Coroutine[Any, Any, Any], reply))
+        if not route.owns_bytes:
+            context.frame = b""  # the handler has returned: the bytes are not its any more
+        pending = _Pending(awaited, None)
+        self._enqueue(pending)
+        awaited.add_done_callback(self._completion(route, context, header, pending, started))
+
+    def _completion(
+        self, route: Route, context: RequestContext, header: RequestHeader, pending: _Pending, started: float
+    ) -> Callable[["asyncio.Future[Any]"], None]:
+        def complete(done: "asyncio.Future[Any]") -> None:
+            if done.cancelled():
+                self.close("the request was cancelled")
+                return
+            try:
+                reply = done.result()
+                parts = [] if reply is None else _encoded(header, header.version, reply)
+            except Exception as error:
+                self._failed(route, context, error)
+                return
+            route.latency.observe((asyncio.get_running_loop().time() - started) * 1000)
+            if self._closed:
+                _release(parts)
+            else:
+                pending.parts = parts
+                self._drain()
+
+        return complete
+
+    def _failed(self, route: Route, context: RequestContext, error: Exception) -> None:
+        """A bug of ours: the peer learns by the broken connection that the outcome is unknown."""
+        logger.error(
+            "request failed server=%s peer=%s api=%s version=%d client_id=%s",
+            self._server.name,
+            self._channel.peer,
+            route.name,
+            context.version,
+            context.client_id,
+            exc_info=error,
+        )
+        self.close("the request failed")
+
+    def _answer(self, parts: list[Part]) -> None:
+        """Send the answer to the newest request, after those before it."""
+        if self._pending:
+            self._enqueue(_Pending(None, parts))
+        else:
+            self._put(parts)
+
+    def _enqueue(self, pending: _Pending) -> None:
+        self._pending.append(pending)
+        if len(self._pending) >= self._server.limits.pending_requests_max and not self._paused:
+            self._paused = True
+            self._channel.pause_reading()
+
+    def _drain(self) -> None:
+        while self._pending and (parts := self._pending[0].parts) is not None:
+            self._pending.popleft()
+            if parts:
+                self._put(parts)
+        if self._paused and len(self._pending) <= self._server.limits.pending_requests_max // 2:
+            self._paused = False
+            self._channel.resume_reading()
+
+    def _put(self, parts: list[Part]) -> None:
+        self._server.counters.bytes_out += sum(map(len, parts))
+        self._channel.send(parts)
+
+
+def _encoded(header: RequestHeader, version: int, reply: Response | RawReply) -> list[Part]:
+    if isinstance(reply, RawReply):
+        return [header.correlation_id.to_bytes(_CORRELATION_BYTES, "big", signed=True), *reply.parts]
+    parts = cast(list[Part], encode_parts(reply, version))
+    start = encode_response_header(header.api_key, version, header.correlation_id)
+    if parts and isinstance(parts[0], bytes):
+        parts[0] = start + parts[0]
+        return parts
+    return [start, *parts]
+
+
+def _release(parts: Sequence[Part]) -> None:
+    for part in parts:
+        if not isinstance(part, (bytes, bytearray, memoryview)):
+            part.release()

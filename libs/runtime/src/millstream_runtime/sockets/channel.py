@@ -1,0 +1,193 @@
+"""One connection on the event loop: reads when it may, sends once per tick, closes for good reasons only once."""
+
+import asyncio
+import logging
+import socket
+from collections.abc import Callable, Sequence
+
+from millstream_runtime.network import Accept, Limits, Part
+from millstream_runtime.sockets.pool import BufferPool
+from millstream_runtime.sockets.receiving import NO_MEMORY, BadFrame, Receiver
+from millstream_runtime.sockets.sending import Sender, ShortFile
+
+logger = logging.getLogger(__name__)
+
+
+class SocketChannel:
+    """A `Channel` over a connected non-blocking socket, which it owns."""
+
+    def __init__(
+        self,
+        sock: socket.socket,
+        peer: str,
+        limits: Limits,
+        shared: bytearray,
+        pool: BufferPool,
+        forget: Callable[["SocketChannel"], None],
+    ) -> None:
+        self.peer = peer
+        self._sock = sock
+        self._limits = limits
+        self._pool = pool
+        self._forget = forget
+        self._loop = asyncio.get_running_loop()
+        self._receiver = Receiver(shared, pool, limits.frame_max_bytes, self._on_frame)
+        self._sender = Sender()
+        self._closed = False
+        self._reading = False  # registered with the loop
+        self._paused = False  # by our user
+        self._starved = False  # no memory for the frame under way
+        self._receiving = False  # inside a receive: sending waits for its end
+        self._flush_due = False
+        self._writing = False  # waiting until the socket takes more
+        self._moved = True  # since the last sweep
+        self._moved_at_ms = 0
+        self._frame_since_ms = 0
+
+    def start(self, use: Accept) -> None:
+        self._user = use(self)
+        self._update_reading()
+
+    @property
+    def unsent_bytes(self) -> int:
+        return self._sender.unsent_bytes
+
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
+    def send(self, parts: Sequence[Part]) -> None:
+        self._sender.put(parts)
+        if self._closed:
+            self._sender.close()
+        elif not self._receiving and not self._flush_due and not self._writing:
+            self._flush_due = True
+            self._loop.call_soon(self._flush)
+
+    def pause_reading(self) -> None:
+        self._paused = True
+        self._update_reading()
+
+    def resume_reading(self) -> None:
+        if self._paused:
+            self._paused = False
+            self._loop.call_soon(self._resume)
+
+    def close(self, reason: str = "closed here") -> None:
+        if self._closed:
+            return
+        self._closed = True
+        if self._reading:
+            self._loop.remove_reader(self._sock)
+        if self._writing:
+            self._loop.remove_writer(self._sock)
+        self._sock.close()
+        self._receiver.close()
+        self._sender.close()
+        self._forget(self)
+        self._loop.call_soon(self._user.on_closed, reason)
+
+    def sweep(self, now_ms: int) -> None:
+        """Close if nothing moved for too long, or a frame takes too long to arrive."""
+        if self._moved:
+            self._moved = False
+            self._moved_at_ms = now_ms
+        elif now_ms - self._moved_at_ms > self._limits.connections_max_idle_ms:
+            self.close("idle")
+            return
+        if not self._receiver.in_frame or not self._reading:
+            self._frame_since_ms = 0
+        elif not self._frame_since_ms:
+            self._frame_since_ms = now_ms
+        elif now_ms - self._frame_since_ms > self._frame_timeout_ms():
+            logger.info("connection closed peer=%s reason=frame_timeout", self.peer)
+            self.close("a frame did not arrive in time")
+
+    def _frame_timeout_ms(self) -> int:
+        return self._limits.frame_timeout_ms + (self._receiver.frame_bytes >> 20) * 1000
+
+    def _may_read(self) -> bool:
+        return not (self._paused or self._starved or self._sender.unsent_bytes > self._limits.unsent_max_bytes)
+
+    def _update_reading(self) -> None:
+        wanted = not self._closed and self._may_read()
+        if wanted and not self._reading:
+            self._reading = True
+            self._loop.add_reader(self._sock, self._on_readable)
+        elif not wanted and self._reading and not self._closed:
+            self._reading = False
+            self._loop.remove_reader(self._sock)
+
+    def _on_frame(self, frame: memoryview) -> bool:
+        self._frame_since_ms = 0
+        self._user.on_frame(frame)
+        return not self._closed and self._may_read()
+
+    def _on_readable(self) -> None:
+        self._guarded(self._receive)
+
+    def _resume(self) -> None:
+        if not self._closed and self._may_read():
+            self._guarded(self._receiver.resume)
+
+    def _receive(self) -> None:
+        try:
+            count = self._receiver.receive(self._sock)
+        except (BlockingIOError, InterruptedError):
+            return
+        if count == 0:
+            self.close("closed by the peer")
+        elif count == NO_MEMORY:
+            self._starved = True
+            self._pool.wait(self._fed)
+        else:
+            self._moved = True
+
+    def _fed(self) -> None:
+        self._starved = False
+        self._update_reading()
+
+    def _guarded(self, receive: Callable[[], None]) -> None:
+        """Receive; then send what it led to, at once."""
+        self._receiving = True
+        try:
+            receive()
+        except BadFrame as error:
+            logger.info("connection closed peer=%s reason=%s", self.peer, str(error).replace(" ", "_"))
+            self.close(str(error))
+        except OSError as error:
+            self.close(error.strerror or str(error))
+        finally:
+            self._receiving = False
+        if not self._closed:
+            if self._sender.unsent_bytes and not self._writing:
+                self._flush()
+            self._update_reading()
+
+    def _flush(self) -> None:
+        self._flush_due = False
+        if self._closed:
+            return
+        try:
+            done = self._sender.flush(self._sock)
+        except ShortFile as error:
+            logger.error("connection closed peer=%s reason=short_file detail=%s", self.peer, error)
+            self.close(str(error))
+            return
+        except OSError as error:
+            self.close(error.strerror or str(error))
+            return
+        self._moved = True
+        if done and self._writing:
+            self._writing = False
+            self._loop.remove_writer(self._sock)
+        elif not done and not self._writing:
+            self._writing = True
+            self._loop.add_writer(self._sock, self._on_writable)
+
+    def _on_writable(self) -> None:
+        could_read = self._may_read()
+        self._flush()
+        if not self._closed and not could_read and self._may_read():
+            self._resume()
+            self._update_reading()

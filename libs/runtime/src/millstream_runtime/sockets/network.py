@@ -1,0 +1,164 @@
+"""`Network` over the operating system's TCP."""
+
+import asyncio
+import errno
+import logging
+import socket
+from collections.abc import Callable
+
+from millstream_runtime.network import DEFAULT_LIMITS, Accept, Limits
+from millstream_runtime.sockets.channel import SocketChannel
+from millstream_runtime.sockets.pool import BufferPool
+from millstream_runtime.sockets.receiving import SHARED_BUFFER_BYTES
+
+logger = logging.getLogger(__name__)
+
+Address = tuple[str, int]
+
+CONNECT_TIMEOUT_SECONDS = 10.0
+SWEEP_SECONDS = 1.0
+ACCEPTS_PER_TICK = 64
+BACKLOG = 1024
+NO_DESCRIPTORS_PAUSE_SECONDS = 1.0
+
+
+class SocketNetwork:
+    """One per event loop: its connections share a receive buffer, a pool for large frames and the sweep for dead peers."""
+
+    def __init__(self) -> None:
+        self._shared = bytearray(SHARED_BUFFER_BYTES)
+        self._pool = BufferPool()
+        self._channels: set[SocketChannel] = set()
+        self._sweep_timer: asyncio.TimerHandle | None = None
+
+    async def connect(self, host: str, port: int, use: Accept, *, limits: Limits = DEFAULT_LIMITS) -> SocketChannel:
+        try:
+            async with asyncio.timeout(CONNECT_TIMEOUT_SECONDS):
+                sock = await _connect_any(await _resolve(host, port))
+        except TimeoutError:
+            raise TimeoutError(errno.ETIMEDOUT, f"no answer from {host}:{port}") from None
+        return self.adopt(sock, f"{host}:{port}", use, limits)
+
+    async def listen(
+        self, host: str, port: int, accept: Accept, *, limits: Limits = DEFAULT_LIMITS
+    ) -> "SocketListener":
+        family, address = (await _resolve(host or "0.0.0.0", port))[0]
+        sock = socket.create_server(address, family=family, backlog=BACKLOG)
+        sock.setblocking(False)
+        return SocketListener(self, sock, accept, limits)
+
+    def adopt(
+        self,
+        sock: socket.socket,
+        peer: str,
+        use: Accept,
+        limits: Limits,
+        when_closed: Callable[[], None] = lambda: None,
+    ) -> SocketChannel:
+        """Run a connected socket as a channel, until it closes."""
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+        def forget(channel: SocketChannel) -> None:
+            self._channels.discard(channel)
+            when_closed()
+
+        channel = SocketChannel(sock, peer, limits, self._shared, self._pool, forget)
+        self._channels.add(channel)
+        if self._sweep_timer is None:
+            self._sweep_timer = asyncio.get_running_loop().call_later(SWEEP_SECONDS, self._sweep)
+        channel.start(use)
+        return channel
+
+    def _sweep(self) -> None:
+        loop = asyncio.get_running_loop()
+        now_ms = int(loop.time() * 1000)
+        for channel in list(self._channels):
+            channel.sweep(now_ms)
+        self._sweep_timer = loop.call_later(SWEEP_SECONDS, self._sweep) if self._channels else None
+
+
+class SocketListener:
+    def __init__(self, network: SocketNetwork, sock: socket.socket, accept: Accept, limits: Limits) -> None:
+        self.host, self.port = sock.getsockname()[:2]
+        self._network = network
+        self._sock = sock
+        self._accept = accept
+        self._limits = limits
+        self._open = 0
+        self._closed = False
+        self._full_logged = False
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(sock, self._on_readable)
+
+    def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self._loop.remove_reader(self._sock)
+            self._sock.close()
+
+    def _on_readable(self) -> None:
+        for _ in range(ACCEPTS_PER_TICK):
+            try:
+                sock, address = self._sock.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                if error.errno not in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
+                    raise
+                logger.error("accept paused port=%d reason=%s", self.port, errno.errorcode[error.errno])
+                self._loop.remove_reader(self._sock)
+                self._loop.call_later(NO_DESCRIPTORS_PAUSE_SECONDS, self._listen_again)
+                return
+            if self._open >= self._limits.connections_max:
+                self._refuse(sock)
+            else:
+                self._take(sock, f"{address[0]}:{address[1]}")
+
+    def _listen_again(self) -> None:
+        if not self._closed:
+            self._loop.add_reader(self._sock, self._on_readable)
+
+    def _refuse(self, sock: socket.socket) -> None:
+        sock.close()
+        if not self._full_logged:
+            self._full_logged = True
+            logger.warning("connections refused port=%d max_connections=%d", self.port, self._limits.connections_max)
+
+    def _take(self, sock: socket.socket, peer: str) -> None:
+        sock.setblocking(False)
+        self._open += 1
+        self._network.adopt(sock, peer, self._accept, self._limits, self._gone)
+
+    def _gone(self) -> None:
+        self._open -= 1
+        self._full_logged = False
+
+
+async def _connect_any(addresses: list[tuple[int, Address]]) -> socket.socket:
+    """The first address that answers; the last error if none does."""
+    failure = OSError("no address")
+    for family, address in addresses:
+        sock = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
+        try:
+            await asyncio.get_running_loop().sock_connect(sock, address)
+            if sock.getsockname() != sock.getpeername():
+                return sock
+            # Both ends of a loopback connection to a free port can be this very socket.
+            failure = ConnectionRefusedError(errno.ECONNREFUSED, f"nobody listens on {address[0]}:{address[1]}")
+        except OSError as error:
+            failure = error
+        except BaseException:
+            sock.close()
+            raise
+        sock.close()
+    raise failure
+
+
+async def _resolve(host: str, port: int) -> list[tuple[int, Address]]:
+    """Addresses as they are, names by the resolver (in its thread); IPv4 first."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+    except socket.gaierror:
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    addresses = [(int(family), (str(address[0]), int(address[1]))) for family, _, _, _, address in found]
+    return sorted(addresses, key=lambda each: each[0] != socket.AF_INET)

@@ -1,0 +1,128 @@
+"""Frames to one socket: everything queued in a tick goes out by one gathered send, file slices by sendfile.
+
+A file slice is pinned by its owner until it is released here, sent or not; a file that turns out shorter than its slice ends
+the connection, because its length is already on the way.
+"""
+
+import os
+import socket
+from collections import deque
+from collections.abc import Sequence
+
+from millstream_runtime.network import FileSlice, Part
+
+GATHER_MAX = 512  # IOV_MAX is 1024
+COPIED_SLICE_MAX_BYTES = 64 * 1024  # below, reading costs less than a call of its own
+FLUSH_MAX_BYTES = 4 * 1024 * 1024  # one connection's share of a tick
+_LENGTH = 4
+
+
+class ShortFile(Exception):
+    """A file slice could not be sent in full."""
+
+
+class Sender:
+    """The unsent bytes of one connection."""
+
+    __slots__ = ("_queue", "unsent_bytes")
+
+    def __init__(self) -> None:
+        self._queue: deque[bytes | memoryview | _Sending] = deque()
+        self.unsent_bytes = 0
+
+    def put(self, parts: Sequence[Part]) -> None:
+        """Queue one frame."""
+        queue = self._queue
+        length_at = len(queue)
+        queue.append(b"")
+        total = 0
+        for part in parts:
+            size = len(part)
+            if not size:
+                if isinstance(part, FileSlice):
+                    part.release()
+                continue
+            total += size
+            if isinstance(part, (bytes, memoryview)):
+                queue.append(part)
+            elif isinstance(part, bytearray):
+                queue.append(memoryview(part))
+            elif size < COPIED_SLICE_MAX_BYTES:
+                queue.append(part.read())
+                part.release()
+            else:
+                queue.append(_Sending(part))
+        queue[length_at] = total.to_bytes(_LENGTH, "big")
+        self.unsent_bytes += _LENGTH + total
+
+    def flush(self, sock: socket.socket) -> bool:
+        """Send what the socket takes (bounded); True when nothing is left. Raises OSError, ShortFile."""
+        budget = FLUSH_MAX_BYTES
+        queue = self._queue
+        while queue:
+            if budget <= 0:
+                return False
+            first = queue[0]
+            try:
+                if isinstance(first, _Sending):
+                    sent = first.send(sock)
+                    if first.unsent_bytes == 0:
+                        queue.popleft()
+                        first.slice.release()
+                else:
+                    sent = self._send_gathered(sock)
+            except (BlockingIOError, InterruptedError):
+                return False
+            self.unsent_bytes -= sent
+            budget -= sent
+        return True
+
+    def close(self) -> None:
+        for entry in self._queue:
+            if isinstance(entry, _Sending):
+                entry.slice.release()
+        self._queue.clear()
+        self.unsent_bytes = 0
+
+    def _send_gathered(self, sock: socket.socket) -> int:
+        queue = self._queue
+        run: list[bytes | memoryview] = []
+        more = 0
+        for entry in queue:
+            if isinstance(entry, _Sending):
+                more = socket.MSG_MORE
+                break
+            run.append(entry)
+            if len(run) == GATHER_MAX:
+                break
+        sent = sock.sendmsg(run, (), more) if len(run) > 1 else sock.send(run[0], more)
+        left = sent
+        while left:
+            size = len(queue[0])  # type: ignore[arg-type]
+            if left < size:
+                entry = queue[0]
+                assert not isinstance(entry, _Sending)
+                queue[0] = memoryview(entry)[left:]
+                break
+            left -= size
+            queue.popleft()
+        return sent
+
+
+class _Sending:
+    """A file slice on its way."""
+
+    __slots__ = ("position", "slice", "unsent_bytes")
+
+    def __init__(self, part: FileSlice) -> None:
+        self.slice = part
+        self.position = part.position
+        self.unsent_bytes = len(part)
+
+    def send(self, sock: socket.socket) -> int:
+        sent = os.sendfile(sock.fileno(), self.slice.fileno(), self.position, self.unsent_bytes)
+        if sent == 0:
+            raise ShortFile(f"{self.unsent_bytes} bytes of a file slice are not there")
+        self.position += sent
+        self.unsent_bytes -= sent
+        return sent
