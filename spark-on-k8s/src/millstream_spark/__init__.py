@@ -1,0 +1,1 @@
+"""PySpark jobs over Kafka topics, and their submission to Kubernetes."""

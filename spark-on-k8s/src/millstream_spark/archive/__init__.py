@@ -1,0 +1,1 @@
+"""The archive job: a topic into a Parquet lake, exactly once by checkpoint."""

@@ -1,0 +1,118 @@
+"""The archive job's options, checked once."""
+
+import argparse
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from millstream_spark.archive.columns import PARTITION_COLUMNS
+
+_TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+_INTERVAL = re.compile(r"(\d+)(ms|s|m)")
+_UNIT_MS = {"ms": 1, "s": 1000, "m": 60_000}
+
+
+@dataclass(frozen=True, slots=True)
+class AvailableNow:
+    """Store what the topic holds when the job starts, then end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Run until stopped, one batch per interval."""
+
+    interval_ms: int
+
+
+Trigger = AvailableNow | Interval
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveConfig:
+    bootstrap_servers: str
+    topic: str
+    output: str
+    checkpoint: str
+    trigger: Trigger
+    starting_offsets: str
+    """Used by the first run only; from then on the checkpoint says where to go on."""
+    partition_by: tuple[str, ...]
+    max_offsets_per_trigger: int | None
+    group_id: str
+    """The consumer group that shows the job's lag."""
+    topic_check_interval_s: int
+
+
+def parse_archive(arguments: Sequence[str]) -> ArchiveConfig:
+    parser = argparse.ArgumentParser(prog="archive", description="Store a topic as Parquet, exactly once.")
+    parser.add_argument("--bootstrap-servers", required=True, help="host:port[,host:port...]")
+    parser.add_argument("--topic", required=True, type=_topic)
+    parser.add_argument("--output", required=True, help="the lake: a directory on a volume, or any Hadoop path")
+    parser.add_argument("--checkpoint", required=True, help="the job's progress; belongs to this topic and this lake")
+    parser.add_argument("--trigger", default=AvailableNow(), type=_trigger, help="available-now, or an interval: 10s")
+    parser.add_argument(
+        "--starting-offsets", default="earliest", type=_starting_offsets, help='earliest, latest or {"TOPIC":{"0":23}}'
+    )
+    parser.add_argument(
+        "--partition-by", default=("date",), type=_partition_by, help=f"none, or of {','.join(PARTITION_COLUMNS)}"
+    )
+    parser.add_argument("--max-offsets-per-trigger", type=_positive, help="bounds a batch")
+    parser.add_argument("--group", help="where progress shows as lag; archive-TOPIC by default")
+    parser.add_argument("--topic-check-interval-s", default=30, type=_positive, help=argparse.SUPPRESS)
+    words = parser.parse_args(arguments)
+    return ArchiveConfig(
+        bootstrap_servers=words.bootstrap_servers,
+        topic=words.topic,
+        output=words.output,
+        checkpoint=words.checkpoint,
+        trigger=words.trigger,
+        starting_offsets=words.starting_offsets,
+        partition_by=words.partition_by,
+        max_offsets_per_trigger=words.max_offsets_per_trigger,
+        group_id=words.group or f"archive-{words.topic}",
+        topic_check_interval_s=words.topic_check_interval_s,
+    )
+
+
+def _topic(text: str) -> str:
+    if _TOPIC.fullmatch(text) is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a topic's name")
+    return text
+
+
+def _trigger(text: str) -> Trigger:
+    if text == "available-now":
+        return AvailableNow()
+    interval = _INTERVAL.fullmatch(text)
+    if interval is None or int(interval[1]) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither available-now nor an interval such as 500ms, 10s or 5m")
+    return Interval(int(interval[1]) * _UNIT_MS[interval[2]])
+
+
+def _starting_offsets(text: str) -> str:
+    if text in ("earliest", "latest"):
+        return text
+    try:
+        positions = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither earliest, latest nor JSON") from error
+    if not isinstance(positions, dict):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a JSON object of topics")
+    return text
+
+
+def _partition_by(text: str) -> tuple[str, ...]:
+    names = () if text == "none" else tuple(text.split(","))
+    unknown = [name for name in names if name not in PARTITION_COLUMNS]
+    if unknown or len(set(names)) != len(names):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is neither none nor distinct names of {','.join(PARTITION_COLUMNS)}"
+        )
+    return names
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
+    return int(text)

@@ -1,0 +1,1 @@
+"""The audit job: what a lake holds, and what it lacks or holds twice."""

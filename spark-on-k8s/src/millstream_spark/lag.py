@@ -1,0 +1,95 @@
+"""Commits what a query has stored to a consumer group, so that its lag shows in every tool that shows lag.
+
+Display only: nothing here is read back, and a failed commit never stops the query. The truth is the checkpoint.
+"""
+
+import json
+import logging
+import threading
+from collections.abc import Mapping
+
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient
+from pyspark.sql.streaming.listener import (
+    QueryIdleEvent,
+    QueryProgressEvent,
+    QueryStartedEvent,
+    QueryTerminatedEvent,
+    StreamingQueryListener,
+)
+
+Offsets = Mapping[str, Mapping[str, int]]
+"""Topic to partition to next offset, as Spark writes a Kafka source's progress in JSON."""
+
+logger = logging.getLogger(__name__)
+
+
+def parse_offsets(text: str) -> Offsets:
+    offsets: Offsets = json.loads(text)
+    return offsets
+
+
+class OffsetCommitter:
+    """Invariant: the group never goes back to an older batch, whichever thread brings it."""
+
+    def __init__(self, bootstrap_servers: str, group_id: str, *, timeout_s: float = 10) -> None:
+        self._admin = AdminClient(
+            {"bootstrap.servers": bootstrap_servers, "client.id": "millstream-spark-lag", "log_level": 5}
+        )
+        self._group_id = group_id
+        self._timeout_s = timeout_s
+        self._lock = threading.Lock()
+        self._batch_id = -1
+        self.commits = 0
+        self.failures = 0
+
+    def commit(self, batch_id: int, offsets: Offsets) -> None:
+        with self._lock:
+            if batch_id < self._batch_id:
+                return
+            self._batch_id = batch_id
+            try:
+                self._alter(offsets)
+            except KafkaException as error:
+                self.failures += 1
+                logger.warning(
+                    "lag.commit_failed group=%s batch=%d failures=%d error=%s",
+                    self._group_id,
+                    batch_id,
+                    self.failures,
+                    error,
+                )
+            else:
+                self.commits += 1
+
+    def _alter(self, offsets: Offsets) -> None:
+        positions = [
+            TopicPartition(topic, int(partition), offset)
+            for topic, partitions in offsets.items()
+            for partition, offset in partitions.items()
+        ]
+        if not positions:
+            return
+        request = [ConsumerGroupTopicPartitions(self._group_id, positions)]
+        answers = self._admin.alter_consumer_group_offsets(request, request_timeout=self._timeout_s)
+        for answered in answers[self._group_id].result().topic_partitions:
+            if answered.error is not None:
+                raise KafkaException(answered.error)
+
+
+class LagListener(StreamingQueryListener):
+    """Commits the end of each batch once Spark has reported it stored."""
+
+    def __init__(self, committer: OffsetCommitter) -> None:
+        self._committer = committer
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None: ...
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:
+        for source in event.progress.sources:
+            if source.endOffset is not None:
+                self._committer.commit(event.progress.batchId, parse_offsets(source.endOffset))
+
+    def onQueryIdle(self, event: QueryIdleEvent) -> None: ...
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None: ...

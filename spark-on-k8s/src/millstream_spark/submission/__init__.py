@@ -1,0 +1,1 @@
+"""From a Kubernetes Job to a Spark driver pod, safe to repeat."""
