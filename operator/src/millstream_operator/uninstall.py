@@ -41,7 +41,7 @@ async def _let_go(objects: Objects, kind: str, metadata: dict[str, str]) -> None
 
 async def _gone(objects: Objects, api_version: str, kind: str, namespace: str, name: str) -> None:
     async with asyncio.timeout(WAIT_S_MAX):
-        while await objects.get(api_version, kind, namespace, name) is not None:
+        while await objects.get(api_version, kind, namespace, name) is not None:  # noqa: ASYNC110 (a watch for one deletion is not worth it)
             await asyncio.sleep(0.5)
 
 
