@@ -38,9 +38,9 @@ def test_files_and_functions_fit_on_a_screen() -> None:
         if text.count("\n") > FILE_LINES_MAX:
             too_long.append(place(path))
         for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                if (node.end_lineno or 0) - node.lineno >= FUNCTION_LINES_MAX:
-                    too_long.append(f"{place(path, node.lineno)} {node.name}")
+            function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node
+            if function and (function.end_lineno or 0) - function.lineno >= FUNCTION_LINES_MAX:
+                too_long.append(f"{place(path, function.lineno)} {function.name}")
     assert too_long == []
 
 
@@ -80,7 +80,14 @@ def test_every_api_file_is_in_its_services_handlers() -> None:
 
 def test_the_repository_speaks_of_the_project_alone() -> None:
     """No path of one machine, no address of a package registry, in anything that is tracked."""
-    words = ("/work" + "/", "/root" + "/", "pypi" + ".org", "files.python" + "hosted", "repo1.maven" + ".org", "repo.maven." + "apache")
+    words = (
+        "/work" + "/",
+        "/root" + "/",
+        "pypi" + ".org",
+        "files.python" + "hosted",
+        "repo1.maven" + ".org",
+        "repo.maven." + "apache",
+    )
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     found = []
     for name in filter(None, listed.split("\0")):
