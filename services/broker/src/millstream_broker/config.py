@@ -1,0 +1,135 @@
+"""What one broker is told at its start: Kafka's properties, read and checked once.
+
+Topic defaults are not here: every property stays in `properties`, from which they are resolved together with what is set
+dynamically (`millstream_cluster.configs.EffectiveConfigs`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from millstream_cluster.configs import BROKER_CONFIGS, ConfigError
+from millstream_cluster.ids import COORDINATOR_ID_BASE
+from millstream_cluster.records import Endpoint
+from millstream_runtime.network import Limits
+from millstream_runtime.properties import Properties, PropertyError, parse_address
+
+DEFAULT_LISTENER = "PLAINTEXT"
+DEFAULT_PORT = 9092
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerConfig:
+    node_id: int
+    """node.id: 0 to 9999."""
+    data_dir: Path
+    """log.dirs: one directory."""
+    controllers: tuple[tuple[str, int], ...]
+    """controller.bootstrap.servers: every controller's host and port."""
+    listeners: tuple[Endpoint, ...] = (Endpoint(DEFAULT_LISTENER, "127.0.0.1", DEFAULT_PORT),)
+    """listeners: NAME://host:port, port 0 for any free one."""
+    advertised_listeners: tuple[Endpoint, ...] = ()
+    """advertised.listeners: what clients are told; where a name is missing, its listener's own address."""
+    rack: str | None = None
+    """broker.rack"""
+    cluster_id: str | None = None
+    """cluster.id: refuse any other cluster; unset, whatever the data directory or else the controller says."""
+    heartbeat_interval_ms: int = 2_000
+    """broker.heartbeat.interval.ms"""
+    session_timeout_ms: int = 9_000
+    """broker.session.timeout.ms"""
+    request_timeout_ms: int = 30_000
+    """request.timeout.ms: how long the controller may take to answer what was forwarded."""
+    num_partitions: int = 1
+    """num.partitions: of topics that are created automatically."""
+    default_replication_factor: int = 1
+    """default.replication.factor: of topics that are created automatically."""
+    auto_create_topics: bool = True
+    """auto.create.topics.enable"""
+    offsets_topic_partitions: int = 50
+    """offsets.topic.num.partitions"""
+    offsets_topic_replication_factor: int = 1
+    """offsets.topic.replication.factor"""
+    offsets_topic_segment_bytes: int = 100 << 20
+    """offsets.topic.segment.bytes"""
+    fetch_max_bytes: int = 55 << 20
+    """fetch.max.bytes: the most one Fetch is answered with."""
+    fetch_session_slots: int = 1_000
+    """max.incremental.fetch.session.cache.slots"""
+    producer_id_expiration_ms: int = 86_400_000
+    """producer.id.expiration.ms"""
+    retention_check_interval_ms: int = 300_000
+    """log.retention.check.interval.ms"""
+    checkpoint_interval_ms: int = 60_000
+    """log.flush.offset.checkpoint.interval.ms"""
+    controlled_shutdown_timeout_ms: int = 10_000
+    """How long a clean stop waits for the controller to let go; Kafka retries instead of having a key for it."""
+    limits: Limits = field(default_factory=Limits)
+    properties: Mapping[str, str] = field(default_factory=dict)
+    """Every property of the process, for DescribeConfigs and topic defaults."""
+
+    @staticmethod
+    def from_properties(properties: Properties) -> "BrokerConfig":
+        _check_values(properties)
+        directory = properties.optional("log.dir")
+        defaults = Limits()
+        return BrokerConfig(
+            node_id=properties.integer("node.id", 0, least=0, most=COORDINATOR_ID_BASE - 1),
+            data_dir=_data_dir(properties.text("log.dirs", directory)),
+            controllers=properties.addresses("controller.bootstrap.servers"),
+            listeners=_endpoints(properties, "listeners", f"{DEFAULT_LISTENER}://127.0.0.1:{DEFAULT_PORT}"),
+            advertised_listeners=_endpoints(properties, "advertised.listeners", ""),
+            rack=properties.optional("broker.rack"),
+            cluster_id=properties.optional("cluster.id"),
+            heartbeat_interval_ms=properties.integer("broker.heartbeat.interval.ms", 2_000, least=1),
+            session_timeout_ms=properties.integer("broker.session.timeout.ms", 9_000, least=1),
+            request_timeout_ms=properties.integer("request.timeout.ms", 30_000, least=1),
+            num_partitions=properties.integer("num.partitions", 1, least=1),
+            default_replication_factor=properties.integer("default.replication.factor", 1, least=1),
+            auto_create_topics=properties.boolean("auto.create.topics.enable", True),
+            offsets_topic_partitions=properties.integer("offsets.topic.num.partitions", 50, least=1),
+            offsets_topic_replication_factor=properties.integer("offsets.topic.replication.factor", 1, least=1),
+            offsets_topic_segment_bytes=properties.integer("offsets.topic.segment.bytes", 100 << 20, least=1),
+            fetch_max_bytes=properties.integer("fetch.max.bytes", 55 << 20, least=1024),
+            fetch_session_slots=properties.integer("max.incremental.fetch.session.cache.slots", 1_000, least=0),
+            producer_id_expiration_ms=properties.integer("producer.id.expiration.ms", 86_400_000, least=1),
+            retention_check_interval_ms=properties.integer("log.retention.check.interval.ms", 300_000, least=1),
+            checkpoint_interval_ms=properties.integer("log.flush.offset.checkpoint.interval.ms", 60_000, least=1),
+            limits=Limits(
+                frame_max_bytes=properties.integer("socket.request.max.bytes", defaults.frame_max_bytes, least=1),
+                connections_max_idle_ms=properties.integer(
+                    "connections.max.idle.ms", defaults.connections_max_idle_ms, least=1
+                ),
+            ),
+            properties=properties.as_dict(),
+        )
+
+
+def _check_values(properties: Properties) -> None:
+    """Refuse a value that the table of broker configurations does not take, whoever reads it later."""
+    for name, text in properties.as_dict().items():
+        key = BROKER_CONFIGS.get(name)
+        if key is None:
+            continue
+        try:
+            key.parse(text)
+        except ConfigError as error:
+            raise PropertyError(str(error)) from None
+
+
+def _data_dir(text: str) -> Path:
+    if "," in text:
+        raise PropertyError(f"log.dirs must be one directory, not {text!r}: run a broker per disk")
+    return Path(text)
+
+
+def _endpoints(properties: Properties, key: str, default: str) -> tuple[Endpoint, ...]:
+    endpoints = []
+    for item in properties.texts(key, default):
+        name, separator, _ = item.partition("://")
+        if not separator:
+            raise PropertyError(f"{key} must be NAME://host:port, not {item!r}")
+        endpoints.append(Endpoint(name, *parse_address(key, item)))
+    if len({endpoint.name for endpoint in endpoints}) != len(endpoints):
+        raise PropertyError(f"{key} names a listener twice")
+    return tuple(endpoints)
