@@ -1,0 +1,168 @@
+"""Decisions about committed offsets: commit, read, delete, and drop those of groups long gone."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from millstream_cluster.decision import Decision
+from millstream_wire.errors import ErrorCode
+
+from millstream_coordinator.core.classic.group import ClassicGroup, GroupState
+from millstream_coordinator.core.classic.subscription import subscribes
+from millstream_coordinator.core.records import (
+    CommittedOffset,
+    GroupRemoved,
+    OffsetCommitted,
+    OffsetRemoved,
+    ShardRecord,
+)
+from millstream_coordinator.core.shard import Shard, TopicPartition
+
+NO_GENERATION = -1
+REMOVALS_MAX = 1_000
+"""Records per decision that removes many: they go to the log as one batch."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetToCommit:
+    topic: str
+    partition: int
+    offset: int
+    leader_epoch: int = -1
+    metadata: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitRequest:
+    group_id: str
+    generation: int = NO_GENERATION
+    member_id: str = ""
+    group_instance_id: str | None = None
+    offsets: tuple[OffsetToCommit, ...]
+    names_missing_group: bool = False
+    """The client knows GROUP_ID_NOT_FOUND as an answer (OffsetCommit 9 and later)."""
+
+
+def commit(shard: Shard, request: CommitRequest, now_ms: int) -> Decision[ShardRecord, ErrorCode]:
+    """Commit all the offsets, or none with the reason why."""
+    group = shard.groups.get(request.group_id)
+    if error := _commit_refusal(shard, group, request):
+        return Decision((), error)
+    if group is not None and request.member_id in group.members:
+        group.hear_from(group.members[request.member_id], now_ms)
+    return Decision(tuple(_committed(request.group_id, offset, now_ms) for offset in request.offsets), ErrorCode.NONE)
+
+
+def _committed(group_id: str, asked: OffsetToCommit, now_ms: int) -> OffsetCommitted:
+    committed = CommittedOffset(
+        offset=asked.offset,
+        leader_epoch=asked.leader_epoch,
+        metadata=asked.metadata,
+        commit_timestamp_ms=now_ms,
+    )
+    return OffsetCommitted(group_id, asked.topic, asked.partition, committed)
+
+
+def _commit_refusal(shard: Shard, group: ClassicGroup | None, request: CommitRequest) -> ErrorCode:
+    """Administrators and consumers without a group commit with no generation, while the group is empty."""
+    if group is None:
+        if request.generation < 0 or request.group_id in shard.offsets:
+            return ErrorCode.NONE if request.generation < 0 else ErrorCode.UNKNOWN_MEMBER_ID
+        return ErrorCode.GROUP_ID_NOT_FOUND if request.names_missing_group else ErrorCode.ILLEGAL_GENERATION
+    if group.state is GroupState.DEAD:
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    if request.generation < 0 and group.state is GroupState.EMPTY:
+        return ErrorCode.NONE
+    if request.generation < 0 and not request.member_id and request.group_instance_id is None:
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    if error := group.refusal(request.member_id, request.group_instance_id):
+        return error
+    if request.generation != group.generation:
+        return ErrorCode.ILLEGAL_GENERATION
+    if group.state is GroupState.COMPLETING_REBALANCE:
+        return ErrorCode.REBALANCE_IN_PROGRESS
+    return ErrorCode.NONE
+
+
+def delete_offsets(
+    shard: Shard, group_id: str, partitions: Iterable[TopicPartition]
+) -> Decision[ShardRecord, ErrorCode | dict[TopicPartition, ErrorCode]]:
+    """Forget these offsets unless a live consumer group reads the topic; an error for all, or one for each."""
+    if not shard.knows(group_id):
+        return Decision((), ErrorCode.GROUP_ID_NOT_FOUND)
+    group = shard.groups.get(group_id)
+    in_use = group is not None and group.state is not GroupState.EMPTY
+    if in_use and group is not None and group.protocol_type != "consumer":
+        return Decision((), ErrorCode.NON_EMPTY_GROUP)
+    known = shard.offsets.get(group_id, {})
+    errors: dict[TopicPartition, ErrorCode] = {}
+    records: list[ShardRecord] = []
+    for topic, partition in partitions:
+        if in_use and group is not None and subscribes(group, topic):
+            errors[topic, partition] = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
+            continue
+        errors[topic, partition] = ErrorCode.NONE
+        if (topic, partition) in known:
+            records.append(OffsetRemoved(group_id, topic, partition))
+    return Decision(tuple(records), errors)
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """How a removal in steps went: `more` says that it has to be called again."""
+
+    error: ErrorCode = ErrorCode.NONE
+    more: bool = False
+
+
+def delete_group(shard: Shard, group_id: str) -> Decision[ShardRecord, Removal]:
+    """Remove an empty group and its offsets, some at a time; the group itself goes last."""
+    if not shard.knows(group_id):
+        return Decision((), Removal(ErrorCode.GROUP_ID_NOT_FOUND))
+    group = shard.groups.get(group_id)
+    if group is not None and not group.is_unused:
+        return Decision((), Removal(ErrorCode.NON_EMPTY_GROUP))
+    removed = [OffsetRemoved(group_id, *partition) for partition in shard.offsets.get(group_id, {})]
+    if len(removed) > REMOVALS_MAX:
+        return Decision(tuple(removed[:REMOVALS_MAX]), Removal(more=True))
+    return Decision((*removed, *_remove_group(shard, group_id)), Removal())
+
+
+def remove_topic(shard: Shard, topic: str) -> Decision[ShardRecord, Removal]:
+    """The topic is deleted: offsets in it mean nothing any more, least of all for a new topic of that name."""
+    records = [
+        OffsetRemoved(group_id, *partition)
+        for group_id, offsets in shard.offsets.items()
+        for partition in offsets
+        if partition[0] == topic
+    ]
+    return Decision(tuple(records[:REMOVALS_MAX]), Removal(more=len(records) > REMOVALS_MAX))
+
+
+def expire(shard: Shard, *, retention_ms: int, now_ms: int) -> Decision[ShardRecord, Removal]:
+    """Drop offsets of groups that were empty for `retention_ms` and not committed to since; then groups without any."""
+    records: list[ShardRecord] = []
+    for group_id in list(shard.group_ids()):
+        group = shard.groups.get(group_id)
+        if group is not None and not group.is_unused:
+            continue
+        since_ms = group.state_timestamp_ms if group is not None and group.protocol_type is not None else 0
+        offsets = shard.offsets.get(group_id, {})
+        expired = [
+            partition
+            for partition, committed in offsets.items()
+            if now_ms - max(since_ms, committed.commit_timestamp_ms) >= retention_ms
+        ]
+        records += (OffsetRemoved(group_id, *partition) for partition in expired)
+        if len(expired) == len(offsets):
+            records += _remove_group(shard, group_id)
+        if len(records) >= REMOVALS_MAX:
+            return Decision(tuple(records), Removal(more=True))
+    return Decision(tuple(records), Removal())
+
+
+def _remove_group(shard: Shard, group_id: str) -> tuple[ShardRecord, ...]:
+    """End the group in memory; what is stored of it gets its tombstone."""
+    group = shard.groups.pop(group_id, None)
+    if group is not None:
+        group.state = GroupState.DEAD
+    return (GroupRemoved(group_id),) if group_id in shard.stored else ()

@@ -1,0 +1,54 @@
+"""The facts a shard's log is made of; what they look like in the topic is `record_format`'s affair."""
+
+from dataclasses import dataclass
+
+from millstream_coordinator.core.stored_group import StoredGroup
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommittedOffset:
+    """How far a group has come in a partition."""
+
+    offset: int
+    leader_epoch: int = -1
+    metadata: str = ""
+    commit_timestamp_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetCommitted:
+    group_id: str
+    topic: str
+    partition: int
+    committed: CommittedOffset
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetRemoved:
+    group_id: str
+    topic: str
+    partition: int
+
+
+@dataclass(frozen=True, slots=True)
+class GroupStored:
+    group: StoredGroup
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRemoved:
+    group_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShardClaimed:
+    """The first thing an owner writes: what stands before it is all there is, and earlier owners write no more.
+
+    Written again as a barrier: that it was taken shows that its writer still owned the shard.
+    """
+
+    coordinator_id: int
+    producer_epoch: int
+
+
+ShardRecord = OffsetCommitted | OffsetRemoved | GroupStored | GroupRemoved | ShardClaimed

@@ -1,0 +1,94 @@
+"""A shard: the groups whose ids hash to one partition of `__consumer_offsets`, with their committed offsets.
+
+The log's part of it (`offsets`, `stored`) is written by `apply` alone, so that replaying the log gives the live state. The
+groups themselves (who waits, whose session ends when) live in memory only and begin from what is stored.
+"""
+
+from collections.abc import Iterator
+
+from typing import assert_never
+
+from millstream_coordinator.core.classic.group import ClassicGroup, GroupState
+from millstream_coordinator.core.classic.limits import GroupLimits
+from millstream_coordinator.core.records import (
+    CommittedOffset,
+    GroupRemoved,
+    GroupStored,
+    OffsetCommitted,
+    OffsetRemoved,
+    ShardClaimed,
+    ShardRecord,
+)
+from millstream_coordinator.core.stored_group import StoredGroup
+
+TopicPartition = tuple[str, int]
+
+
+class Shard:
+    """Invariant (`check`): no group keeps an empty table of offsets; a group in memory is stored, or in use."""
+
+    def __init__(self, limits: GroupLimits) -> None:
+        self.limits = limits
+        self.offsets: dict[str, dict[TopicPartition, CommittedOffset]] = {}
+        self.stored: dict[str, StoredGroup] = {}
+        self.groups: dict[str, ClassicGroup] = {}
+
+    def apply(self, record: ShardRecord) -> None:
+        match record:
+            case OffsetCommitted():
+                offsets = self.offsets.setdefault(record.group_id, {})
+                offsets[record.topic, record.partition] = record.committed
+            case OffsetRemoved():
+                offsets = self.offsets.get(record.group_id, {})
+                offsets.pop((record.topic, record.partition), None)
+                if not offsets:
+                    self.offsets.pop(record.group_id, None)
+            case GroupStored():
+                self.stored[record.group.group_id] = record.group
+            case GroupRemoved():
+                self.stored.pop(record.group_id, None)
+            case ShardClaimed():
+                pass
+            case _:
+                assert_never(record)
+
+    def begin(self, now_ms: int) -> None:
+        """The log is read: bring the stored groups to life."""
+        self.groups = {
+            group_id: ClassicGroup.loaded(stored, self.limits, now_ms) for group_id, stored in self.stored.items()
+        }
+
+    def group_ids(self) -> Iterator[str]:
+        yield from self.groups
+        yield from (group_id for group_id in self.offsets if group_id not in self.groups)
+
+    def knows(self, group_id: str) -> bool:
+        return group_id in self.groups or group_id in self.offsets
+
+    def state_of(self, group_id: str) -> GroupState:
+        """A group that only has offsets is Empty; one that nobody ever heard of is Dead."""
+        group = self.groups.get(group_id)
+        if group is not None:
+            return group.state
+        return GroupState.EMPTY if group_id in self.offsets else GroupState.DEAD
+
+    def enter(self, group_id: str, now_ms: int) -> ClassicGroup:
+        """The group, made if there is none."""
+        group = self.groups.get(group_id)
+        if group is None:
+            group = self.groups[group_id] = ClassicGroup(group_id, self.limits, now_ms)
+        return group
+
+    def forget_if_unused(self, group: ClassicGroup) -> bool:
+        """Drop a group that nobody is in and the log knows nothing of (thousands of one-shot groups must not pile up)."""
+        if not group.is_unused or group.group_id in self.stored:
+            return False
+        if self.groups.get(group.group_id) is group:
+            del self.groups[group.group_id]
+        return True
+
+    def check(self) -> None:
+        assert all(self.offsets.values())
+        for group_id, group in self.groups.items():
+            assert group.group_id == group_id
+            group.check()
