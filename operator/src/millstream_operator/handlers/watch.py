@@ -27,7 +27,11 @@ def register(registry: kopf.OperatorRegistry, reconcilers: Reconcilers) -> None:
         settings.persistence.finalizer = f"{GROUP}/data"
         settings.persistence.progress_storage = kopf.AnnotationsProgressStorage(prefix=GROUP)
 
+    async def log_in(**kwargs: Any) -> kopf.ConnectionInfo | None:
+        return kopf.login_with_service_account(**kwargs) or kopf.login_with_kubeconfig(**kwargs)
+
     kopf.on.startup(registry=registry)(configure)
+    kopf.on.login(registry=registry)(log_in)
     for plural, reconciler in reconcilers.by_plural.items():
         _watch(registry, plural, reconcilers, reconciler.kind)
     _delete(registry, "topics", "Delete", reconcilers.topics.delete)
