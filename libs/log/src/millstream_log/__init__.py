@@ -1,1 +1,48 @@
 """Segmented logs in Kafka's directory format."""
+
+from millstream_log.checkpoint import TopicPartition
+from millstream_log.config import LogConfig, MessageTimestampType
+from millstream_log.errors import (
+    CorruptFile,
+    InvalidProducerEpoch,
+    LogError,
+    OffsetOutOfRange,
+    OutOfOrderSequence,
+    StorageError,
+    TransactionCoordinatorFenced,
+    UnusableDirectory,
+)
+from millstream_log.file_slice import FileSlice
+from millstream_log.flush import Flush
+from millstream_log.leader_epochs import EpochEnd, EpochStart
+from millstream_log.log import AppendResult, Log
+from millstream_log.producer_state import AppendedBatch, ProducerEntry
+from millstream_log.retention import Retention, expired_segments
+from millstream_log.segment import Read, Segment, TimestampedOffset
+
+__all__ = [
+    "AppendResult",
+    "AppendedBatch",
+    "CorruptFile",
+    "EpochEnd",
+    "EpochStart",
+    "FileSlice",
+    "Flush",
+    "InvalidProducerEpoch",
+    "Log",
+    "LogConfig",
+    "LogError",
+    "MessageTimestampType",
+    "OffsetOutOfRange",
+    "OutOfOrderSequence",
+    "ProducerEntry",
+    "Read",
+    "Retention",
+    "Segment",
+    "StorageError",
+    "TimestampedOffset",
+    "TopicPartition",
+    "TransactionCoordinatorFenced",
+    "UnusableDirectory",
+    "expired_segments",
+]

@@ -1,0 +1,29 @@
+"""What a log needs to know of its topic's configuration."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+MIB = 1024 * 1024
+
+
+class MessageTimestampType(Enum):
+    CREATE_TIME = "CreateTime"
+    LOG_APPEND_TIME = "LogAppendTime"
+
+
+@dataclass(frozen=True, slots=True)
+class LogConfig:
+    """Each field is Kafka's topic config of that name; a log may be given another one at any time."""
+
+    segment_bytes: int = 1024 * MIB
+    """A segment that would outgrow this is rolled first."""
+    segment_ms: int = 7 * 24 * 3600 * 1000
+    """A segment whose first record is older than this, by the newest record's clock, is rolled."""
+    segment_index_bytes: int = 10 * MIB
+    """The size at which an index is full and its segment rolls."""
+    index_interval_bytes: int = 4096
+    """How many bytes of log go between two entries of the indexes."""
+    message_timestamp_type: MessageTimestampType = MessageTimestampType.CREATE_TIME
+    """Whether records keep their producer's time or get the time of their append."""
+    flush_messages: int = (1 << 63) - 1
+    """Flush to disk after this many records."""

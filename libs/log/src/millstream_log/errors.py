@@ -1,0 +1,45 @@
+"""What can go wrong with a log, each with the error code that Kafka answers where it has one."""
+
+from typing import ClassVar
+
+
+class LogError(Exception):
+    """Root of everything that this package raises on purpose."""
+
+    error_code: ClassVar[int] = -1
+
+
+class OffsetOutOfRange(LogError):
+    """An offset before the log's start or after its end."""
+
+    error_code = 1  # OFFSET_OUT_OF_RANGE
+
+
+class OutOfOrderSequence(LogError):
+    error_code = 45  # OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
+class InvalidProducerEpoch(LogError):
+    """A producer that a newer one with the same id has replaced."""
+
+    error_code = 47  # INVALID_PRODUCER_EPOCH
+
+
+class TransactionCoordinatorFenced(LogError):
+    """A transaction's end marker from a coordinator that another has replaced."""
+
+    error_code = 52  # TRANSACTION_COORDINATOR_FENCED
+
+
+class StorageError(LogError):
+    """The file system refused; what had been written before is intact."""
+
+    error_code = 56  # KAFKA_STORAGE_ERROR
+
+
+class CorruptFile(LogError):
+    """A file beside the segments does not hold what its name promises; its reader rebuilds or does without."""
+
+
+class UnusableDirectory(LogError):
+    """A data directory that this node must not touch: in use, of another cluster, of another node."""

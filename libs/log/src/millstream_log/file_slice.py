@@ -1,0 +1,77 @@
+"""A range of a segment file, ready for `sendfile`: what a fetch answers instead of bytes.
+
+The file stays open, even unlinked, for as long as a slice of it is held: a descriptor is never reused under a send.
+"""
+
+import os
+from pathlib import Path
+
+
+class SegmentFile:
+    """An open file; it closes when its last holder (the segment, or a slice in flight) lets go of it."""
+
+    __slots__ = ("__weakref__", "_fd", "path")
+
+    def __init__(self, path: Path, flags: int) -> None:
+        self._fd = -1
+        self.path = path
+        self._fd = os.open(path, flags | os.O_CLOEXEC, 0o644)
+
+    def __del__(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+
+    def fileno(self) -> int:
+        return self._fd
+
+
+class FileSlice:
+    """`length` bytes of a file from `position`; they do not change while the slice is held."""
+
+    __slots__ = ("_file", "_length", "position")
+
+    def __init__(self, file: SegmentFile, position: int, length: int) -> None:
+        self._file: SegmentFile | None = file
+        self.position = position
+        self._length = length
+
+    def __len__(self) -> int:
+        return self._length
+
+    def fileno(self) -> int:
+        assert self._file is not None, "a released slice"
+        return self._file.fileno()
+
+    def read(self) -> bytes:
+        """Copy the bytes out: for small slices, and where TLS needs them in user space."""
+        return read_fully(self.fileno(), self._length, self.position)
+
+    def release(self) -> None:
+        """Let go of the file before the slice itself goes out of use."""
+        self._file = None
+
+
+def read_fully(fd: int, length: int, position: int) -> bytes:
+    """Read exactly `length` bytes, or fewer only at the end of the file."""
+    data = os.pread(fd, length, position)
+    if len(data) in (length, 0):
+        return data
+    parts = [data]
+    have = len(data)
+    while have < length:
+        data = os.pread(fd, length - have, position + have)
+        if not data:
+            break
+        parts.append(data)
+        have += len(data)
+    return b"".join(parts)
+
+
+def write_fully(fd: int, data: bytes | bytearray | memoryview, position: int) -> None:
+    """Write all of `data`; on an error some of it may have been written."""
+    written = os.pwrite(fd, data, position)
+    if written == len(data):
+        return
+    view = memoryview(data)
+    while written < len(view):
+        written += os.pwrite(fd, view[written:], position + written)

@@ -1,0 +1,116 @@
+"""A sorted file of fixed-size entries: the part that offset index and time index share.
+
+Entries go to an in-memory tail that is written out in groups; the file is mapped only when it is looked into, and
+only for reading, so that a full disk is an error of a write and never a fault.
+"""
+
+import mmap
+import os
+from bisect import bisect_right
+from operator import itemgetter
+from pathlib import Path
+from struct import Struct
+
+from millstream_log.file_slice import write_fully
+
+Entry = tuple[int, int]
+
+_TAIL_ENTRIES = 64
+
+
+class IndexFile:
+    """Entries of two numbers, both never decreasing from one entry to the next."""
+
+    __slots__ = ("_entry", "_map", "_stored", "_tail", "path")
+
+    def __init__(self, path: Path, entry: Struct) -> None:
+        self.path = path
+        self._entry = entry
+        self._stored = 0  # entries that are in the file; the others are in the tail
+        self._tail: list[Entry] = []
+        self._map: mmap.mmap | None = None
+
+    def load(self) -> bool:
+        """Take over the file as it is; return whether it can be an index of this kind at all."""
+        try:
+            size = os.stat(self.path).st_size
+        except FileNotFoundError:
+            return False
+        self._stored = size // self._entry.size
+        return size % self._entry.size == 0
+
+    def __len__(self) -> int:
+        return self._stored + len(self._tail)
+
+    def __getitem__(self, at: int) -> Entry:
+        if at >= self._stored:
+            return self._tail[at - self._stored]
+        first, second = self._entry.unpack_from(self._mapped(), at * self._entry.size)
+        return first, second
+
+    @property
+    def last(self) -> Entry | None:
+        count = len(self)
+        return self[count - 1] if count else None
+
+    def append(self, entry: Entry) -> None:
+        self._tail.append(entry)
+
+    def floor(self, value: int, column: int) -> Entry | None:
+        """Return the last entry whose `column` is at most `value`."""
+        if self._tail and self._tail[0][column] <= value:
+            return self._tail[bisect_right(self._tail, value, key=itemgetter(column)) - 1]
+        if self._stored == 0:
+            return None
+        at = bisect_right(range(self._stored), value, key=lambda i: self[i][column])
+        return self[at - 1] if at else None
+
+    @property
+    def wants_flush(self) -> bool:
+        return len(self._tail) >= _TAIL_ENTRIES
+
+    def flush(self) -> None:
+        """Write the tail out; after an error the same entries are written at the same place again."""
+        if not self._tail and self.path.exists():
+            return
+        data = b"".join(self._entry.pack(*entry) for entry in self._tail)
+        fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            write_fully(fd, data, self._stored * self._entry.size)
+        finally:
+            os.close(fd)
+        self._stored += len(self._tail)
+        self._tail = []
+
+    def truncate(self, count: int) -> None:
+        """Keep the first `count` entries."""
+        assert count <= len(self)
+        if count < self._stored:
+            self._map = None
+            os.truncate(self.path, count * self._entry.size)
+            self._stored = count
+            self._tail = []
+        else:
+            del self._tail[count - self._stored :]
+
+    def reset(self) -> None:
+        """Start over as an empty index, whatever the file holds."""
+        self._map = None
+        self._stored = 0
+        self._tail = []
+        with open(self.path, "wb"):
+            pass
+
+    def delete(self) -> None:
+        self._map = None
+        self.path.unlink(missing_ok=True)
+
+    def _mapped(self) -> mmap.mmap:
+        wanted = self._stored * self._entry.size
+        if self._map is None or len(self._map) < wanted:
+            fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                self._map = mmap.mmap(fd, wanted, prot=mmap.PROT_READ)
+            finally:
+                os.close(fd)
+        return self._map

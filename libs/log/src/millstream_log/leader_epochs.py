@@ -1,0 +1,102 @@
+"""Which leader epoch wrote which offsets: the log's memory of its leaders, one line each in a checkpoint file."""
+
+import itertools
+from bisect import bisect_right
+from operator import itemgetter
+from pathlib import Path
+from typing import NamedTuple
+
+from millstream_log.atomic_file import replace_file
+from millstream_log.checkpoint import parse_lines
+from millstream_log.errors import CorruptFile
+
+UNDEFINED_EPOCH = -1
+UNDEFINED_OFFSET = -1
+
+_NAME = "leader-epoch-checkpoint"
+
+
+class EpochStart(NamedTuple):
+    epoch: int
+    start_offset: int
+
+
+class EpochEnd(NamedTuple):
+    epoch: int
+    end_offset: int
+
+
+class LeaderEpochs:
+    """Invariant: epochs and start offsets both grow from entry to entry."""
+
+    __slots__ = ("_entries", "_path", "is_stored")
+
+    def __init__(self, directory: Path) -> None:
+        self._path = directory / _NAME
+        self._entries: list[EpochStart] = []
+        self.is_stored = True
+
+    @property
+    def entries(self) -> tuple[EpochStart, ...]:
+        return tuple(self._entries)
+
+    @property
+    def latest(self) -> int:
+        return self._entries[-1].epoch if self._entries else UNDEFINED_EPOCH
+
+    def load(self) -> None:
+        """Read the file; raise `CorruptFile` if it is not one, and leave things empty if there is none."""
+        try:
+            text = self._path.read_text()
+        except FileNotFoundError:
+            return
+        except UnicodeDecodeError as error:
+            raise CorruptFile(f"{self._path}: {error}") from error
+        entries = [EpochStart(*numbers) for numbers in parse_lines(text, columns=2, path=self._path)]
+        for before, after in itertools.pairwise(entries):
+            if after.epoch <= before.epoch or after.start_offset < before.start_offset:
+                raise CorruptFile(f"{self._path}: epoch {after.epoch} after {before.epoch}")
+        self._entries = entries
+
+    def assign(self, epoch: int, start_offset: int) -> None:
+        """Note that records from `start_offset` on are of this epoch; an epoch that wrote nothing leaves no trace."""
+        if epoch <= self.latest:
+            return
+        while self._entries and self._entries[-1].start_offset >= start_offset:
+            self._entries.pop()
+        self._entries.append(EpochStart(epoch, start_offset))
+        self.is_stored = False
+
+    def end_of(self, epoch: int, log_end_offset: int) -> EpochEnd:
+        """Return the largest epoch up to `epoch` and where it ended."""
+        if epoch == UNDEFINED_EPOCH or epoch > self.latest:
+            return EpochEnd(UNDEFINED_EPOCH, UNDEFINED_OFFSET)
+        if epoch == self.latest:
+            return EpochEnd(epoch, log_end_offset)
+        following = bisect_right(self._entries, epoch, key=itemgetter(0))
+        found = self._entries[following - 1].epoch if following else epoch
+        return EpochEnd(found, self._entries[following].start_offset)
+
+    def epoch_of(self, offset: int) -> int:
+        """Return the epoch that wrote the record at `offset`."""
+        at = bisect_right(self._entries, offset, key=itemgetter(1))
+        return self._entries[at - 1].epoch if at else UNDEFINED_EPOCH
+
+    def truncate_end(self, end_offset: int) -> None:
+        """Forget epochs that began at `end_offset` or later."""
+        while self._entries and self._entries[-1].start_offset >= end_offset:
+            self._entries.pop()
+            self.is_stored = False
+
+    def truncate_start(self, start_offset: int) -> None:
+        """Forget epochs that ended before `start_offset`; the one that spans it begins there."""
+        at = bisect_right(self._entries, start_offset, key=itemgetter(1))
+        if at:
+            spanning = self._entries[at - 1]
+            self._entries[:at] = [EpochStart(spanning.epoch, start_offset)]
+            self.is_stored = False
+
+    def store(self) -> None:
+        lines = ["0", str(len(self._entries)), *(f"{entry.epoch} {entry.start_offset}" for entry in self._entries)]
+        replace_file(self._path, ("\n".join(lines) + "\n").encode())
+        self.is_stored = True

@@ -1,0 +1,376 @@
+"""A partition's log: segments in order, appended to at the end, read from anywhere, cut at either side.
+
+Synchronous, for one event loop: appends and warm reads go to the page cache. It validates no records (the caller
+has checked the batch) and knows no replication; the high watermark is the broker's.
+"""
+
+import logging
+import os
+from bisect import bisect_right
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+from millstream_wire.records import BatchHeader, EndMarker, decode_batch, stamp, stamp_log_append_time
+
+from millstream_log.config import LogConfig, MessageTimestampType
+from millstream_log.errors import OffsetOutOfRange, StorageError
+from millstream_log.flush import Flush
+from millstream_log.leader_epochs import EpochEnd, EpochStart
+from millstream_log.producer_snapshot import snapshot_offsets, snapshot_path, store_snapshot
+from millstream_log.producer_state import ProducerEntry
+from millstream_log.recovery import Recovered, recover, replay_control_batch
+from millstream_log.segment import Read, Segment, TimestampedOffset
+
+logger = logging.getLogger(__name__)
+
+NO_APPEND_TIME = -1
+
+
+class AppendResult(NamedTuple):
+    """Where a batch is; for a repetition, where it has been since its first append."""
+
+    base_offset: int
+    last_offset: int
+    log_append_time: int
+    is_duplicate: bool
+
+
+class Log:
+    """Invariants: segments are sorted and without gaps, the last one takes the appends;
+    `log_start_offset <= recovery_point <= log_end_offset` but for a start that was moved past the recovery point.
+    """
+
+    __slots__ = (
+        "_epochs",
+        "_failure",
+        "_has_new_files",
+        "_producers",
+        "_segments",
+        "_truncations",
+        "config",
+        "directory",
+        "log_end_offset",
+        "log_start_offset",
+        "recovery_point",
+    )
+
+    def __init__(
+        self, directory: Path, config: LogConfig, found: Recovered, *, log_start_offset: int, recovery_point: int
+    ) -> None:
+        self.directory = directory
+        self.config = config
+        self._segments = found.segments
+        self._producers = found.producers
+        self._epochs = found.epochs
+        self.log_end_offset = found.segments[-1].end_offset
+        self.log_start_offset = min(max(log_start_offset, found.segments[0].base_offset), self.log_end_offset)
+        self.recovery_point = min(recovery_point, self.log_end_offset)
+        self._has_new_files = True
+        self._truncations = 0
+        self._failure: OSError | None = None
+
+    @classmethod
+    def open(
+        cls,
+        directory: Path,
+        config: LogConfig,
+        *,
+        now_ms: int,
+        log_start_offset: int = 0,
+        recovery_point: int = 0,
+        clean: bool = False,
+    ) -> "Log":
+        """Open the log in `directory`, which is made if there is none, and recover it unless it was closed cleanly."""
+        directory.mkdir(parents=True, exist_ok=True)
+        found = recover(
+            directory,
+            config,
+            recovery_point=recovery_point,
+            log_start_offset=log_start_offset,
+            clean=clean,
+            now_ms=now_ms,
+        )
+        return cls(directory, config, found, log_start_offset=log_start_offset, recovery_point=recovery_point)
+
+    # ---- appending ----
+
+    def append(
+        self, batch: bytearray | memoryview, header: BatchHeader, *, leader_epoch: int, now_ms: int
+    ) -> AppendResult:
+        """Append a checked batch as the leader: number it, stamp it in place, write it.
+
+        Raises what its producer did wrong, or `StorageError`; the log is then as it was before.
+        """
+        if header.producer_id >= 0:
+            original = self._producers.check(header)
+            if original is not None:
+                return AppendResult(original.base_offset, original.last_offset, original.timestamp, True)
+        base_offset = self.log_end_offset
+        append_time = NO_APPEND_TIME
+        if self.config.message_timestamp_type is MessageTimestampType.LOG_APPEND_TIME:
+            append_time = now_ms
+            stamp_log_append_time(batch, now_ms)
+            header = header._replace(max_timestamp=now_ms)
+        stamp(batch, base_offset, leader_epoch)
+        self._write(batch, header._replace(base_offset=base_offset, leader_epoch=leader_epoch), now_ms)
+        return AppendResult(base_offset, self.log_end_offset - 1, append_time, False)
+
+    def append_control(
+        self, batch: bytearray | memoryview, header: BatchHeader, *, leader_epoch: int, now_ms: int
+    ) -> AppendResult:
+        """Append the leader's own control batch: the end of a transaction."""
+        (record,) = decode_batch(batch, header)
+        marker = EndMarker.decode(record)
+        if marker is not None:
+            self._producers.check_marker(header, marker)
+        base_offset = self.log_end_offset
+        stamp(batch, base_offset, leader_epoch)
+        self._write(batch, header._replace(base_offset=base_offset, leader_epoch=leader_epoch), now_ms)
+        return AppendResult(base_offset, self.log_end_offset - 1, NO_APPEND_TIME, False)
+
+    def append_as_follower(self, batch: bytes | bytearray | memoryview, header: BatchHeader, *, now_ms: int) -> None:
+        """Append a checked batch as its leader numbered and stamped it."""
+        if header.base_offset < self.log_end_offset:
+            raise OffsetOutOfRange(f"offset {header.base_offset} is before the log's end {self.log_end_offset}")
+        self._write(batch, header, now_ms)
+
+    def _write(self, batch: bytes | bytearray | memoryview, header: BatchHeader, now_ms: int) -> None:
+        if self._failure is not None:
+            raise StorageError(f"{self.directory}: an earlier flush failed: {self._failure}")
+        try:
+            segment = self._segments[-1]
+            if segment.must_roll_before(header, header.last_offset, self.config, now_ms):
+                segment = self._roll(header.base_offset, now_ms)
+            if header.leader_epoch > self._epochs.latest or not self._epochs.is_stored:
+                self._epochs.assign(header.leader_epoch, header.base_offset)
+                self._epochs.store()
+            segment.append(batch, header, self.config)
+        except OSError as error:
+            raise StorageError(f"{self.directory}: {error}") from error
+        self.log_end_offset = header.last_offset + 1
+        if header.is_control:
+            replay_control_batch(self._producers, header, batch)
+        elif header.producer_id >= 0:
+            self._producers.update(header)
+        if self.log_end_offset - self.recovery_point >= self.config.flush_messages:
+            self.flush()
+
+    def roll(self, now_ms: int) -> None:
+        """Begin a new segment now, unless the last one is empty."""
+        if self._segments[-1].size:
+            self._roll(self.log_end_offset, now_ms)
+
+    def _roll(self, base_offset: int, now_ms: int) -> Segment:
+        full = self._segments[-1]
+        full.seal()
+        self._producers.end_offset = base_offset
+        store_snapshot(self.directory, self._producers)
+        full.end_offset = base_offset
+        segment = Segment(self.directory, base_offset, created_ms=now_ms)
+        segment.create()
+        self._has_new_files = True
+        if full.size == 0:  # only its base offset did not fit what comes next
+            full.delete()
+            self._segments.pop()
+        self._segments.append(segment)
+        logger.debug("segment rolled log=%s base_offset=%d", self.directory, base_offset)
+        return segment
+
+    # ---- reading ----
+
+    def read(self, offset: int, max_bytes: int, *, min_one: bool = True, end_offset: int | None = None) -> Read | None:
+        """Return whole batches from the one that holds `offset` on, all before `end_offset`; None if there are none.
+
+        At most `max_bytes`, except that with `min_one` the first batch comes whatever its size. A read ends with
+        its segment; the first batch may begin before `offset`, and clients skip what they did not ask for.
+        """
+        end = self.log_end_offset if end_offset is None else min(end_offset, self.log_end_offset)
+        if not self.log_start_offset <= offset <= self.log_end_offset:
+            raise OffsetOutOfRange(f"offset {offset} is outside [{self.log_start_offset}, {self.log_end_offset}]")
+        at = self._segment_at(offset)
+        while at < len(self._segments) and offset < end:
+            segment = self._segments[at]
+            found = segment.read(offset, max_bytes, end_offset=end, min_one=min_one)
+            if found is not None or segment.position_of(offset) < segment.size:
+                return found
+            at += 1  # cleaning left nothing at the end of this segment
+        return None
+
+    def offset_for_timestamp(self, timestamp: int) -> TimestampedOffset | None:
+        """Find the first record that is not older than `timestamp`."""
+        for segment in self._segments:
+            if segment.max_timestamp >= timestamp and segment.end_offset > self.log_start_offset:
+                found = segment.find_timestamp(timestamp, from_offset=self.log_start_offset)
+                if found is not None:
+                    return found
+        return None
+
+    def offset_of_max_timestamp(self) -> TimestampedOffset | None:
+        """Find the first record that carries the largest timestamp of all."""
+        largest = max(segment.max_timestamp for segment in self._segments)
+        return self.offset_for_timestamp(largest) if largest >= 0 else None
+
+    def _segment_at(self, offset: int) -> int:
+        return max(0, bisect_right(self._segments, offset, key=_base_offset) - 1)
+
+    # ---- what it knows of leaders and producers ----
+
+    @property
+    def latest_epoch(self) -> int:
+        return self._epochs.latest
+
+    @property
+    def epochs(self) -> tuple[EpochStart, ...]:
+        return self._epochs.entries
+
+    def end_of_epoch(self, epoch: int) -> EpochEnd:
+        return self._epochs.end_of(epoch, self.log_end_offset)
+
+    def epoch_of(self, offset: int) -> int:
+        return self._epochs.epoch_of(offset)
+
+    @property
+    def producers(self) -> list[ProducerEntry]:
+        return self._producers.entries
+
+    def producer(self, producer_id: int) -> ProducerEntry | None:
+        return self._producers.entry(producer_id)
+
+    def expire_producers(self, now_ms: int, expiration_ms: int) -> None:
+        self._producers.expire(now_ms, expiration_ms)
+
+    @property
+    def first_unstable_offset(self) -> int | None:
+        return self._producers.first_unstable_offset
+
+    # ---- size, cutting, flushing, closing ----
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        return tuple(self._segments)
+
+    @property
+    def size(self) -> int:
+        return sum(segment.size for segment in self._segments)
+
+    def advance_start(self, offset: int) -> None:
+        """Let records before `offset` go (DeleteRecords); their segments go with the next retention."""
+        if offset > self.log_end_offset:
+            raise OffsetOutOfRange(f"offset {offset} is after the log's end {self.log_end_offset}")
+        if offset > self.log_start_offset:
+            self.log_start_offset = offset
+            self._epochs.truncate_start(offset)
+            self._epochs.store()
+
+    def delete_segments(self, count: int) -> None:
+        """Remove the oldest segments; the last one stays, so roll first if all of it has to go."""
+        assert count < len(self._segments)
+        gone, self._segments = self._segments[:count], self._segments[count:]
+        for segment in gone:
+            segment.delete()
+        self.advance_start(self._segments[0].base_offset)
+        for offset in snapshot_offsets(self.directory):
+            if offset < self._segments[0].base_offset:
+                snapshot_path(self.directory, offset).unlink()
+
+    def truncate_to(self, offset: int, *, now_ms: int) -> None:
+        """Cut the log so that it ends at `offset` or, if a batch spans it, before that batch."""
+        if offset >= self.log_end_offset:
+            return
+        self._truncations += 1
+        self._has_new_files = True
+        while len(self._segments) > 1 and self._segments[-1].base_offset >= offset:
+            self._segments.pop().delete()
+        self._segments[-1].truncate_to(offset, self.config)
+        end_offset = self._segments[-1].end_offset
+        self._epochs.truncate_end(end_offset)
+        self._epochs.store()
+        for snapshot in snapshot_offsets(self.directory):
+            if snapshot > end_offset:
+                snapshot_path(self.directory, snapshot).unlink()
+        self._reload(now_ms)
+
+    def truncate_fully(self, start_offset: int, *, now_ms: int) -> None:
+        """Drop everything and start anew at `start_offset`."""
+        self._truncations += 1
+        self._has_new_files = True
+        for segment in self._segments:
+            segment.delete()
+        for snapshot in snapshot_offsets(self.directory):
+            snapshot_path(self.directory, snapshot).unlink()
+        self._epochs.truncate_end(0)
+        self._epochs.store()
+        self.log_start_offset = start_offset
+        self._reload(now_ms)
+
+    def _reload(self, now_ms: int) -> None:
+        """Take producers and epochs from what is left: they must not remember what was cut off."""
+        found = recover(
+            self.directory,
+            self.config,
+            recovery_point=self.recovery_point,
+            log_start_offset=self.log_start_offset,
+            clean=True,
+            now_ms=now_ms,
+        )
+        self._segments, self._producers, self._epochs = found.segments, found.producers, found.epochs
+        self.log_end_offset = found.segments[-1].end_offset
+        self.recovery_point = min(self.recovery_point, self.log_end_offset)
+
+    def start_flush(self) -> Flush:
+        """Say what has to reach the disk; perform it here or in a thread, then hand it to `finish_flush`."""
+        dirty = [segment for segment in self._segments if segment.end_offset > self.recovery_point]
+        return Flush(
+            files=tuple(segment.file for segment in dirty),
+            # Only complete indexes: the last segment's are made anew if they turn out to be behind.
+            indexes=tuple(path for segment in dirty[:-1] for path in (segment.index.path, segment.times.path)),
+            directory=self.directory if self._has_new_files else None,
+            end_offset=self.log_end_offset,
+            generation=self._truncations,
+        )
+
+    def finish_flush(self, flush: Flush) -> None:
+        """Move the recovery point, unless the log was cut meanwhile."""
+        if flush.generation == self._truncations:
+            self.recovery_point = max(self.recovery_point, flush.end_offset)
+            self._has_new_files = self._has_new_files and flush.directory is None
+
+    def flush(self) -> None:
+        """Wait until everything appended so far is on the disk; a failure is final, for the kernel forgets it."""
+        flush = self.start_flush()
+        try:
+            flush.perform()
+        except OSError as error:
+            self._failure = error
+            raise StorageError(f"{self.directory}: {error}") from error
+        self.finish_flush(flush)
+
+    def close(self) -> None:
+        """Leave the directory so that it opens without recovery."""
+        self._segments[-1].seal()
+        self.flush()
+        self._producers.end_offset = self.log_end_offset
+        store_snapshot(self.directory, self._producers)
+        self._epochs.store()
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Let go of the files and leave them as a crash would."""
+        for segment in self._segments:
+            segment.close()
+
+    def check(self) -> None:
+        """Verify the invariants; tests call it after each step."""
+        bases = [segment.base_offset for segment in self._segments]
+        assert bases == sorted(set(bases)), bases
+        for before, after in pairwise(self._segments):
+            assert before.end_offset == after.base_offset, (before.end_offset, after.base_offset)
+        assert self._segments[-1].end_offset == self.log_end_offset
+        assert self.log_start_offset <= self.log_end_offset
+        for segment in self._segments:
+            assert not segment.log_path.exists() or os.stat(segment.log_path).st_size == segment.size
+
+
+def _base_offset(segment: Segment) -> int:
+    return segment.base_offset

@@ -1,0 +1,50 @@
+"""The offset index of a segment: for one batch in every few kilobytes, its last offset and its position."""
+
+from pathlib import Path
+from struct import Struct
+
+from millstream_log.index_file import Entry, IndexFile
+
+_entry = Struct(">ii")  # offset relative to the segment's base, position
+_OFFSET, _POSITION = 0, 1
+
+
+class OffsetIndex(IndexFile):
+    __slots__ = ("_base_offset",)
+
+    def __init__(self, path: Path, base_offset: int) -> None:
+        super().__init__(path, _entry)
+        self._base_offset = base_offset
+
+    def load(self) -> bool:
+        """Also refuse the zeros that a broker leaves behind when it dies with a file it had allocated ahead."""
+        if not super().load():
+            return False
+        last = self.last
+        return last is None or (last[_OFFSET] > 0 and last[_POSITION] > 0)
+
+    def add(self, last_offset: int, position: int) -> None:
+        self.append((last_offset - self._base_offset, position))
+
+    def position_of(self, offset: int) -> int:
+        """Return a position at or before the batch that holds `offset`."""
+        return _position(self.floor(offset - self._base_offset, _OFFSET))
+
+    def position_before(self, position: int) -> int:
+        """Return the start of a batch at or before `position`."""
+        return _position(self.floor(position, _POSITION))
+
+    @property
+    def last_position(self) -> int:
+        return _position(self.last)
+
+    def truncate_to(self, position: int) -> None:
+        """Forget the batches that start at `position` or later."""
+        count = len(self)
+        while count and self[count - 1][_POSITION] >= position:
+            count -= 1
+        self.truncate(count)
+
+
+def _position(entry: Entry | None) -> int:
+    return entry[_POSITION] if entry is not None else 0

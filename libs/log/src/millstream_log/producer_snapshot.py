@@ -1,0 +1,78 @@
+"""The `.snapshot` files: producer state at an offset, in Kafka's binary format."""
+
+import os
+from pathlib import Path
+from struct import Struct
+from struct import error as StructError
+
+from crc32c import crc32c
+
+from millstream_log.atomic_file import replace_file
+from millstream_log.errors import CorruptFile
+from millstream_log.producer_state import AppendedBatch, ProducerEntry, ProducerState
+
+_VERSION = 1
+_SEQUENCES = 1 << 31
+
+_prefix = Struct(">hI")  # version, checksum of what follows
+_count = Struct(">i")
+# producer id, epoch, last sequence, last offset, offset delta, timestamp, coordinator epoch, transaction's first offset
+_entry = Struct(">qhiqiqiq")
+
+
+def snapshot_path(directory: Path, offset: int) -> Path:
+    return directory / f"{offset:020d}.snapshot"
+
+
+def snapshot_offsets(directory: Path) -> list[int]:
+    """The offsets that there are snapshots of, in order."""
+    return sorted(
+        int(name[:20]) for name in os.listdir(directory) if name.endswith(".snapshot") and name[:20].isdecimal()
+    )
+
+
+def store_snapshot(directory: Path, state: ProducerState) -> None:
+    body = bytearray(_count.pack(len(state)))
+    for entry in state.entries:
+        delta = entry.batches[-1].offset_delta if entry.batches else 0
+        body += _entry.pack(
+            entry.producer_id,
+            entry.epoch,
+            entry.last_sequence,
+            entry.last_offset,
+            delta,
+            entry.last_timestamp,
+            entry.coordinator_epoch,
+            entry.transaction_start,
+        )
+    replace_file(snapshot_path(directory, state.end_offset), _prefix.pack(_VERSION, crc32c(bytes(body))) + body)
+
+
+def load_snapshot(directory: Path, offset: int) -> ProducerState:
+    path = snapshot_path(directory, offset)
+    data = path.read_bytes()
+    state = ProducerState()
+    state.end_offset = offset
+    try:
+        version, checksum = _prefix.unpack_from(data)
+        if version != _VERSION or crc32c(data[_prefix.size :]) != checksum:
+            raise CorruptFile(f"{path}: version {version}, or a wrong checksum")
+        (count,) = _count.unpack_from(data, _prefix.size)
+        for at in range(count):
+            state.restore(_unpack(data, _prefix.size + _count.size + at * _entry.size))
+    except StructError as error:
+        raise CorruptFile(f"{path}: {error}") from error
+    return state
+
+
+def _unpack(data: bytes, position: int) -> ProducerEntry:
+    fields = _entry.unpack_from(data, position)
+    producer_id, epoch, last_sequence, last_offset, delta, timestamp, coordinator_epoch, transaction_start = fields
+    entry = ProducerEntry(producer_id, epoch)
+    entry.coordinator_epoch = coordinator_epoch
+    entry.transaction_start = transaction_start
+    entry.last_timestamp = timestamp
+    if last_offset >= 0 and last_sequence >= 0:
+        first_sequence = (last_sequence - delta) % _SEQUENCES
+        entry.batches.append(AppendedBatch(first_sequence, last_sequence, last_offset, delta, timestamp))
+    return entry

@@ -1,0 +1,165 @@
+"""What a partition knows of its idempotent producers: enough to tell a repetition from a gap and to fence the deposed.
+
+No file here: `producer_snapshot` stores it, and the log replays batches into it.
+"""
+
+from collections import deque
+from typing import NamedTuple
+
+from millstream_wire.records import NO_SEQUENCE, BatchHeader, EndMarker
+
+from millstream_log.errors import InvalidProducerEpoch, OutOfOrderSequence, TransactionCoordinatorFenced
+
+_REMEMBERED_BATCHES = 5  # what a producer may have in flight
+_SEQUENCES = 1 << 31
+_NO_OFFSET = -1
+
+
+class AppendedBatch(NamedTuple):
+    first_sequence: int
+    last_sequence: int
+    last_offset: int
+    offset_delta: int
+    timestamp: int
+
+    @property
+    def base_offset(self) -> int:
+        return self.last_offset - self.offset_delta
+
+
+class ProducerEntry:
+    """One producer's latest epoch and, of that epoch, the latest batches."""
+
+    __slots__ = ("batches", "coordinator_epoch", "epoch", "last_timestamp", "producer_id", "transaction_start")
+
+    def __init__(self, producer_id: int, epoch: int) -> None:
+        self.producer_id = producer_id
+        self.epoch = epoch
+        self.batches: deque[AppendedBatch] = deque(maxlen=_REMEMBERED_BATCHES)
+        self.coordinator_epoch = -1
+        self.transaction_start = _NO_OFFSET  # first offset of the transaction that is under way
+        self.last_timestamp = -1
+
+    @property
+    def last_sequence(self) -> int:
+        return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
+
+    @property
+    def last_offset(self) -> int:
+        return self.batches[-1].last_offset if self.batches else _NO_OFFSET
+
+
+class ProducerState:
+    """The producers of one partition as of `end_offset`: every batch before it is accounted for."""
+
+    __slots__ = ("_entries", "_open_transactions", "end_offset")
+
+    def __init__(self) -> None:
+        self._entries: dict[int, ProducerEntry] = {}
+        self._open_transactions: dict[int, int] = {}  # producer id: first offset
+        self.end_offset = 0
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    @property
+    def entries(self) -> list[ProducerEntry]:
+        return list(self._entries.values())
+
+    def entry(self, producer_id: int) -> ProducerEntry | None:
+        return self._entries.get(producer_id)
+
+    @property
+    def first_unstable_offset(self) -> int | None:
+        """The first offset of the oldest transaction under way: readers of committed records stop before it."""
+        return min(self._open_transactions.values(), default=None)
+
+    def check(self, header: BatchHeader) -> AppendedBatch | None:
+        """Judge a batch that a producer sends: None if it is next, the original if it is a repetition."""
+        entry = self._entries.get(header.producer_id)
+        if entry is None:
+            return None  # an unknown producer starts wherever it says (its state may have expired)
+        if header.producer_epoch < entry.epoch:
+            raise InvalidProducerEpoch(
+                f"producer {header.producer_id} has epoch {entry.epoch}, a batch came with {header.producer_epoch}"
+            )
+        first = header.base_sequence
+        if header.producer_epoch > entry.epoch:
+            if first != 0:
+                raise OutOfOrderSequence(
+                    f"producer {header.producer_id} starts epoch {header.producer_epoch} with sequence {first}"
+                )
+            return None
+        last = header.last_sequence
+        for batch in entry.batches:
+            if batch.first_sequence == first and batch.last_sequence == last:
+                return batch
+        expected = (entry.last_sequence + 1) % _SEQUENCES
+        if first != expected:
+            raise OutOfOrderSequence(f"producer {header.producer_id} sends sequence {first} where {expected} is next")
+        return None
+
+    def update(self, header: BatchHeader) -> None:
+        """Account for a stamped batch of records that is now in the log."""
+        producer_id = header.producer_id
+        entry = self._entries.get(producer_id)
+        if entry is None:
+            entry = self._entries[producer_id] = ProducerEntry(producer_id, header.producer_epoch)
+        elif entry.epoch != header.producer_epoch:
+            entry.epoch = header.producer_epoch
+            entry.batches.clear()
+        entry.batches.append(
+            AppendedBatch(
+                header.base_sequence,
+                header.last_sequence,
+                header.last_offset,
+                header.last_offset_delta,
+                header.max_timestamp,
+            )
+        )
+        entry.last_timestamp = header.max_timestamp
+        if header.is_transactional and entry.transaction_start == _NO_OFFSET:
+            entry.transaction_start = self._open_transactions[producer_id] = header.base_offset
+
+    def check_marker(self, header: BatchHeader, marker: EndMarker) -> None:
+        """Refuse a transaction's end that comes from a deposed coordinator or for a deposed producer."""
+        entry = self._entries.get(header.producer_id)
+        if entry is None:
+            return
+        if header.producer_epoch < entry.epoch:
+            raise InvalidProducerEpoch(
+                f"producer {header.producer_id} has epoch {entry.epoch}, a marker came with {header.producer_epoch}"
+            )
+        if marker.coordinator_epoch < entry.coordinator_epoch:
+            raise TransactionCoordinatorFenced(
+                f"producer {header.producer_id}: coordinator epoch {marker.coordinator_epoch} < {entry.coordinator_epoch}"
+            )
+
+    def end_transaction(self, header: BatchHeader, marker: EndMarker) -> None:
+        """Account for an end marker that is now in the log."""
+        entry = self._entries.get(header.producer_id)
+        if entry is None:
+            entry = self._entries[header.producer_id] = ProducerEntry(header.producer_id, header.producer_epoch)
+        elif entry.epoch != header.producer_epoch:
+            entry.epoch = header.producer_epoch
+            entry.batches.clear()
+        entry.coordinator_epoch = marker.coordinator_epoch
+        entry.transaction_start = _NO_OFFSET
+        entry.last_timestamp = header.max_timestamp
+        self._open_transactions.pop(header.producer_id, None)
+
+    def restore(self, entry: ProducerEntry) -> None:
+        """Take over an entry of a snapshot."""
+        self._entries[entry.producer_id] = entry
+        if entry.transaction_start != _NO_OFFSET:
+            self._open_transactions[entry.producer_id] = entry.transaction_start
+
+    def expire(self, now_ms: int, expiration_ms: int) -> None:
+        """Forget producers that have been silent; never one with a transaction under way."""
+        silent = [
+            producer_id
+            for producer_id, entry in self._entries.items()
+            if entry.transaction_start == _NO_OFFSET and now_ms - entry.last_timestamp >= expiration_ms
+        ]
+        for producer_id in silent:
+            del self._entries[producer_id]

@@ -1,0 +1,159 @@
+"""Opening a partition's directory after whatever happened to it: from its files to segments, producers and epochs.
+
+After a clean shutdown only the last segment's tail is read. After anything else every segment that may not have
+reached the disk is checked batch by batch, and the log ends before the first batch that is not whole.
+"""
+
+import logging
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from millstream_wire.records import BatchHeader, EndMarker, RecordsError, decode_batch
+
+from millstream_log.config import LogConfig
+from millstream_log.errors import CorruptFile
+from millstream_log.file_slice import read_fully
+from millstream_log.leader_epochs import LeaderEpochs
+from millstream_log.producer_snapshot import load_snapshot, snapshot_offsets, snapshot_path
+from millstream_log.producer_state import ProducerState
+from millstream_log.scan import scan_headers
+from millstream_log.segment import Segment
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """What a directory holds. `segments` is never empty, its last one takes the appends."""
+
+    segments: list[Segment]
+    producers: ProducerState
+    epochs: LeaderEpochs
+
+
+def recover(
+    directory: Path, config: LogConfig, *, recovery_point: int, log_start_offset: int, clean: bool, now_ms: int
+) -> Recovered:
+    """Bring the directory into a state that can be read and appended to."""
+    _remove_leftovers(directory)
+    segments = _load_segments(directory, config, recovery_point=recovery_point, clean=clean, now_ms=now_ms)
+    if not segments:
+        segments = [Segment(directory, log_start_offset, created_ms=now_ms)]
+        segments[0].create()
+    end_offset = segments[-1].end_offset
+    epochs = _load_epochs(directory, segments, end_offset)
+    producers = _load_producers(directory, segments, end_offset)
+    for header in _replay(segments, producers):
+        epochs.assign(header.leader_epoch, header.base_offset)
+    producers.end_offset = end_offset
+    return Recovered(segments, producers, epochs)
+
+
+def _remove_leftovers(directory: Path) -> None:
+    """Remove what an interrupted replacement, cleaning or deletion left behind."""
+    names = os.listdir(directory)
+    logs = {name[:-4] for name in names if name.endswith(".log")}
+    for name in names:
+        stem, _, kind = name.partition(".")
+        orphan = kind in ("index", "timeindex", "txnindex") and stem not in logs
+        if orphan or kind.rpartition(".")[2] in ("tmp", "cleaned", "deleted"):
+            (directory / name).unlink()
+
+
+def _load_segments(
+    directory: Path, config: LogConfig, *, recovery_point: int, clean: bool, now_ms: int
+) -> list[Segment]:
+    bases = sorted(int(name[:20]) for name in os.listdir(directory) if len(name) == 24 and name.endswith(".log"))
+    segments: list[Segment] = []
+    for at, base_offset in enumerate(bases):
+        segment = Segment(directory, base_offset, created_ms=now_ms)
+        end_offset = bases[at + 1] if at + 1 < len(bases) else None
+        segments.append(segment)
+        settled = clean or (end_offset is not None and end_offset <= recovery_point)
+        if settled and _load(segment, end_offset):
+            continue
+        cut = segment.recover(config)
+        if cut:
+            logger.warning("torn tail cut log=%s bytes=%d end_offset=%d", segment.log_path, cut, segment.end_offset)
+        if end_offset is not None and (cut or segment.end_offset > end_offset):
+            _drop_after(directory, bases[at + 1 :], now_ms)
+            break
+        if end_offset is not None:
+            segment.end_offset = end_offset
+    return segments
+
+
+def _load(segment: Segment, end_offset: int | None) -> bool:
+    try:
+        return segment.load(end_offset)
+    except RecordsError as error:
+        logger.warning("segment unreadable log=%s error=%s", segment.log_path, error)
+        return False
+
+
+def _drop_after(directory: Path, bases: list[int], now_ms: int) -> None:
+    """Remove segments behind a gap: a log is what it holds without interruption."""
+    for base_offset in bases:
+        segment = Segment(directory, base_offset, created_ms=now_ms)
+        logger.warning("segment behind a torn one removed log=%s", segment.log_path)
+        segment.delete()
+
+
+def _load_epochs(directory: Path, segments: list[Segment], end_offset: int) -> LeaderEpochs:
+    epochs = LeaderEpochs(directory)
+    try:
+        epochs.load()
+    except CorruptFile as error:
+        logger.warning("leader epochs made anew error=%s", error)
+        for segment in segments:
+            for _, header in scan_headers(segment.file.fileno(), 0, segment.size):
+                epochs.assign(header.leader_epoch, header.base_offset)
+    epochs.truncate_end(end_offset)
+    return epochs
+
+
+def _load_producers(directory: Path, segments: list[Segment], end_offset: int) -> ProducerState:
+    """Load the latest snapshot that the log reaches; keep besides it only those at the start of a segment."""
+    state: ProducerState | None = None
+    bases = {segment.base_offset for segment in segments}
+    for offset in reversed(snapshot_offsets(directory)):
+        path = snapshot_path(directory, offset)
+        if offset > end_offset:
+            path.unlink()
+        elif state is None:
+            try:
+                state = load_snapshot(directory, offset)
+            except CorruptFile as error:
+                logger.warning("producer snapshot removed error=%s", error)
+                path.unlink()
+        elif offset not in bases:
+            path.unlink()
+    if state is None:
+        state = ProducerState()
+        state.end_offset = segments[0].base_offset
+    return state
+
+
+def _replay(segments: list[Segment], producers: ProducerState) -> Iterator[BatchHeader]:
+    """Bring producers up to the log's end by the headers of the batches that they do not know yet."""
+    from_offset = producers.end_offset
+    for segment in segments:
+        if segment.end_offset <= from_offset:
+            continue
+        fd = segment.file.fileno()
+        for position, header in scan_headers(fd, segment.position_of(from_offset), segment.size):
+            if header.is_control:
+                replay_control_batch(producers, header, read_fully(fd, header.size, position))
+            elif header.producer_id >= 0:
+                producers.update(header)
+            yield header
+
+
+def replay_control_batch(producers: ProducerState, header: BatchHeader, batch: bytes | bytearray | memoryview) -> None:
+    """Account for a transaction's end; other control records say nothing about producers."""
+    for record in decode_batch(batch, header):
+        marker = EndMarker.decode(record)
+        if marker is not None:
+            producers.end_transaction(header, marker)

@@ -1,0 +1,48 @@
+"""Walking through a segment file batch by batch: headers only, or whole batches with their checks."""
+
+from collections.abc import Iterator
+
+from millstream_wire.records import HEADER_SIZE, BatchHeader, RecordsError, check, parse_header
+
+from millstream_log.file_slice import read_fully
+
+_HEADERS_CHUNK = 8 * 1024  # two index intervals: what a lookup between two entries reads
+_CHECKED_CHUNK = 4 * 1024 * 1024
+
+
+def scan_headers(fd: int, start: int, end: int) -> Iterator[tuple[int, BatchHeader]]:
+    """Yield position and header of each batch in `[start, end)`, which starts and ends on batch boundaries."""
+    position = start
+    chunk, chunk_at = b"", start
+    while position < end:
+        if position + HEADER_SIZE > chunk_at + len(chunk):
+            chunk, chunk_at = read_fully(fd, min(_HEADERS_CHUNK, end - position), position), position
+        header = parse_header(chunk, position - chunk_at)
+        yield position, header
+        position += header.size
+
+
+def scan_checked(fd: int, start: int, end: int, *, first_offset: int) -> Iterator[tuple[int, BatchHeader, memoryview]]:
+    """Yield each intact batch from `start` on; stop before the first that is torn, garbled or out of order."""
+    position = start
+    chunk, chunk_at = memoryview(b""), start
+    next_offset = first_offset
+    while position < end:
+        have = chunk_at + len(chunk) - position
+        if have < HEADER_SIZE:
+            chunk, chunk_at = memoryview(read_fully(fd, min(_CHECKED_CHUNK, end - position), position)), position
+            have = len(chunk)
+        try:
+            header = parse_header(chunk, position - chunk_at)
+            if position + header.size > end or header.base_offset < next_offset:
+                return
+            if have < header.size:
+                size = max(header.size, min(_CHECKED_CHUNK, end - position))
+                chunk, chunk_at = memoryview(read_fully(fd, size, position)), position
+            batch = chunk[position - chunk_at : position - chunk_at + header.size]
+            check(batch)
+        except RecordsError:
+            return
+        yield position, header, batch
+        next_offset = header.next_offset
+        position += header.size

@@ -1,0 +1,267 @@
+"""A segment: a file of batches with its two indexes, named after the first offset it may hold.
+
+Which batches go in, and when the next segment begins, is the log's to say.
+"""
+
+import os
+import shutil
+from pathlib import Path
+from typing import NamedTuple
+
+from millstream_wire.records import HEADER_SIZE, NO_TIMESTAMP, BatchHeader, decode_batch, parse_header
+
+from millstream_log.config import LogConfig
+from millstream_log.file_slice import FileSlice, SegmentFile, read_fully, write_fully
+from millstream_log.offset_index import OffsetIndex
+from millstream_log.scan import scan_checked, scan_headers
+from millstream_log.time_index import TimeIndex
+
+_RELATIVE_OFFSETS = (1 << 31) - 1
+_REMEMBERED_POSITIONS = 16
+
+
+class Read(NamedTuple):
+    """Whole batches of a segment; `next_offset` is where the next read goes on."""
+
+    slice: FileSlice
+    next_offset: int
+
+
+class TimestampedOffset(NamedTuple):
+    timestamp: int
+    offset: int
+    leader_epoch: int
+
+
+class Segment:
+    """Invariant: the file's first `size` bytes are whole, intact batches, their offsets in `[base_offset, end_offset)`."""
+
+    __slots__ = (
+        "_bytes_since_index",
+        "_file",
+        "_first_timestamp",
+        "_positions",
+        "base_offset",
+        "created_ms",
+        "end_offset",
+        "index",
+        "log_path",
+        "max_timestamp",
+        "max_timestamp_offset",
+        "size",
+        "times",
+    )
+
+    def __init__(self, directory: Path, base_offset: int, *, created_ms: int) -> None:
+        name = f"{base_offset:020d}"
+        self.base_offset = base_offset
+        self.end_offset = base_offset
+        self.created_ms = created_ms
+        self.log_path = directory / f"{name}.log"
+        self.index = OffsetIndex(directory / f"{name}.index", base_offset)
+        self.times = TimeIndex(directory / f"{name}.timeindex", base_offset)
+        self.size = 0
+        self.max_timestamp = NO_TIMESTAMP
+        self.max_timestamp_offset = base_offset
+        self._bytes_since_index = 0
+        self._first_timestamp = NO_TIMESTAMP
+        self._file: SegmentFile | None = None
+        self._positions: dict[int, int] = {}  # where recent reads ended: the next ones start there
+
+    @property
+    def file(self) -> SegmentFile:
+        if self._file is None:
+            self._file = SegmentFile(self.log_path, os.O_RDWR | os.O_CREAT)
+        return self._file
+
+    # ---- writing ----
+
+    def create(self) -> None:
+        """Make the file: its name is what remembers the log's end while the segment is empty."""
+        os.close(os.open(self.log_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644))
+
+    def must_roll_before(self, header: BatchHeader, end_offset: int, config: LogConfig, now_ms: int) -> bool:
+        """Whether a batch that will end at `end_offset` belongs into a new segment."""
+        if self.size == 0:
+            return end_offset - self.base_offset > _RELATIVE_OFFSETS
+        if self.size + header.size > config.segment_bytes or end_offset - self.base_offset > _RELATIVE_OFFSETS:
+            return True
+        if max(len(self.index) * 8, len(self.times) * 12) + 12 > config.segment_index_bytes:
+            return True
+        if header.max_timestamp >= 0 and self._first_timestamp >= 0:
+            return header.max_timestamp - self._first_timestamp > config.segment_ms
+        return now_ms - self.created_ms > config.segment_ms
+
+    def append(self, batch: bytes | bytearray | memoryview, header: BatchHeader, config: LogConfig) -> None:
+        """Write a stamped batch; after an error the file is as it was, and the error goes on."""
+        if self.index.wants_flush or self.times.wants_flush:
+            self.flush_indexes()
+        fd = self.file.fileno()
+        try:
+            write_fully(fd, batch, self.size)
+        except OSError:
+            os.ftruncate(fd, self.size)
+            raise
+        self._note(self.size, header, config)
+        self.size += header.size
+
+    def flush_indexes(self) -> None:
+        self.index.flush()
+        self.times.flush()
+
+    def seal(self) -> None:
+        """Complete the indexes: no batch will follow, in this segment or in this process."""
+        if self.max_timestamp >= 0:
+            self.times.add(self.max_timestamp, self.max_timestamp_offset)
+        self.flush_indexes()
+
+    def _note(self, position: int, header: BatchHeader, config: LogConfig) -> None:
+        """Account for a batch that is now in the file."""
+        if header.max_timestamp > self.max_timestamp:
+            self.max_timestamp = header.max_timestamp
+            self.max_timestamp_offset = header.last_offset
+        if position == 0:
+            self._first_timestamp = header.max_timestamp
+        if self._bytes_since_index > config.index_interval_bytes:
+            self.index.add(header.last_offset, position)
+            self.times.add(self.max_timestamp, self.max_timestamp_offset)
+            self._bytes_since_index = 0
+        self._bytes_since_index += header.size
+        self.end_offset = header.next_offset
+
+    # ---- reading ----
+
+    def position_of(self, offset: int) -> int:
+        """Return where the first batch that reaches `offset` starts; the segment's end if there is none."""
+        if offset >= self.end_offset:
+            return self.size
+        position = self._positions.get(offset)
+        if position is not None:
+            return position
+        for at, header in scan_headers(self.file.fileno(), self.index.position_of(offset), self.size):
+            if header.last_offset >= offset:
+                return at
+        return self.size
+
+    def read(self, offset: int, max_bytes: int, *, end_offset: int, min_one: bool) -> Read | None:
+        """Read whole batches from the one that holds `offset`, none that reaches past `end_offset`."""
+        start = self.position_of(offset)
+        limit = self.size if end_offset >= self.end_offset else self.position_of(end_offset)
+        if start >= limit:
+            return None
+        if limit - start <= max_bytes:
+            end, next_offset = limit, min(end_offset, self.end_offset)
+        else:
+            end, next_offset = self._whole_batches(start, start + max_bytes, min_one=min_one)
+            if end == start:
+                return None
+        self._remember(next_offset, end)
+        return Read(FileSlice(self.file, start, end - start), next_offset)
+
+    def find_timestamp(self, timestamp: int, *, from_offset: int) -> TimestampedOffset | None:
+        """Find the first record at or after `from_offset` that is not older than `timestamp`."""
+        start = self.position_of(max(self.times.offset_before(timestamp), from_offset))
+        for position, header in scan_headers(self.file.fileno(), start, self.size):
+            if header.max_timestamp >= timestamp:
+                batch = read_fully(self.file.fileno(), header.size, position)
+                for record in decode_batch(batch, header):
+                    if record.timestamp >= timestamp and record.offset >= from_offset:
+                        return TimestampedOffset(record.timestamp, record.offset, header.leader_epoch)
+        return None
+
+    def header_at(self, position: int) -> BatchHeader:
+        return parse_header(read_fully(self.file.fileno(), HEADER_SIZE, position))
+
+    def _whole_batches(self, start: int, limit: int, *, min_one: bool) -> tuple[int, int]:
+        """Return end and next offset of the batches in `[start, limit)`, cut where the last one does not fit."""
+        end, next_offset = start, -1
+        for position, header in scan_headers(
+            self.file.fileno(), max(start, self.index.position_before(limit)), self.size
+        ):
+            if position + header.size > limit and not (min_one and position == start):
+                if next_offset < 0 and position > start:
+                    return position, header.base_offset
+                break
+            end, next_offset = position + header.size, header.next_offset
+            if end >= limit:
+                break
+        return end, next_offset
+
+    def _remember(self, offset: int, position: int) -> None:
+        if len(self._positions) >= _REMEMBERED_POSITIONS and offset not in self._positions:
+            del self._positions[next(iter(self._positions))]
+        self._positions[offset] = position
+
+    # ---- opening, recovering, cutting ----
+
+    def load(self, end_offset: int | None) -> bool:
+        """Take over a segment that was closed; return False if its indexes have to be made anew.
+
+        The end offset is known for all but a log's last segment, which is read from its last index entry on.
+        """
+        self.size = os.stat(self.log_path).st_size
+        if not (self.index.load() and self.times.load()) or self.index.last_position > self.size:
+            return False
+        largest = self.times.largest
+        if largest is not None:
+            self.max_timestamp, self.max_timestamp_offset = largest
+        if end_offset is not None:
+            self.end_offset = end_offset
+            return True
+        self._load_tail()
+        return True
+
+    def _load_tail(self) -> None:
+        start = self.index.last_position
+        fd = self.file.fileno()
+        for _, header in scan_headers(fd, start, self.size):
+            self.end_offset = header.next_offset
+            if header.max_timestamp > self.max_timestamp:
+                self.max_timestamp, self.max_timestamp_offset = header.max_timestamp, header.last_offset
+        if self.size:
+            self._first_timestamp = self.header_at(0).max_timestamp
+        self._bytes_since_index = self.size - start
+
+    def recover(self, config: LogConfig) -> int:
+        """Check every batch, cut the file before the first that is not whole, make the indexes anew.
+
+        Return how many bytes were cut.
+        """
+        file_size = os.stat(self.log_path).st_size
+        self.index.reset()
+        self.times.reset()
+        fd = self.file.fileno()
+        for position, header, _ in scan_checked(fd, 0, file_size, first_offset=self.base_offset):
+            self._note(position, header, config)
+            self.size = position + header.size
+        if self.size < file_size:
+            os.ftruncate(fd, self.size)
+        self.flush_indexes()
+        return file_size - self.size
+
+    def truncate_to(self, offset: int, config: LogConfig) -> None:
+        """Keep the batches before `offset`.
+
+        The kept bytes move to a new file: pages that a send still refers to must not be written over.
+        """
+        size = self.position_of(offset)
+        scratch = self.log_path.with_name(self.log_path.name + ".tmp")
+        with open(self.log_path, "rb") as source, open(scratch, "wb") as target:
+            shutil.copyfileobj(source, target, 1 << 20)
+            target.truncate(size)
+        os.replace(scratch, self.log_path)
+        self._file = None
+        self._positions.clear()
+        self.size, self.end_offset = 0, self.base_offset
+        self.max_timestamp, self.max_timestamp_offset = NO_TIMESTAMP, self.base_offset
+        self._bytes_since_index = 0
+        self.recover(config)
+
+    def delete(self) -> None:
+        """Remove the files; slices in flight keep theirs open."""
+        for path in (self.log_path, self.index.path, self.times.path):
+            path.unlink(missing_ok=True)
+        self._file = None
+
+    def close(self) -> None:
+        self._file = None
