@@ -2,6 +2,7 @@
 
 from millstream_log.checkpoint import TopicPartition
 from millstream_log.config import LogConfig, MessageTimestampType
+from millstream_log.data_dir import DataDir
 from millstream_log.errors import (
     CorruptFile,
     InvalidProducerEpoch,
@@ -24,6 +25,7 @@ __all__ = [
     "AppendResult",
     "AppendedBatch",
     "CorruptFile",
+    "DataDir",
     "EpochEnd",
     "EpochStart",
     "FileSlice",

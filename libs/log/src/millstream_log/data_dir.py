@@ -1,0 +1,258 @@
+"""A node's data directory: its identity, its lock, and the logs of the partitions in it.
+
+Which partitions belong here is the caller's to know; what it does not know is set aside, never deleted.
+"""
+
+import json
+import logging
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from uuid import UUID, uuid4
+
+from millstream_log.atomic_file import replace_file, sync_directory
+from millstream_log.checkpoint import (
+    HIGH_WATERMARK,
+    LOG_START_OFFSET,
+    RECOVERY_POINT,
+    TopicPartition,
+    load_offsets,
+    store_offsets,
+)
+from millstream_log.config import LogConfig
+from millstream_log.directory_lock import DirectoryLock
+from millstream_log.errors import CorruptFile, UnusableDirectory
+from millstream_log.log import Log
+from millstream_log.partition_metadata import load_topic_id, store_topic_id
+from millstream_log.properties_file import load_properties, store_properties
+from millstream_log.uuids import format_uuid, parse_uuid
+
+logger = logging.getLogger(__name__)
+
+_CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
+_META = "meta.properties"
+_LONGEST_NAME = 255
+
+
+class DataDir:
+    """The open logs of one node. `directory_id` names this disk's content: an emptied disk gets another one."""
+
+    __slots__ = (
+        "_high_watermarks",
+        "_lock",
+        "_log_starts",
+        "_new_id",
+        "_recovery_points",
+        "_stored",
+        "cluster_id",
+        "directory_id",
+        "logs",
+        "node_id",
+        "path",
+        "was_clean",
+    )
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        node_id: int,
+        cluster_id: str | None,
+        new_id: Callable[[], UUID] = uuid4,
+    ) -> None:
+        """Take the directory, made if there is none; refuse one that another process, node or cluster owns.
+
+        With a cluster id of None the directory's own is taken, and a new directory has none until `set_cluster_id`.
+        """
+        self.path = path
+        self.node_id = node_id
+        self.logs: dict[TopicPartition, Log] = {}
+        self._new_id = new_id
+        _make(path)
+        self._lock = DirectoryLock(path)
+        try:
+            self.cluster_id, self.directory_id = self._identify(cluster_id)
+            self.was_clean = (path / _CLEAN_SHUTDOWN).exists()
+            (path / _CLEAN_SHUTDOWN).unlink(missing_ok=True)
+            self._stored: dict[str, dict[TopicPartition, int]] = {}  # what each checkpoint file holds
+            self._recovery_points = self._load(RECOVERY_POINT)
+            self._log_starts = self._load(LOG_START_OFFSET)
+            self._high_watermarks = self._load(HIGH_WATERMARK)
+            self._finish_deletions()
+        except BaseException:
+            self._lock.release()
+            raise
+
+    # ---- identity ----
+
+    def _identify(self, cluster_id: str | None) -> tuple[str | None, UUID]:
+        meta_path = self.path / _META
+        meta = load_properties(meta_path)
+        if meta is None:
+            directory_id = self._new_id()
+            self._store_identity(cluster_id, directory_id)
+            return cluster_id, directory_id
+        owner, node = meta.get("cluster.id"), meta.get("node.id", str(self.node_id))
+        if cluster_id is not None and owner is not None and owner != cluster_id:
+            raise UnusableDirectory(f"{self.path} belongs to cluster {owner}, this node to cluster {cluster_id}")
+        if node != str(self.node_id):
+            raise UnusableDirectory(f"{self.path} belongs to node {node}, this is node {self.node_id}")
+        try:
+            directory_id = parse_uuid(meta["directory.id"]) if "directory.id" in meta else self._new_id()
+        except ValueError as error:
+            raise CorruptFile(f"{meta_path}: directory.id: {error}") from error
+        known = owner if owner is not None else cluster_id
+        if owner != known or "directory.id" not in meta:
+            self._store_identity(known, directory_id)
+        return known, directory_id
+
+    def _store_identity(self, cluster_id: str | None, directory_id: UUID) -> None:
+        properties = {"version": "1", "node.id": str(self.node_id), "directory.id": format_uuid(directory_id)}
+        if cluster_id is not None:
+            properties["cluster.id"] = cluster_id
+        store_properties(self.path / _META, properties)
+
+    def set_cluster_id(self, cluster_id: str) -> None:
+        """Bind the directory to a cluster, once and for all."""
+        if self.cluster_id is None:
+            self._store_identity(cluster_id, self.directory_id)
+            self.cluster_id = cluster_id
+        elif self.cluster_id != cluster_id:
+            raise UnusableDirectory(
+                f"{self.path} belongs to cluster {self.cluster_id}, this node to cluster {cluster_id}"
+            )
+
+    # ---- partitions ----
+
+    def partitions(self) -> dict[TopicPartition, UUID | None]:
+        """Which partitions have a directory here, and the topic id that each carries."""
+        found = {}
+        for entry in os.scandir(self.path):
+            key = _parse_name(entry.name) if entry.is_dir() else None
+            if key is not None:
+                found[key] = load_topic_id(self.path / entry.name)
+        return found
+
+    def open_log(self, key: TopicPartition, topic_id: UUID | None, config: LogConfig, *, now_ms: int) -> Log:
+        """Open a partition's log, made if there is none; one of another topic of that name is set aside first."""
+        assert key not in self.logs, f"{key} is open"
+        directory = self.path / str(key)
+        if directory.is_dir() and topic_id is not None:
+            found = load_topic_id(directory)
+            if found is not None and found != topic_id:
+                self.set_aside(key)
+        is_new = not directory.is_dir()
+        if is_new:
+            directory.mkdir()
+            sync_directory(self.path)
+            self._forget(key)
+        log = Log.open(
+            directory,
+            config,
+            now_ms=now_ms,
+            log_start_offset=self._log_starts.get(key, 0),
+            recovery_point=self._recovery_points.get(key, 0),
+            clean=self.was_clean or is_new,
+        )
+        if topic_id is not None and load_topic_id(directory) is None:
+            store_topic_id(directory, topic_id)
+        self.logs[key] = log
+        return log
+
+    def high_watermark(self, key: TopicPartition) -> int:
+        """The high watermark of the last checkpoint; at least the log's start."""
+        log = self.logs[key]
+        return min(max(self._high_watermarks.get(key, 0), log.log_start_offset), log.log_end_offset)
+
+    def delete_log(self, key: TopicPartition) -> None:
+        """Delete a partition: out of the way at once, so that a new one of its name can be made, then for good."""
+        shutil.rmtree(self._rename(key, "delete"))
+
+    def set_aside(self, key: TopicPartition) -> Path:
+        """Keep a partition's files under another name, for a person to look at."""
+        target = self._rename(key, "stray")
+        logger.warning("partition set aside partition=%s as=%s", key, target)
+        return target
+
+    def _rename(self, key: TopicPartition, suffix: str) -> Path:
+        log = self.logs.pop(key, None)
+        if log is not None:
+            log.abandon()
+        self._forget(key)
+        suffix = f".{self._new_id().hex}-{suffix}"
+        topic = key.topic[: _LONGEST_NAME - len(suffix) - len(str(key.partition)) - 1]
+        target = self.path / f"{topic}-{key.partition}{suffix}"
+        os.rename(self.path / str(key), target)
+        sync_directory(self.path)
+        return target
+
+    def _forget(self, key: TopicPartition) -> None:
+        for offsets in (self._recovery_points, self._log_starts, self._high_watermarks):
+            offsets.pop(key, None)
+
+    def _finish_deletions(self) -> None:
+        for entry in os.scandir(self.path):
+            if entry.is_dir() and entry.name.endswith("-delete"):
+                shutil.rmtree(entry.path)
+
+    # ---- checkpoints and closing ----
+
+    def checkpoint(self, high_watermarks: dict[TopicPartition, int] | None = None) -> None:
+        """Write down how far the logs are flushed, where they start and, if given, their high watermarks."""
+        for key, log in self.logs.items():
+            self._recovery_points[key] = log.recovery_point
+            self._log_starts[key] = log.log_start_offset
+        self._high_watermarks.update(high_watermarks or {})
+        self._store(RECOVERY_POINT, self._recovery_points)
+        self._store(LOG_START_OFFSET, {key: offset for key, offset in self._log_starts.items() if offset > 0})
+        self._store(HIGH_WATERMARK, self._high_watermarks)
+
+    def close(self, high_watermarks: dict[TopicPartition, int] | None = None, *, broker_epoch: int = -1) -> None:
+        """Flush and close every log; only if all of it worked does the next start skip recovery."""
+        try:
+            for log in self.logs.values():
+                log.close()
+            self.checkpoint(high_watermarks)
+            # A partition that nobody opened is as the process before this one left it.
+            if self.was_clean or self.partitions().keys() <= self.logs.keys():
+                proof = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))
+                replace_file(self.path / _CLEAN_SHUTDOWN, proof.encode(), durable=True)
+        finally:
+            self.abandon()
+
+    def abandon(self) -> None:
+        """Let go of everything and leave the files as a crash would."""
+        for log in self.logs.values():
+            log.abandon()
+        self.logs = {}
+        self._lock.release()
+
+    def _load(self, name: str) -> dict[TopicPartition, int]:
+        try:
+            offsets = load_offsets(self.path / name)
+        except CorruptFile as error:
+            # Without them recovery starts earlier; a log's start is at least its first segment's.
+            logger.warning("checkpoint ignored error=%s", error)
+            return {}
+        self._stored[name] = dict(offsets)
+        return offsets
+
+    def _store(self, name: str, offsets: dict[TopicPartition, int]) -> None:
+        if self._stored.get(name) != offsets:
+            store_offsets(self.path / name, offsets)
+            self._stored[name] = dict(offsets)
+
+
+def _make(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UnusableDirectory(f"{path} cannot be made: {error}") from error
+
+
+def _parse_name(name: str) -> TopicPartition | None:
+    topic, separator, partition = name.rpartition("-")
+    if not separator or not topic or not partition.isdecimal() or topic == "__cluster_metadata":
+        return None
+    return TopicPartition(topic, int(partition))
