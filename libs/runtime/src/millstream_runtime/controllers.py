@@ -1,11 +1,27 @@
 """The way to the active controller, whichever node that is: finds it by trying, asks again while the deadline allows."""
 
-from collections.abc import Sequence
-from typing import Any
+import logging
+from asyncio import sleep
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any, TypeVar
 
-from millstream_runtime.client import ClientError
+from millstream_wire.api import API, ApiKey
+from millstream_wire.codec import DecodeError, decode
+from millstream_wire.errors import ErrorCode
+
+from millstream_runtime.client import ClientError, Nodes
 from millstream_runtime.context import RawReply
 from millstream_runtime.world import World
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+ATTEMPT_TIMEOUT_MS = 5_000
+"""A controller that does not answer for this long is passed over for the next."""
+BACKOFF_FIRST_MS = 50
+BACKOFF_MAX_MS = 1_000
 
 
 class ControllerUnavailable(ClientError):
@@ -15,17 +31,90 @@ class ControllerUnavailable(ClientError):
 class ControllerLink:
     """Requests to the active controller. One per process role; share it between registration, follower and handlers."""
 
-    def __init__(self, world: World, bootstrap: Sequence[tuple[str, int]], *, client_id: str) -> None: ...
+    def __init__(self, world: World, bootstrap: Sequence[tuple[str, int]], *, client_id: str) -> None:
+        assert bootstrap, "controller.bootstrap.servers is empty"
+        self._world = world
+        self._bootstrap = tuple(bootstrap)
+        self._client_id = client_id
+        self._nodes = Nodes(world, client_id=client_id)
+        self._current = 0
 
-    async def request(self, message: Any, *, timeout_ms: int) -> Any:
+    async def request(self, message: Any, *, timeout_ms: int, attempt_timeout_ms: int = ATTEMPT_TIMEOUT_MS) -> Any:
         """Send to the active controller; retried on broken connections and NOT_CONTROLLER until the deadline.
 
         Raises ControllerUnavailable. A retried command may have been executed the first time.
         """
-        raise ControllerUnavailable("not written yet")
+
+        async def attempt(host: str, port: int, left_ms: int) -> Any:
+            return await self._nodes.request(host, port, message, timeout_ms=min(left_ms, attempt_timeout_ms))
+
+        return await self._until_active(attempt, says_not_controller, timeout_ms)
 
     async def forward(self, frame: bytes | memoryview, *, timeout_ms: int) -> RawReply:
-        """A client's whole request, unchanged: `return await app.controllers.forward(bytes(context.frame), timeout_ms=...)`."""
-        raise ControllerUnavailable("not written yet")
+        """A client's whole request, unchanged; the answer, unchanged: return it from the handler."""
+        owned = bytes(frame)
+        key, version = int.from_bytes(owned[:2], "big"), int.from_bytes(owned[2:4], "big")
 
-    async def close(self) -> None: ...
+        async def attempt(host: str, port: int, left_ms: int) -> bytes:
+            return await self._nodes.forward(host, port, owned, timeout_ms=left_ms)
+
+        def refused(answer: bytes) -> bool:
+            return says_not_controller(_decoded_answer(ApiKey(key), version, answer))
+
+        answer: bytes = await self._until_active(attempt, refused, timeout_ms)
+        return RawReply([answer])
+
+    def another(self) -> "ControllerLink":
+        """A link with connections of its own, for who waits long or must not wait behind others' answers."""
+        return ControllerLink(self._world, self._bootstrap, client_id=self._client_id)
+
+    async def close(self) -> None:
+        await self._nodes.close()
+
+    async def _until_active(
+        self,
+        attempt: Callable[[str, int, int], Awaitable[T]],
+        refused: Callable[[T], bool],
+        timeout_ms: int,
+    ) -> T:
+        deadline_ms = self._world.monotonic_ms() + timeout_ms
+        backoff_ms, tried, last = BACKOFF_FIRST_MS, 0, "not asked"
+        while (left_ms := deadline_ms - self._world.monotonic_ms()) > 0:
+            index = self._current
+            host, port = self._bootstrap[index]
+            try:
+                answer = await attempt(host, port, left_ms)
+                if not refused(answer):
+                    return answer
+                last = f"{host}:{port} is not the active controller"
+            except ClientError as error:
+                last = str(error)
+            if self._current == index:  # nobody else moved on meanwhile
+                self._current = (index + 1) % len(self._bootstrap)
+            tried += 1
+            if tried % len(self._bootstrap) == 0:
+                left_ms = deadline_ms - self._world.monotonic_ms()
+                await sleep(max(0, min(backoff_ms * self._world.random.uniform(0.5, 1.0), left_ms)) / 1000)
+                backoff_ms = min(backoff_ms * 2, BACKOFF_MAX_MS)
+        raise ControllerUnavailable(f"no active controller in {timeout_ms} ms: {last}")
+
+
+def says_not_controller(response: Any) -> bool:
+    """NOT_CONTROLLER anywhere in a response: at the top, or per topic or partition."""
+    if isinstance(response, list):
+        return any(map(says_not_controller, response))
+    if not is_dataclass(response):
+        return False
+    if getattr(response, "error_code", None) == ErrorCode.NOT_CONTROLLER:
+        return True
+    return any(says_not_controller(getattr(response, field.name)) for field in fields(response))
+
+
+def _decoded_answer(key: ApiKey, version: int, answer: bytes) -> Any:
+    """The message of an answer without its correlation id; None if it makes no sense to us (its receiver may know better)."""
+    api = API[key]
+    flexible = api.flexible is not None and version >= api.flexible and key != ApiKey.API_VERSIONS
+    try:
+        return decode(api.response, version, memoryview(answer)[1 if flexible else 0 :])
+    except DecodeError:
+        return None
