@@ -39,15 +39,14 @@ class OffsetCommitter:
         self._group_id = group_id
         self._timeout_s = timeout_s
         self._lock = threading.Lock()
-        self._batch_id = -1
+        self._committed_batch_id = -1
         self.commits = 0
         self.failures = 0
 
     def commit(self, batch_id: int, offsets: Offsets) -> None:
         with self._lock:
-            if batch_id < self._batch_id:
+            if batch_id <= self._committed_batch_id:
                 return
-            self._batch_id = batch_id
             try:
                 self._alter(offsets)
             except KafkaException as error:
@@ -60,6 +59,7 @@ class OffsetCommitter:
                     error,
                 )
             else:
+                self._committed_batch_id = batch_id
                 self.commits += 1
 
     def _alter(self, offsets: Offsets) -> None:

@@ -1,0 +1,101 @@
+"""What the tests do at the broker, with an ordinary Kafka client."""
+
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    partition: int
+    key: bytes | None
+    value: bytes | None
+    timestamp_ms: int
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+
+
+class Topics:
+    def __init__(self, bootstrap_servers: str) -> None:
+        self._bootstrap_servers = bootstrap_servers
+        self._admin = AdminClient({"bootstrap.servers": bootstrap_servers})
+
+    def create(self, name: str, *, partitions: int) -> None:
+        self._admin.create_topics([NewTopic(name, partitions, 1)])[name].result(30)
+        # The answer comes from the controller; a broker may learn of it a moment later.
+        deadline = time.monotonic() + 20
+        while not self._leaders_known(name, partitions) and time.monotonic() < deadline:
+            time.sleep(0.05)
+
+    def delete(self, name: str) -> None:
+        self._admin.delete_topics([name])[name].result(30)
+        deadline = time.monotonic() + 20
+        while name in self._admin.list_topics(timeout=10).topics and time.monotonic() < deadline:
+            time.sleep(0.05)
+
+    def produce(self, name: str, records: Sequence[Sent]) -> None:
+        """Send records, each partition's in order; raise unless every one is acknowledged."""
+        failed: list[KafkaError] = []
+
+        def note(error: KafkaError | None, _: object) -> None:
+            if error is not None:
+                failed.append(error)
+
+        producer = Producer({"bootstrap.servers": self._bootstrap_servers, "enable.idempotence": True, "linger.ms": 20})
+        for record in records:
+            producer.produce(
+                name,
+                partition=record.partition,
+                key=record.key,
+                value=record.value,
+                timestamp=record.timestamp_ms,
+                headers=list(record.headers),
+                on_delivery=note,
+            )
+            producer.poll(0)
+        assert producer.flush(60) == 0
+        assert failed == []
+
+    def committed(self, group_id: str, name: str, partitions: int) -> list[int]:
+        request = [ConsumerGroupTopicPartitions(group_id, [TopicPartition(name, p) for p in range(partitions)])]
+        answer = self._admin.list_consumer_group_offsets(request)[group_id].result(30)
+        return [position.offset for position in answer.topic_partitions]
+
+    def commit(self, group_id: str, name: str, offsets: Sequence[int]) -> None:
+        positions = [TopicPartition(name, partition, offset) for partition, offset in enumerate(offsets)]
+        request = [ConsumerGroupTopicPartitions(group_id, positions)]
+        self._admin.alter_consumer_group_offsets(request)[group_id].result(30)
+
+    def join(self, group_id: str, name: str) -> Consumer:
+        """Return a consumer that is a member of the group, so that nobody may alter its offsets from outside."""
+        consumer = Consumer(
+            {"bootstrap.servers": self._bootstrap_servers, "group.id": group_id, "enable.auto.commit": False}
+        )
+        consumer.subscribe([name])
+        deadline = time.monotonic() + 30
+        while not consumer.assignment():
+            assert time.monotonic() < deadline
+            consumer.poll(0.2)
+        return consumer
+
+    def _leaders_known(self, name: str, partitions: int) -> bool:
+        topic = self._admin.list_topics(name, timeout=10).topics[name]
+        return len(topic.partitions) == partitions and all(p.leader >= 0 for p in topic.partitions.values())
+
+
+def wait_until_it_answers(bootstrap_servers: str, process: subprocess.Popen[bytes], *, timeout_s: float) -> None:
+    deadline = time.monotonic() + timeout_s
+    # Refused connections while it starts are what we are waiting out.
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 2, "reconnect.backoff.max.ms": 200})
+    while True:
+        assert process.poll() is None, f"the node ended with status {process.returncode}"
+        try:
+            if admin.list_topics(timeout=1).brokers:
+                return
+        except KafkaException as error:
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"nobody answers at {bootstrap_servers}") from error
