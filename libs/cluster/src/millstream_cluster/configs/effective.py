@@ -75,7 +75,10 @@ class EffectiveConfigs:
 
     def topic(self, topic: str) -> dict[str, ConfigEntry]:
         """Every topic key's entry for this topic."""
-        own = self._image.config(ResourceType.TOPIC, topic)
+        return self.topic_with(self._image.config(ResourceType.TOPIC, topic))
+
+    def topic_with(self, own: Mapping[str, str]) -> dict[str, ConfigEntry]:
+        """Every topic key's entry for a topic that has these configs of its own."""
         return {
             key.name: self._entry(key, own.get(key.name), ConfigSource.DYNAMIC_TOPIC_CONFIG)
             for key in TOPIC_CONFIGS.values()

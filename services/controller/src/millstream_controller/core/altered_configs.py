@@ -1,0 +1,144 @@
+"""IncrementalAlterConfigs and AlterConfigs as decisions: an answer per resource, all of a resource's changes or none."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+from millstream_cluster import records as r
+from millstream_cluster.configs import TABLES, ConfigKey, ConfigType, UpdateMode
+from millstream_cluster.decision import Decision
+from millstream_cluster.records import ResourceType
+from millstream_wire.errors import ErrorCode
+
+from millstream_controller.core.machine import ControllerMachine
+from millstream_controller.core.refusal import DONE, Outcome, Refused
+from millstream_controller.core.topic_configs import check_config
+
+
+class Operation(IntEnum):
+    """What to do with a key, as IncrementalAlterConfigs numbers it."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """What is configured; `type` None is a type that Kafka knows and this release does not."""
+
+    type: ResourceType | None
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    key: str
+    operation: int
+    value: str | None
+
+
+Answers = tuple[tuple[Resource, Outcome], ...]
+
+
+def alter_incrementally(
+    machine: ControllerMachine, wanted: Sequence[tuple[Resource, tuple[Change, ...]]], *, validate_only: bool
+) -> Decision[r.MetadataRecord, Answers]:
+    """Change single keys; those that are not named stay."""
+    named = Counter(resource for resource, _ in wanted)
+    records: list[r.MetadataRecord] = []
+    answers: dict[Resource, Outcome] = {}
+    for resource, changes in wanted:
+        try:
+            if named[resource] > 1:
+                raise Refused(ErrorCode.INVALID_REQUEST, "the request names this resource more than once")
+            kind = _check_resource(machine, resource)
+            records += _changed(kind, resource.name, machine.image.config(kind, resource.name), changes)
+            answers[resource] = DONE
+        except Refused as refused:
+            answers[resource] = Outcome.of(refused)
+    return Decision(() if validate_only else tuple(records), tuple(answers.items()))
+
+
+def alter_whole(
+    machine: ControllerMachine, wanted: Sequence[tuple[Resource, Mapping[str, str | None]]], *, validate_only: bool
+) -> Decision[r.MetadataRecord, Answers]:
+    """Set a resource's configs to exactly these; keys that are not named go back to their defaults."""
+    incremental = []
+    for resource, values in wanted:
+        changes = [Change(key, Operation.SET, value) for key, value in values.items()]
+        if resource.type is not None:
+            unnamed = machine.image.config(resource.type, resource.name).keys() - values.keys()
+            changes += [Change(key, Operation.DELETE, None) for key in sorted(unnamed)]
+        incremental.append((resource, tuple(changes)))
+    return alter_incrementally(machine, incremental, validate_only=validate_only)
+
+
+def _check_resource(machine: ControllerMachine, resource: Resource) -> ResourceType:
+    match resource.type:
+        case None:
+            raise Refused(ErrorCode.INVALID_REQUEST, "configs of this resource type cannot be changed here")
+        case ResourceType.TOPIC:
+            if machine.image.topic(resource.name) is None:
+                message = f"topic {resource.name!r} does not exist"
+                raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message)
+        case ResourceType.BROKER:
+            if resource.name and not (resource.name.isascii() and resource.name.isdigit()):
+                raise Refused(ErrorCode.INVALID_REQUEST, f"{resource.name!r} is no broker id")
+            if resource.name and int(resource.name) not in machine.image.nodes:
+                raise Refused(ErrorCode.BROKER_ID_NOT_REGISTERED, f"node {resource.name} is not registered")
+        case ResourceType.GROUP:
+            if not resource.name:
+                raise Refused(ErrorCode.INVALID_REQUEST, "a group id must not be empty")
+    return resource.type
+
+
+def _changed(
+    kind: ResourceType, name: str, present: Mapping[str, str], changes: Sequence[Change]
+) -> list[r.ConfigChanged]:
+    named = Counter(change.key for change in changes)
+    records = []
+    for change in changes:
+        if named[change.key] > 1:
+            raise Refused(ErrorCode.INVALID_REQUEST, f"the request names {change.key} more than once")
+        value = _new_value(kind, present, change)
+        if value != present.get(change.key):
+            records.append(r.ConfigChanged(kind, name, change.key, value))
+    return records
+
+
+def _new_value(kind: ResourceType, present: Mapping[str, str], change: Change) -> str | None:
+    key = TABLES[kind].get(change.key)
+    if change.operation == Operation.DELETE:
+        if key is None and change.key not in present:  # a key of an older release may still be removed
+            raise Refused(ErrorCode.INVALID_CONFIG, f"Unknown {kind.value.lower()} config name: {change.key}")
+        return None
+    if change.value is None:
+        raise Refused(ErrorCode.INVALID_REQUEST, f"{change.key} is given no value")
+    if key is not None and kind is ResourceType.BROKER and key.update_mode is UpdateMode.READ_ONLY:
+        message = f"Cannot update {change.key} while brokers run: it is read when a process starts"
+        raise Refused(ErrorCode.INVALID_REQUEST, message)
+    value = _combined(key, present, change)
+    check_config(kind, change.key, value)
+    return value
+
+
+def _combined(key: ConfigKey | None, present: Mapping[str, str], change: Change) -> str:
+    assert change.value is not None
+    if change.operation == Operation.SET or key is None:
+        return change.value
+    if change.operation not in (Operation.APPEND, Operation.SUBTRACT):
+        raise Refused(ErrorCode.INVALID_REQUEST, f"{change.operation} is no operation on configs")
+    if key.type is not ConfigType.LIST:
+        raise Refused(ErrorCode.INVALID_CONFIG, f"{key.name} is not a list: it can only be set or deleted")
+    items = _items(present.get(key.name, key.default))
+    given = _items(change.value)
+    if change.operation == Operation.APPEND:
+        return ",".join([*items, *(item for item in given if item not in items)])
+    return ",".join(item for item in items if item not in given)
+
+
+def _items(text: str | None) -> list[str]:
+    return [item.strip() for item in (text or "").split(",") if item.strip()]

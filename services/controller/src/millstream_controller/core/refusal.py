@@ -1,0 +1,29 @@
+"""How a decision says no: Kafka's error code and a sentence for the person who asked."""
+
+from dataclasses import dataclass
+
+from millstream_wire.errors import ErrorCode
+
+
+class Refused(Exception):
+    """Raised inside a decision for one item of a request; the decision's caller turns it into that item's answer."""
+
+    def __init__(self, error: ErrorCode, message: str) -> None:
+        super().__init__(f"{error.name}: {message}")
+        self.error = error
+        self.message = message
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one item of a request."""
+
+    error: ErrorCode = ErrorCode.NONE
+    message: str | None = None
+
+    @staticmethod
+    def of(refused: Refused) -> "Outcome":
+        return Outcome(refused.error, refused.message)
+
+
+DONE = Outcome()

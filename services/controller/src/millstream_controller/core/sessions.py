@@ -1,0 +1,50 @@
+"""Who was heard when: the soft state behind fencing, started anew with each takeover and after each outage.
+
+Not replicated, and it decides nothing: it only names the nodes whose session has ended.
+"""
+
+from collections.abc import Iterable
+
+from millstream_cluster.ids import NodeId
+from millstream_cluster.members import Node
+
+
+class Sessions:
+    """Invariant: a session belongs to one broker epoch; a newer registration of the node begins a new one."""
+
+    def __init__(self, timeout_ms: int) -> None:
+        self._timeout_ms = timeout_ms
+        self._heard: dict[NodeId, tuple[int, int]] = {}  # node id -> (broker epoch, deadline)
+
+    def heard(self, node: Node, now_ms: int) -> None:
+        """The node spoke under its present epoch."""
+        self._heard[node.node_id] = (node.epoch, now_ms + self._timeout_ms)
+
+    def live(self, node: Node, now_ms: int) -> bool:
+        """Whether the node's session runs; one that was never heard here gets a whole session first."""
+        return self._deadline(node, now_ms) > now_ms
+
+    def expired(self, nodes: Iterable[Node], now_ms: int) -> list[Node]:
+        """The unfenced nodes among these whose session has ended, in the order of their ids."""
+        ended = [node for node in nodes if not node.fenced and self._deadline(node, now_ms) <= now_ms]
+        return sorted(ended, key=lambda node: node.node_id)
+
+    def next_deadline(self, nodes: Iterable[Node], now_ms: int) -> int | None:
+        return min((self._deadline(node, now_ms) for node in nodes if not node.fenced), default=None)
+
+    def start_anew(self) -> None:
+        """After a pause or an outage of ours nobody's silence counts: every node gets a whole session."""
+        self._heard.clear()
+
+    def keep(self, nodes: Iterable[Node]) -> None:
+        """Forget sessions of nodes that are not registered any more."""
+        known = {node.node_id for node in nodes}
+        for node_id in self._heard.keys() - known:
+            del self._heard[node_id]
+
+    def _deadline(self, node: Node, now_ms: int) -> int:
+        epoch, deadline = self._heard.get(node.node_id, (None, 0))
+        if epoch != node.epoch:
+            self.heard(node, now_ms)
+            return now_ms + self._timeout_ms
+        return deadline

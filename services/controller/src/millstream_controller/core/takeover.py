@@ -1,0 +1,28 @@
+"""The first decision of an active controller: it names itself under a higher epoch, and creates the cluster if there is none.
+
+Nothing may be decided before this is committed: from then on the append of every earlier controller fails.
+"""
+
+from millstream_cluster import records as r
+from millstream_cluster.decision import Decision
+from millstream_cluster.ids import ControllerEpoch, NodeId
+
+from millstream_controller.core.machine import ControllerMachine
+
+
+class WrongCluster(Exception):
+    """The store holds another cluster than the one this controller is meant for."""
+
+
+def take_over(
+    machine: ControllerMachine, controller_id: int, *, host: str, port: int, cluster_id: str | None, new_cluster_id: str
+) -> Decision[r.MetadataRecord, ControllerEpoch]:
+    """`cluster_id` is the one that must be (None: any); `new_cluster_id` names a cluster created now."""
+    image = machine.image
+    if image.cluster_id is not None and cluster_id not in (None, image.cluster_id):
+        raise WrongCluster(f"the metadata log is of cluster {image.cluster_id}, cluster.id says {cluster_id}")
+    epoch = ControllerEpoch(image.controller.epoch + 1 if image.controller is not None else 1)
+    elected = r.ControllerElected(NodeId(controller_id), epoch, host, port)
+    if image.cluster_id is not None:
+        return Decision((elected,), epoch)
+    return Decision((r.ClusterCreated(cluster_id or new_cluster_id), elected), epoch)

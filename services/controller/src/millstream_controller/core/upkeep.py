@@ -1,0 +1,45 @@
+"""What time and circumstance demand, without anybody asking: one timer command, repeated until it has nothing to do.
+
+In order: nodes that fell silent are fenced, partitions without a leader get one, shards go to live coordinators, and
+coordinators that stay away are forgotten.
+"""
+
+from millstream_cluster import records as r
+from millstream_cluster.decision import Decision
+from millstream_cluster.members import Node
+
+from millstream_controller.core.leadership import take_up
+from millstream_controller.core.machine import ControllerMachine
+from millstream_controller.core.nodes import RECORDS_MAX, fence, live_brokers
+from millstream_controller.core.sessions import Sessions
+from millstream_controller.core.shards import balance
+
+
+class Absences:
+    """Since when each coordinator is fenced, as far as this controller has seen: soft state, like sessions."""
+
+    def __init__(self, forget_ms: int) -> None:
+        self._forget_ms = forget_ms
+        self._since: dict[int, int] = {}
+
+    def over(self, machine: ControllerMachine, now_ms: int) -> list[Node]:
+        """Coordinators that have been fenced for too long to be waited for."""
+        fenced: dict[int, Node] = {node.node_id: node for node in machine.image.coordinators.values() if node.fenced}
+        self._since = {node_id: self._since.get(node_id, now_ms) for node_id in fenced}
+        return [fenced[node_id] for node_id, since in self._since.items() if now_ms - since >= self._forget_ms]
+
+
+def keep_up(
+    machine: ControllerMachine, sessions: Sessions, absences: Absences, now_ms: int
+) -> Decision[r.MetadataRecord, None]:
+    """The next step of upkeep; no records: all is well until something changes or time passes."""
+    for node in sessions.expired(machine.image.nodes.values(), now_ms):
+        return Decision(fence(machine, node), None)
+    elections = list(take_up(machine.offline_partitions(), live_brokers(machine)))[:RECORDS_MAX]
+    if elections:
+        return Decision(tuple(elections), None)
+    moves = balance(machine)
+    if moves:
+        return Decision(moves, None)
+    gone = absences.over(machine, now_ms)
+    return Decision(tuple(r.NodeUnregistered(node.node_id, node.epoch) for node in gone), None)
