@@ -1,0 +1,96 @@
+import pytest
+from millstream_cluster.configs import BROKER_CONFIGS, GROUP_CONFIGS, TOPIC_CONFIGS, ConfigError, validate
+from millstream_cluster.configs.effective import ConfigSource, EffectiveConfigs
+from millstream_cluster.image import Image
+from millstream_cluster.records import ConfigChanged, ResourceType
+
+T = ResourceType.TOPIC
+
+
+@pytest.mark.parametrize("key", [*TOPIC_CONFIGS.values(), *BROKER_CONFIGS.values(), *GROUP_CONFIGS.values()])
+def test_every_default_passes_its_own_check_and_every_key_is_described(key: object) -> None:
+    from millstream_cluster.configs import ConfigKey
+
+    assert isinstance(key, ConfigKey)
+    key.parse(key.default)
+    assert key.doc.endswith(".")
+
+
+def test_a_topic_key_and_its_broker_synonym_default_to_the_same() -> None:
+    for entry in EffectiveConfigs(Image(), {}).topic("t").values():
+        name, default, source = entry.synonyms[-1]
+        units = {synonym.name: synonym for synonym in entry.key.synonyms}
+        assert source is ConfigSource.DEFAULT_CONFIG
+        assert default is not None
+        assert (units[name].translate(default) if name in units else default) == entry.key.default
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("retention.ms", "-2"),
+        ("retention.ms", "1.5"),
+        ("retention.ms", "9223372036854775808"),
+        ("retention.ms", "9" * 5000),
+        ("retention.ms", "١٢"),
+        ("cleanup.policy", "shred"),
+        ("cleanup.policy", "delete,delete"),
+        ("cleanup.policy", ""),
+        ("segment.bytes", "2147483648"),
+        ("preallocate", "yes"),
+        ("min.cleanable.dirty.ratio", "1.1"),
+        ("min.cleanable.dirty.ratio", "nan"),
+        ("message.timestamp.type", "createtime"),
+        ("remote.storage.enable", "true"),
+        ("no.such.key", "1"),
+    ],
+)
+def test_bad_values_are_refused(name: str, text: str) -> None:
+    with pytest.raises(ConfigError, match=name):
+        validate(T, name, text)
+
+
+def test_values_are_read() -> None:
+    assert validate(T, "retention.ms", " -1 ") == -1
+    assert validate(T, "cleanup.policy", "compact, delete") == ("compact", "delete")
+    assert validate(T, "deletion.protection", "TRUE") is True
+    assert validate(T, "min.cleanable.dirty.ratio", "0.25") == 0.25
+
+
+def source_of(image: Image, static: dict[str, str]) -> tuple[str | None, ConfigSource]:
+    entry = EffectiveConfigs(image, static, broker_id=1).topic("t")["retention.ms"]
+    return entry.text, entry.source
+
+
+def test_the_nearer_setting_wins() -> None:
+    image = Image()
+    assert source_of(image, {}) == ("604800000", ConfigSource.DEFAULT_CONFIG)
+    assert source_of(image, {"log.retention.hours": "2"}) == ("7200000", ConfigSource.STATIC_BROKER_CONFIG)
+    both = {"log.retention.hours": "2", "log.retention.minutes": "3"}
+    assert source_of(image, both) == ("180000", ConfigSource.STATIC_BROKER_CONFIG)
+    assert source_of(image, {"log.retention.hours": "-1"}) == ("-1", ConfigSource.STATIC_BROKER_CONFIG)
+    image.apply(ConfigChanged(ResourceType.BROKER, "", "log.retention.ms", "4"), 0)
+    assert source_of(image, both) == ("4", ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG)
+    image.apply(ConfigChanged(ResourceType.BROKER, "1", "log.retention.ms", "5"), 1)
+    assert source_of(image, both) == ("5", ConfigSource.DYNAMIC_BROKER_CONFIG)
+    image.apply(ConfigChanged(T, "t", "retention.ms", "6"), 2)
+    assert source_of(image, both) == ("6", ConfigSource.DYNAMIC_TOPIC_CONFIG)
+
+
+def test_synonyms_tell_everything_that_was_considered() -> None:
+    image = Image()
+    image.apply(ConfigChanged(T, "t", "min.insync.replicas", "2"), 0)
+    entry = EffectiveConfigs(image, {"min.insync.replicas": "3"}).topic("t")["min.insync.replicas"]
+    assert entry.value == 2
+    assert entry.synonyms == (
+        ("min.insync.replicas", "2", ConfigSource.DYNAMIC_TOPIC_CONFIG),
+        ("min.insync.replicas", "3", ConfigSource.STATIC_BROKER_CONFIG),
+        ("min.insync.replicas", "1", ConfigSource.DEFAULT_CONFIG),
+    )
+
+
+def test_broker_keys_know_whether_they_may_change() -> None:
+    entries = EffectiveConfigs(Image(), {"num.partitions": "4"}, broker_id=1).broker()
+    assert entries["num.partitions"].value == 4
+    assert entries["num.partitions"].read_only
+    assert not entries["message.max.bytes"].read_only

@@ -1,0 +1,126 @@
+from uuid import UUID
+
+import pytest
+from millstream_cluster import records as r
+from millstream_cluster.errors import ImageError
+from millstream_cluster.ids import NO_NODE
+from millstream_cluster.image import Image
+
+TOPIC = UUID(int=7)
+
+
+def registered(node_id: int, epoch: int = 1) -> r.NodeRegistered:
+    return r.NodeRegistered(node_id, epoch, UUID(int=node_id + 100), (r.Endpoint("PLAINTEXT", "h", 9092),), None)
+
+
+def created(partition: int, leader: int = 1) -> r.PartitionCreated:
+    return r.PartitionCreated(TOPIC, partition, (1,), (1,), leader, 0, 0)
+
+
+def changed(partition_epoch: int, leader: int, leader_epoch: int) -> r.PartitionChanged:
+    return r.PartitionChanged(TOPIC, 0, (1,), (1,), leader, leader_epoch, partition_epoch)
+
+
+HISTORY: list[r.MetadataRecord] = [
+    r.ClusterCreated("c"),
+    r.ControllerElected(20_000, 1, "h", 9093),
+    registered(1),
+    r.NodeUnfenced(1, 1),
+    registered(10_001),
+    r.TopicCreated("t", TOPIC, internal=False),
+    created(0),
+    created(1),
+    r.ConfigChanged(r.ResourceType.TOPIC, "t", "retention.ms", "5"),
+    r.ProducerIdsAllocated(1000),
+    r.ShardAssigned(TOPIC, 1, 10_001, 5, -1),
+]
+
+
+def image_of(records: list[r.MetadataRecord]) -> Image:
+    image = Image()
+    for offset, record in enumerate(records):
+        image.apply(record, offset)
+    return image
+
+
+def test_lookups_after_a_history() -> None:
+    image = image_of(HISTORY)
+    image.check()
+    assert image.offset == len(HISTORY) - 1
+    assert image.cluster_id == "c"
+    assert image.topic("t") is image.topic(TOPIC)
+    assert image.partition("t", 1) == image.partition(TOPIC, 1)
+    assert image.partition("t", 2) is None
+    assert image.partition("t", -1) is None
+    assert list(image.brokers) == [1]
+    assert list(image.coordinators) == [10_001]
+    assert image.coordinators[10_001].fenced
+    assert image.config(r.ResourceType.TOPIC, "t") == {"retention.ms": "5"}
+    assert image.shard("t", 1) is not None
+    assert image.shard("t", 0) is None
+
+
+def test_a_snapshot_folds_into_the_same_image() -> None:
+    image = image_of(HISTORY)
+    assert Image.of(image.records(), image.offset) == image
+    image.apply(r.TopicDeleted(TOPIC), 99)
+    assert Image.of(image.records(), image.offset) == image
+
+
+def test_a_deleted_topic_takes_its_configs_and_shards_along() -> None:
+    image = image_of([*HISTORY, r.TopicDeleted(TOPIC)])
+    image.check()
+    assert image.topic("t") is None
+    assert image.shards == {}
+    assert image.config(r.ResourceType.TOPIC, "t") == {}
+
+
+def test_a_config_taken_back_leaves_nothing_behind() -> None:
+    image = image_of([*HISTORY, r.ConfigChanged(r.ResourceType.TOPIC, "t", "retention.ms", None)])
+    assert image.config_names(r.ResourceType.TOPIC) == []
+
+
+def test_a_topic_value_sees_later_changes_of_its_partitions() -> None:
+    image = image_of(HISTORY)
+    topic = image.topic("t")
+    assert topic is not None
+    image.apply(changed(1, NO_NODE, 1), 50)
+    assert not topic.partitions[0].online
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        r.ClusterCreated("other"),
+        r.ControllerElected(20_001, 1, "h", 1),
+        r.NodeFenced(1, 9),
+        r.NodeUnfenced(5, 1),
+        r.TopicCreated("t", UUID(int=8), internal=False),
+        r.TopicCreated("u", TOPIC, internal=False),
+        r.TopicDeleted(UUID(int=8)),
+        created(3),
+        changed(5, 1, 1),
+        r.ProducerIdsAllocated(1000),
+        r.ShardAssigned(TOPIC, 9, 10_001, 5, 0),
+    ],
+)
+def test_a_record_that_does_not_fit_is_refused(record: r.MetadataRecord) -> None:
+    with pytest.raises(ImageError):
+        image_of([*HISTORY, record])
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        r.NodeFenced(1, 1),
+        r.NodeUnregistered(1, 1),
+        changed(1, 2, 1),
+        r.PartitionChanged(TOPIC, 0, (1,), (1, 2), 1, 0, 1),
+        r.PartitionChanged(TOPIC, 0, (), (), -1, 0, 1),
+        r.ShardAssigned(TOPIC, 0, 1, 5, 0),
+    ],
+)
+def test_check_finds_a_broken_invariant(record: r.MetadataRecord) -> None:
+    image = image_of([*HISTORY, record])
+    with pytest.raises(ImageError):
+        image.check()

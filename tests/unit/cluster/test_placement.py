@@ -1,0 +1,51 @@
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from millstream_cluster.ids import NodeId
+from millstream_cluster.placement import Candidate, PlacementError, place
+
+
+@st.composite
+def brokers(draw: st.DrawFn) -> list[Candidate]:
+    ids = draw(st.lists(st.integers(0, 50), min_size=1, max_size=8, unique=True))
+    racks = st.one_of(st.none(), st.sampled_from("abc"))
+    return [Candidate(NodeId(node), draw(racks), draw(st.integers(0, 9)), draw(st.integers(0, 9))) for node in ids]
+
+
+@given(brokers(), st.integers(1, 20), st.data())
+def test_replicas_are_distinct_live_and_planned_the_same_each_time(
+    candidates: list[Candidate], partitions: int, data: st.DataObject
+) -> None:
+    factor = data.draw(st.integers(1, len(candidates)))
+    plan = place(partitions, factor, candidates)
+    assert plan == place(partitions, factor, candidates)
+    assert len(plan) == partitions
+    for replicas in plan:
+        assert len(set(replicas)) == factor
+        assert set(replicas) <= {candidate.node_id for candidate in candidates}
+
+
+@given(st.integers(1, 9), st.integers(1, 60))
+def test_equal_brokers_get_equal_shares(count: int, partitions: int) -> None:
+    plan = place(partitions, 1, [Candidate(NodeId(node)) for node in range(count)])
+    shares = Counter(dict.fromkeys(range(count), 0)) + Counter(replicas[0] for replicas in plan)
+    most = max(shares.values())
+    least = min(shares.get(node, 0) for node in range(count))
+    assert most - least <= 1
+
+
+@given(brokers(), st.integers(1, 20))
+def test_a_partition_uses_as_many_racks_as_it_can(candidates: list[Candidate], partitions: int) -> None:
+    racked = [c for c in candidates if c.rack is not None]
+    racks = {c.node_id: c.rack for c in racked}
+    factor = len(set(racks.values()))
+    if factor:
+        for replicas in place(partitions, factor, racked):
+            assert len({racks[node] for node in replicas}) == factor
+
+
+def test_too_few_brokers_is_an_error() -> None:
+    with pytest.raises(PlacementError):
+        place(1, 2, [Candidate(NodeId(1))])

@@ -1,0 +1,54 @@
+from contextlib import suppress
+from typing import Any, get_args
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from millstream_cluster.errors import RecordError
+from millstream_cluster.records import Endpoint, MetadataRecord, NodeRegistered, decode_record, encode_record
+
+st.register_type_strategy(UUID, st.uuids())
+any_record: st.SearchStrategy[Any] = st.one_of([st.builds(cls) for cls in get_args(MetadataRecord)])
+
+
+@given(any_record)
+def test_every_record_survives_its_json(record: MetadataRecord) -> None:
+    assert decode_record(*encode_record(record)) == record
+
+
+def test_the_json_is_for_people() -> None:
+    record = NodeRegistered(1, 2, UUID(int=1), (Endpoint("PLAINTEXT", "h", 9092),), None)
+    assert encode_record(record) == (
+        b"NodeRegistered",
+        b'{"node_id":1,"epoch":2,"incarnation_id":"AAAAAAAAAAAAAAAAAAAAAQ",'
+        b'"listeners":[{"name":"PLAINTEXT","host":"h","port":9092}],"rack":null}',
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        (None, b"{}"),
+        (b"ClusterCreated", None),
+        (b"NoSuchRecord", b"{}"),
+        (b"\xff", b"{}"),
+        (b"ClusterCreated", b"{}"),
+        (b"ClusterCreated", b"[]"),
+        (b"ClusterCreated", b"not json"),
+        (b"ClusterCreated", b'{"cluster_id":7}'),
+        (b"ClusterCreated", b'{"cluster_id":"x","from_the_future":1}'),
+        (b"TopicDeleted", b'{"topic_id":"short"}'),
+        (b"ProducerIdsAllocated", b'{"next_producer_id":true}'),
+        (b"ClusterCreated", b"[" * 100_000),
+    ],
+)
+def test_what_this_version_cannot_read_is_an_error_never_skipped(key: bytes | None, value: bytes | None) -> None:
+    with pytest.raises(RecordError):
+        decode_record(key, value)
+
+
+@given(st.sampled_from([cls.__name__.encode() for cls in get_args(MetadataRecord)]), st.binary())
+def test_any_bytes_are_a_record_or_a_record_error(key: bytes, value: bytes) -> None:
+    with suppress(RecordError):
+        decode_record(key, value)
