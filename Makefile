@@ -59,6 +59,7 @@ test: check unit conformance ## All checks and tests that need no cluster
 
 .PHONY: conformance
 conformance: setup ## Real clients and Kafka's own tools against real processes
+	tests/conformance/prerequisites
 	$(BIN)/pytest tests/conformance $(ARGS)
 
 .PHONY: e2e

@@ -1,0 +1,38 @@
+"""Servers for the tests: one of each shape for the whole run, since unmodified clients must not care which it is."""
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import servers
+
+
+@pytest.fixture(scope="session")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.ServerProcess]:
+    with servers.node(tmp_path_factory.mktemp("node")) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.Cluster]:
+    with servers.cluster(tmp_path_factory.mktemp("cluster")) as running:
+        yield running
+
+
+@pytest.fixture(params=["node", "cluster"])
+def bootstrap(request: pytest.FixtureRequest) -> str:
+    """The address of a running product, of either shape."""
+    running: servers.ServerProcess | servers.Cluster = request.getfixturevalue(request.param)
+    return running.bootstrap
+
+
+@pytest.fixture()
+def topic() -> str:
+    return f"topic-{uuid.uuid4().hex[:10]}"
+
+
+@pytest.fixture()
+def fresh(tmp_path: Path) -> Path:
+    """A directory for a server of a test's own."""
+    return tmp_path

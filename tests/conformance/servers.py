@@ -1,0 +1,163 @@
+"""The product as its users start it: real processes on loopback, that tests talk to, kill and start again."""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+MILLSTREAM = str(Path(sys.executable).parent / "millstream")
+START_TIMEOUT_S = 30
+STOP_TIMEOUT_S = 30
+
+
+class ServerProcess:
+    """One command of ours; it is up once it has printed its line."""
+
+    def __init__(self, arguments: Sequence[str], log: Path) -> None:
+        self._arguments = list(arguments)
+        self._log = log
+        self._process: subprocess.Popen[str] | None = None
+        self.ready_line = ""
+
+    def start(self) -> "ServerProcess":
+        stderr = self._log.open("a")
+        self._process = subprocess.Popen(
+            [MILLSTREAM, *self._arguments], stdout=subprocess.PIPE, stderr=stderr, text=True, start_new_session=True
+        )
+        stderr.close()
+        self.ready_line = self._first_line()
+        return self
+
+    def _first_line(self) -> str:
+        assert self._process is not None
+        assert self._process.stdout is not None
+        watchdog = threading.Timer(START_TIMEOUT_S, self._process.kill)
+        watchdog.start()
+        line = self._process.stdout.readline()
+        watchdog.cancel()
+        if not line:
+            raise AssertionError(f"millstream {' '.join(self._arguments)} did not start:\n{self.log_tail()}")
+        return line
+
+    @property
+    def bootstrap(self) -> str:
+        found = re.search(r"[\d.]+:\d+(,[\d.]+:\d+)*", self.ready_line)
+        assert found is not None, self.ready_line
+        return found.group()
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    def kill(self) -> None:
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait(STOP_TIMEOUT_S)
+
+    def stop(self) -> int:
+        """As Ctrl-C does; the exit code."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGINT)
+        return self._process.wait(STOP_TIMEOUT_S)
+
+    def log_tail(self) -> str:
+        return self._log.read_text()[-4000:] if self._log.exists() else ""
+
+    def end(self) -> None:
+        """Whatever state it is in, nothing of it is left; its children share its process group."""
+        if self._process is None:
+            return
+        if self._process.poll() is None:
+            self._process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(STOP_TIMEOUT_S)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait(STOP_TIMEOUT_S)
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+
+
+@contextlib.contextmanager
+def node(directory: Path, *settings: str, port: int = 0) -> Iterator[ServerProcess]:
+    """The all-in-one node, as `make run` starts it."""
+    arguments = ["node", "--port", str(port), "--data", str(directory / "data")]
+    for setting in settings:
+        arguments += ["--set", setting]
+    server = ServerProcess(arguments, directory / "node.log")
+    try:
+        yield server.start()
+    finally:
+        server.end()
+
+
+class Cluster:
+    """Three brokers, two controllers and two coordinators, each a process of its own, as `make cluster` starts them."""
+
+    def __init__(self, server: ServerProcess, directory: Path) -> None:
+        self.server = server
+        self._directory = directory
+        self._restarted: list[subprocess.Popen[bytes]] = []
+
+    @property
+    def bootstrap(self) -> str:
+        return self.server.bootstrap
+
+    def processes(self) -> dict[str, dict[str, object]]:
+        """By name ("broker-1"): pid and the command that starts it again."""
+        found: dict[str, dict[str, object]] = json.loads((self._directory / "pids.json").read_text())
+        return found
+
+    def kill(self, name: str) -> None:
+        os.kill(int(str(self.processes()[name]["pid"])), signal.SIGKILL)
+
+    def restart(self, name: str) -> None:
+        command = self.processes()[name]["command"]
+        assert isinstance(command, list)
+        with (self._directory / f"{name}.restarted.log").open("ab") as log:
+            process = subprocess.Popen(
+                command, stdout=log, stderr=log, process_group=os.getpgid(self.server.pid), cwd=Path.cwd()
+            )
+        self._restarted.append(process)
+
+    def end(self) -> None:
+        for process in self._restarted:
+            process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(STOP_TIMEOUT_S)
+        self.server.end()
+
+
+@contextlib.contextmanager
+def cluster(directory: Path, *settings: str) -> Iterator[Cluster]:
+    data = directory / "cluster"
+    arguments = ["cluster", "--port", "0", "--data", str(data)]
+    for setting in settings:
+        arguments += ["--set", setting]
+    running = Cluster(ServerProcess(arguments, directory / "cluster.log"), data)
+    try:
+        running.server.start()
+        yield running
+    finally:
+        running.end()
+
+
+def eventually(check: Callable[[], None], *, within_s: float = 30, every_s: float = 0.2) -> None:
+    """Try a check that asserts until it holds, or fail with its last failure."""
+    deadline = time.monotonic() + within_s
+    while True:
+        try:
+            check()
+            return
+        except AssertionError:
+            if time.monotonic() > deadline:
+                raise
+        time.sleep(every_s)
