@@ -6,16 +6,25 @@ messages: a value that does not fit its field is our bug and surfaces as Python'
 """
 
 import struct
-from collections.abc import Callable
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from millstream_wire.compile import Decoder, Encoder, compile_decoder, compile_encoder
 from millstream_wire.primitive import DecodeError
 from millstream_wire.schema import Declared, Message, Stored, is_flexible
 
-__all__ = ["DecodeError", "Opaque", "Part", "decode", "decode_stored", "encode", "encode_parts", "encode_stored"]
+__all__ = [
+    "DecodeError",
+    "Opaque",
+    "Part",
+    "decode",
+    "decode_embedded",
+    "decode_stored",
+    "encode",
+    "encode_parts",
+    "encode_stored",
+]
 
-T = TypeVar("T")
+D = TypeVar("D", bound=Declared)
 M = TypeVar("M", bound=Message)
 S = TypeVar("S", bound=Stored)
 
@@ -40,7 +49,10 @@ _encoders: dict[tuple[type, int], Encoder] = {}
 
 def decode(cls: type[M], version: int, data: memoryview | bytes) -> M:
     """Read a message that takes up all of `data`; its `records` fields stay views into `data`."""
-    return _decode_from(cls, version, memoryview(data), 0)
+    view = memoryview(data)
+    message, end = _run(cls, version, view, 0)
+    _refuse_rest(cls, end, view)
+    return message
 
 
 def encode(message: Message, version: int) -> bytes:
@@ -60,9 +72,18 @@ def encode_parts(message: Message, version: int) -> list[Part]:
 def decode_stored(cls: type[S], data: memoryview | bytes) -> S:
     """Read a stored key or value: its version, then its body."""
     view = memoryview(data)
-    if len(view) < 2:
-        raise DecodeError(f"{cls.__name__}: too short for a version")
-    return _decode_from(cls, int.from_bytes(view[:2], "big", signed=True), view, 2)
+    message, end = _run(cls, _stored_version(cls, view), view, 2)
+    _refuse_rest(cls, end, view)
+    return message
+
+
+def decode_embedded(cls: type[S], data: memoryview | bytes) -> S:
+    """As `decode_stored`, from a client that may be newer: it only ever adds at the end, so read what we know."""
+    view = memoryview(data)
+    message, end = _run(cls, min(_stored_version(cls, view), cls.versions[1]), view, 2)
+    if end > len(view):
+        _refuse_rest(cls, end, view)
+    return message
 
 
 def encode_stored(value: Stored, version: int) -> bytes:
@@ -71,17 +92,26 @@ def encode_stored(value: Stored, version: int) -> bytes:
     return b"".join(parts)
 
 
-def _decode_from(cls: Callable[..., T], version: int, view: memoryview, pos: int) -> T:
-    decoder = _decoders.get((cls, version)) or _decoder_of(cls, version)  # type: ignore[arg-type]
+def _stored_version(cls: type[Stored], view: memoryview) -> int:
+    if len(view) < 2:
+        raise DecodeError(f"{cls.__name__}: too short for a version")
+    return int.from_bytes(view[:2], "big", signed=True)
+
+
+def _run(cls: type[D], version: int, view: memoryview, pos: int) -> tuple[D, int]:
+    """The message and where it ended, which may be past the end of hostile bytes: the caller looks."""
+    decoder = _decoders.get((cls, version)) or _decoder_of(cls, version)
     try:
-        message, end = decoder(view, pos)
+        return decoder(view, pos)
     except DecodeError as error:
         raise DecodeError(f"{cls.__name__} v{version}: {error}") from None
     except _BAD_BYTES as error:
         raise DecodeError(f"{cls.__name__} v{version}: {error}") from error
+
+
+def _refuse_rest(cls: type[Declared], end: int, view: memoryview) -> None:
     if end != len(view):
-        raise DecodeError(f"{cls.__name__} v{version}: body of {end - pos} bytes in {len(view) - pos}")
-    return message  # type: ignore[no-any-return]
+        raise DecodeError(f"{cls.__name__}: ends at {end} of {len(view)} bytes")
 
 
 def _decoder_of(cls: type[Declared], version: int) -> Decoder:

@@ -42,15 +42,23 @@ def compile_decoder(cls: type, version: int, flexible: bool) -> Decoder:
 
 def compile_encoder(cls: type, version: int, flexible: bool) -> Encoder:
     """`encode(message, write)`; `write` takes the successive parts."""
-    return _compile_encoder(cls, version, flexible, nullable=False, title=cls.__name__)
-
-
-def _compile_encoder(wire_type: WireType, version: int, flexible: bool, *, nullable: bool, title: str) -> Encoder:
     code = EncoderSource(version, flexible)
-    code.write_value("message", wire_type, nullable)
+    code.write_struct("message", cls)
     code.flush()
     code.add("return")
-    encoder: Encoder = code.compile(f"encode {title} v{version}")
+    encoder: Encoder = code.compile(f"encode {cls.__name__} v{version}")
+    return encoder
+
+
+def compile_tag_encoder(field: Field, version: int) -> Encoder:
+    """As `compile_encoder`, for the value of a field behind a tag."""
+    code = EncoderSource(version, flexible=True)
+    if field.nullable and isinstance(field.type, type):
+        code.write_struct_or_null("message", field.type, null=b"\x00")
+    else:
+        code.write_value("message", field.type, field.nullable)
+    code.flush()
+    encoder: Encoder = code.compile(f"encode tag {field.name} v{version}")
     return encoder
 
 
@@ -86,15 +94,18 @@ class DecoderSource(Source):
             case Array(item):
                 self._read_array(target, item, nullable)
             case _ if nullable:
-                # KIP-893: a byte says whether the struct follows.
-                self._pending.append(("marker", "b"))
-                self.flush()
-                with self.block("if marker < 0:"):
-                    self.add(f"{target} = None")
-                with self.block("else:"):
-                    self.read_struct(target, wire_type)
+                self._read_struct_or_null(target, wire_type, "marker > 127")
             case _:
                 self.read_struct(target, wire_type)
+
+    def _read_struct_or_null(self, target: str, cls: type, is_null: str) -> None:
+        """KIP-893: a byte says whether the struct follows; what it says for null is not the same behind a tag."""
+        self._pending.append(("marker", "B"))
+        self.flush()
+        with self.block(f"if {is_null}:"):
+            self.add(f"{target} = None")
+        with self.block("else:"):
+            self.read_struct(target, cls)
 
     def flush(self) -> None:
         """Read everything of fixed width that has been waiting, in one call."""
@@ -178,7 +189,10 @@ class DecoderSource(Source):
                 self.add(f"{end} = pos + size")
                 for position, field in enumerate(tagged):
                     with self.block(f"{'elif' if position else 'if'} tag == {field.tag}:"):
-                        self.read_value(values[field.name], field.type, field.nullable)
+                        if field.nullable and isinstance(field.type, type):
+                            self._read_struct_or_null(values[field.name], field.type, "marker == 0")
+                        else:
+                            self.read_value(values[field.name], field.type, field.nullable)
                         self.flush()
                 with self.block("else:"):
                     self.add(f"pos = {end}")
@@ -220,17 +234,20 @@ class EncoderSource(Source):
             case Array(item):
                 self._write_array(source, item, nullable)
             case _ if nullable:
-                value = self.variable("value")
-                self.flush()
-                self.add(f"{value} = {source}")
-                with self.block(f"if {value} is None:"):
-                    self.add(r"write(b'\xff')")
-                with self.block("else:"):
-                    self.add(r"write(b'\x01')")
-                    self.write_struct(value, wire_type)
-                    self.flush()
+                self.write_struct_or_null(source, wire_type, null=b"\xff")
             case _:
                 self.write_struct(source, wire_type)
+
+    def write_struct_or_null(self, source: str, cls: type, *, null: bytes) -> None:
+        value = self.variable("value")
+        self.flush()
+        self.add(f"{value} = {source}")
+        with self.block(f"if {value} is None:"):
+            self.add(f"write({null!r})")
+        with self.block("else:"):
+            self.add(r"write(b'\x01')")
+            self.write_struct(value, cls)
+            self.flush()
 
     def flush(self) -> None:
         """Write everything of fixed width that has been waiting, in one call."""
@@ -297,10 +314,7 @@ class EncoderSource(Source):
         self.add(f"{tags} = []")
         for field in sorted(tagged, key=lambda field: field.tag or 0):
             assert field.tag is not None
-            write_field = self.bind(
-                f"write_{field.name}",
-                _compile_encoder(field.type, self._version, self._flexible, nullable=field.nullable, title=field.name),
-            )
+            write_field = self.bind(f"write_{field.name}", compile_tag_encoder(field, self._version))
             value = self.variable("value")
             self.add(f"{value} = {source}.{field.name}")
             with self.block(f"if {self._differs(value, field.type, field.default(), field.nullable)}:"):
