@@ -16,7 +16,7 @@ class RequestTopicData:
 
 @struct
 class RequestDirectoryData:
-    id_: uuid128 = ZERO_UUID
+    id: uuid128 = ZERO_UUID
     topics: list[RequestTopicData] = field(default_factory=list)
 
 
@@ -41,7 +41,7 @@ class ResponseTopicData:
 
 @struct
 class ResponseDirectoryData:
-    id_: uuid128 = ZERO_UUID
+    id: uuid128 = ZERO_UUID
     topics: list[ResponseTopicData] = field(default_factory=list)
 
 

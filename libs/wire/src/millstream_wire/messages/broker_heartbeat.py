@@ -11,7 +11,7 @@ class BrokerHeartbeatRequest(Request):
     want_fence: boolean = False
     want_shut_down: boolean = False
     offline_log_dirs: list[uuid128] = field(default_factory=list, since=1, tag=0)
-    cordoned_log_dirs: list[uuid128] = field(default_factory=list, since=2, tag=1)
+    cordoned_log_dirs: list[uuid128] | None = field(default=None, since=2, tag=1)
 
 
 @message(api_key=63, versions=(0, 2), flexible=0)
