@@ -27,12 +27,12 @@ def bootstrap(request: pytest.FixtureRequest) -> str:
     return running.bootstrap
 
 
-@pytest.fixture()
+@pytest.fixture
 def topic() -> str:
     return f"topic-{uuid.uuid4().hex[:10]}"
 
 
-@pytest.fixture()
+@pytest.fixture
 def fresh(tmp_path: Path) -> Path:
     """A directory for a server of a test's own."""
     return tmp_path
