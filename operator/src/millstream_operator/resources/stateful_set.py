@@ -9,6 +9,7 @@ from millstream_operator.resources.identity import HTTP_PORT, KAFKA_PORTS, Clust
 
 DATA_DIRECTORY = "/var/lib/millstream"
 USER = 10001
+CONTROLLER_NAMES_MIN = 3
 LISTENERS = {Role.BROKER: "PLAINTEXT", Role.CONTROLLER: "CONTROLLER", Role.COORDINATOR: "COORDINATOR"}
 SPEC_FIELDS = {Role.BROKER: "brokers", Role.CONTROLLER: "controllers", Role.COORDINATOR: "coordinators"}
 
@@ -34,16 +35,15 @@ def stateful_set(cluster: ClusterIdentity, spec: Mapping[str, Any], role: Role, 
 
 
 def properties(cluster: ClusterIdentity, spec: Mapping[str, Any], role: Role) -> dict[str, str]:
-    """What the process is told. Nothing here depends on replica counts: scaling must restart nobody."""
+    """What the process is told. Brokers and coordinators may become more or fewer without a restart of the others."""
     port = KAFKA_PORTS[role]
     address = f"$(POD_NAME).{cluster.service(role)}.{cluster.namespace}.svc:{port}"
-    controllers = f"{cluster.service(Role.CONTROLLER)}.{cluster.namespace}.svc:{KAFKA_PORTS[Role.CONTROLLER]}"
     told = {
         "process.roles": role.value,
         "node.id": "$(NODE_ID)",
         "listeners": f"{LISTENERS[role]}://0.0.0.0:{port}",
         "advertised.listeners": f"{LISTENERS[role]}://{address}",
-        "controller.bootstrap.servers": controllers,
+        "controller.bootstrap.servers": _controllers(cluster, int(spec["controllers"]["replicas"])),
         "http.host": "0.0.0.0",
         "http.port": str(HTTP_PORT),
     }
@@ -55,6 +55,17 @@ def properties(cluster: ClusterIdentity, spec: Mapping[str, Any], role: Role) ->
         case Role.COORDINATOR:
             pass
     return dict(spec.get("config") or {}) | told
+
+
+def _controllers(cluster: ClusterIdentity, replicas: int) -> str:
+    """Every controller by its own name: which of them is active is found by asking each.
+
+    At least three names, so that going from one controller to three changes nobody's settings; a name without a pod is
+    passed over.
+    """
+    service = cluster.service(Role.CONTROLLER)
+    names = (f"{service}-{n}.{service}.{cluster.namespace}.svc" for n in range(max(replicas, CONTROLLER_NAMES_MIN)))
+    return ",".join(f"{name}:{KAFKA_PORTS[Role.CONTROLLER]}" for name in names)
 
 
 def _pod(cluster: ClusterIdentity, spec: Mapping[str, Any], role: Role) -> Manifest:
