@@ -77,11 +77,14 @@ def _load_segments(
         cut = segment.recover(config)
         if cut:
             logger.warning("torn tail cut log=%s bytes=%d end_offset=%d", segment.log_path, cut, segment.end_offset)
-        if end_offset is not None and (cut or segment.end_offset > end_offset):
+        if end_offset is None:
+            break
+        # Only cleaning leaves gaps between batches: elsewhere what is missing here was lost, also at a batch's edge.
+        is_torn = cut or segment.end_offset > end_offset or (segment.end_offset < end_offset and not config.compact)
+        if is_torn and not settled:
             _drop_after(directory, bases[at + 1 :], now_ms)
             break
-        if end_offset is not None:
-            segment.end_offset = end_offset
+        segment.end_offset = end_offset
     return segments
 
 

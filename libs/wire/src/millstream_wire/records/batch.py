@@ -118,12 +118,14 @@ def attributes_of(
 
 
 def parse_header(buffer: bytes | bytearray | memoryview, position: int = 0) -> BatchHeader:
-    """Read the header at `position` without judging it, beyond there being 61 bytes of this format."""
+    """Read the header at `position`; all that is judged is its format and that its length can be one."""
     if len(buffer) - position < HEADER_SIZE:
         raise CorruptBatch(f"{len(buffer) - position} bytes where a batch header has {HEADER_SIZE}")
     header = BatchHeader._make(_header.unpack_from(buffer, position))
     if header.magic != MAGIC:
         raise _wrong_magic(header.magic)
+    if header.length + _LENGTH_PREFIX < HEADER_SIZE:
+        raise CorruptBatch(f"a batch declares {header.length + _LENGTH_PREFIX} bytes")
     return header
 
 

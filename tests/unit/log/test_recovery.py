@@ -1,0 +1,124 @@
+"""A log after a crash at any byte: what is left is a prefix, whole and usable, whatever happened to its side files."""
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from millstream_log import Log, LogConfig
+from millstream_wire.records import Record, decode_batches
+
+CONFIG = LogConfig(segment_bytes=500, index_interval_bytes=60)
+BATCHES = 40
+
+
+@pytest.fixture(scope="module")
+def crashed(tmp_path_factory, make) -> Path:
+    """A log of one-record batches by two producers and three leaders, left without closing."""
+    directory = tmp_path_factory.mktemp("crashed") / "topic-0"
+    log = Log.open(directory, CONFIG, now_ms=0)
+    for i in range(BATCHES):
+        batch, header = make(timestamp=1000 + i, producer_id=1 + i % 2, producer_epoch=0, base_sequence=i // 2)
+        log.append(batch, header, leader_epoch=i // 15, now_ms=0)
+    assert len(log.segments) > 5
+    log.abandon()
+    return directory
+
+
+def values(log: Log) -> list[Record]:
+    found: list[Record] = []
+    offset = log.log_start_offset
+    while (read := log.read(offset, 1 << 20)) is not None:
+        found += decode_batches(read.slice.read())
+        offset = read.next_offset
+    return found
+
+
+def is_usable(log: Log, make) -> None:
+    """Both producers go on with the sequence that follows what is left; repetitions of it are known."""
+    log.check()
+    end = log.log_end_offset
+    found = values(log)
+    assert [record.offset for record in found] == list(range(end))
+    assert [record.timestamp for record in found] == [1000 + i for i in range(end)]
+    assert log.epochs == tuple((epoch, 15 * epoch) for epoch in range(3) if 15 * epoch < end)
+    for i in range(max(0, end - 2), end + 2):
+        batch, header = make(timestamp=1000 + i, producer_id=1 + i % 2, producer_epoch=0, base_sequence=i // 2)
+        result = log.append(batch, header, leader_epoch=3, now_ms=0)
+        assert (result.base_offset, result.is_duplicate) == (i, i < end)
+    for i in range(end):
+        assert log.offset_for_timestamp(1000 + i).offset == i
+
+
+side_files = (".index", ".timeindex", ".snapshot", "leader-epoch-checkpoint")
+
+
+@settings(max_examples=150)
+@given(data=st.data())
+def test_any_file_may_be_torn(crashed: Path, make, data: st.DataObject) -> None:
+    with tempfile.TemporaryDirectory() as scratch:
+        directory = Path(scratch) / "topic-0"
+        shutil.copytree(crashed, directory)
+        lost_from = BATCHES
+        for name in data.draw(
+            st.lists(st.sampled_from(sorted(path.name for path in crashed.iterdir())), unique=True, max_size=4)
+        ):
+            path = directory / name
+            content = path.read_bytes()
+            cut = data.draw(st.integers(0, len(content)), label="cut")
+            tail = data.draw(st.sampled_from([b"", bytes(100), b"garbage" * 20]), label="tail")
+            path.write_bytes(content[:cut] + tail)
+            if path.suffix == ".log":
+                same = os.path.commonprefix([content, content[:cut] + tail])
+                intact = len(list(decode_batches(same)))
+                if len(same) < len(content):
+                    lost_from = min(lost_from, int(path.stem) + intact)
+        log = Log.open(directory, CONFIG, now_ms=0)
+        assert log.log_end_offset == lost_from
+        is_usable(log, make)
+
+
+@settings(max_examples=60)
+@given(data=st.data())
+def test_side_files_may_be_missing_or_stale(crashed: Path, make, data: st.DataObject) -> None:
+    with tempfile.TemporaryDirectory() as scratch:
+        directory = Path(scratch) / "topic-0"
+        shutil.copytree(crashed, directory)
+        files = sorted(path for path in directory.iterdir() if path.name.endswith(side_files))
+        for path in data.draw(st.lists(st.sampled_from(files), unique=True)):
+            path.unlink()
+        if data.draw(st.booleans(), label="snapshot past the end"):
+            shutil.copy(max(crashed.glob("*.snapshot")), directory / f"{BATCHES + 5:020d}.snapshot")
+        log = Log.open(directory, CONFIG, now_ms=0, clean=data.draw(st.booleans(), label="clean"))
+        if (directory / "leader-epoch-checkpoint").exists():
+            assert log.log_end_offset == BATCHES
+            is_usable(log, make)
+
+
+def test_only_what_may_not_have_reached_the_disk_is_checked(crashed: Path, tmp_path: Path) -> None:
+    directory = tmp_path / "topic-0"
+    shutil.copytree(crashed, directory)
+    bases = sorted(int(path.stem) for path in directory.glob("*.log"))
+    damaged = directory / f"{bases[1]:020d}.log"
+    damaged.write_bytes(damaged.read_bytes()[:-1] + b"?")
+    shutil.copytree(directory, tmp_path / "again-0")
+    assert Log.open(directory, CONFIG, now_ms=0, recovery_point=bases[2]).log_end_offset == BATCHES
+    assert Log.open(tmp_path / "again-0", CONFIG, now_ms=0).log_end_offset == bases[2] - 1
+
+
+def test_leftovers_of_interrupted_work_are_removed(crashed: Path, tmp_path: Path) -> None:
+    directory = tmp_path / "topic-0"
+    shutil.copytree(crashed, directory)
+    for name in (
+        "00000000000000000000.log.cleaned",
+        "00000000000000000000.log.deleted",
+        "leader-epoch-checkpoint.tmp",
+        "00000000000000000999.index",
+    ):
+        (directory / name).write_bytes(b"x")
+    assert Log.open(directory, CONFIG, now_ms=0).log_end_offset == BATCHES
+    assert not [path for path in directory.iterdir() if path.suffix in (".cleaned", ".deleted", ".tmp")]
+    assert not (directory / "00000000000000000999.index").exists()
