@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from millstream_cluster.decision import Decision
 from millstream_runtime.replicated import NotCommitted, Replicated
 from millstream_runtime.simulated.loop import VirtualTimeLoop

@@ -10,15 +10,14 @@ from dataclasses import dataclass
 from importlib.metadata import version as package_version
 from typing import Any, cast
 
+from millstream_runtime.network import Channel, Part
+from millstream_runtime.world import World
 from millstream_wire.api import API, ApiKey
 from millstream_wire.codec import DecodeError, decode, encode_parts
 from millstream_wire.errors import ErrorCode
 from millstream_wire.header import RequestHeader, decode_response_header, encode_request_header
 from millstream_wire.messages import ApiVersionsRequest
 from millstream_wire.schema import Request
-
-from millstream_runtime.network import Channel, Part
-from millstream_runtime.world import World
 
 CONNECT_TIMEOUT_MS = 10_000
 _SOFTWARE_NAME = "millstream"

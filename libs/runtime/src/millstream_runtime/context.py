@@ -4,9 +4,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from millstream_wire.api import ApiKey
-
 from millstream_runtime.network import Part
+from millstream_wire.api import ApiKey
 
 
 @dataclass(eq=False, slots=True)

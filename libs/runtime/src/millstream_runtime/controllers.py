@@ -6,13 +6,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar
 
-from millstream_wire.api import API, ApiKey
-from millstream_wire.codec import DecodeError, decode
-from millstream_wire.errors import ErrorCode
-
 from millstream_runtime.client import ClientError, Nodes
 from millstream_runtime.context import RawReply
 from millstream_runtime.world import World
+from millstream_wire.api import API, ApiKey
+from millstream_wire.codec import DecodeError, decode
+from millstream_wire.errors import ErrorCode
 
 logger = logging.getLogger(__name__)
 

@@ -12,15 +12,15 @@ from uuid import UUID
 from millstream_cluster.errors import ClusterError
 from millstream_cluster.image import Image
 from millstream_cluster.records import MetadataRecord, decode_record
+from millstream_runtime.client import ClientError
+from millstream_runtime.controllers import ATTEMPT_TIMEOUT_MS, ControllerLink, ControllerUnavailable
+from millstream_runtime.service import ServiceFailed
+from millstream_runtime.world import World
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import FetchRequest, FetchSnapshotRequest
 from millstream_wire.messages.fetch import FetchPartition, FetchTopic, PartitionData, ReplicaState
 from millstream_wire.messages.fetch_snapshot import RequestPartitionSnapshot, RequestTopicSnapshot, SnapshotId
 from millstream_wire.records import Record, RecordsError, decode_batches
-
-from millstream_runtime.client import ClientError
-from millstream_runtime.controllers import ATTEMPT_TIMEOUT_MS, ControllerLink, ControllerUnavailable
-from millstream_runtime.world import World
 
 logger = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ REQUEST_TIMEOUT_MS = 30_000
 RETRY_MS = 100
 
 
-class MetadataDiverged(Exception):
+class MetadataDiverged(ServiceFailed):
     """The controller's log does not contain what was applied here, or what it says does not fit."""
 
 

@@ -9,12 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from uuid import UUID
 
+from millstream_runtime.controllers import ControllerLink, ControllerUnavailable
+from millstream_runtime.service import ServiceFailed
+from millstream_runtime.world import World
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import BrokerHeartbeatRequest, BrokerRegistrationRequest
 from millstream_wire.messages.broker_registration import Listener
-
-from millstream_runtime.controllers import ControllerLink, ControllerUnavailable
-from millstream_runtime.world import World
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ class NodeIdentity:
     log_dirs: tuple[UUID, ...] = ()
 
 
-class RegistrationRefused(Exception):
+class RegistrationRefused(ServiceFailed):
     """The controller will never take this registration (another cluster id, the id is in use): one clear line."""
 
 

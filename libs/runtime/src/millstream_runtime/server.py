@@ -9,14 +9,13 @@ import inspect
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any
 
-from millstream_wire.api import API, ApiKey
-
 from millstream_runtime import api_versions
 from millstream_runtime.api_versions import NO_FEATURES, Features
 from millstream_runtime.context import Connection, Handler, RawReply, RequestContext
 from millstream_runtime.network import DEFAULT_LIMITS, Channel, Limits, Listener
 from millstream_runtime.serving import Route, ServedConnection
 from millstream_runtime.world import World
+from millstream_wire.api import API, ApiKey
 
 __all__ = ["Connection", "Features", "Handler", "RawReply", "RequestContext", "Server"]
 

@@ -10,15 +10,14 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from millstream_wire.api import ApiKey
-from millstream_wire.codec import DecodeError, decode, encode_parts
-from millstream_wire.header import RequestHeader, decode_request_header, encode_response_header
-from millstream_wire.schema import Request, Response
-
 from millstream_runtime import api_versions
 from millstream_runtime.context import Connection, Handler, RawReply, RequestContext
 from millstream_runtime.metrics import Latency
 from millstream_runtime.network import Channel, Part
+from millstream_wire.api import ApiKey
+from millstream_wire.codec import DecodeError, decode, encode_parts
+from millstream_wire.header import RequestHeader, decode_request_header, encode_response_header
+from millstream_wire.schema import Request, Response
 
 if TYPE_CHECKING:
     from millstream_runtime.server import Server

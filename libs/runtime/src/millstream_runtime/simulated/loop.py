@@ -5,25 +5,44 @@ addresses; tasks and futures made here hash by number instead. Threads and real 
 """
 
 import asyncio
+import contextvars
 import itertools
 import selectors
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, Protocol
 
 
 class Deadlock(RuntimeError):
     """Nothing is scheduled and nothing can ever happen."""
 
 
+class Owner(Protocol):
+    """A simulated process: it owns what is scheduled from its context."""
+
+    killed: bool
+
+    def own(self, number: int, task: "asyncio.Task[Any]") -> None: ...
+
+
 class VirtualTimeLoop(asyncio.SelectorEventLoop):
     def __init__(self) -> None:
         self._virtual_now = 0.0
         self._numbers = itertools.count()
+        self.owner: contextvars.ContextVar[Owner | None] = contextvars.ContextVar("owner", default=None)
+        """The process that the current context belongs to."""
         super().__init__(_NoWaitSelector(self._advance))
         self.set_task_factory(_numbered_task)  # type: ignore[arg-type]
 
     def time(self) -> float:
         return self._virtual_now
+
+    def call_at(  # type: ignore[override]
+        self, when: float, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
+    ) -> asyncio.TimerHandle:
+        owner = self.owner.get() if context is None else context.get(self.owner)
+        if owner is not None:
+            return super().call_at(when, _call_if_alive, owner, callback, *args, context=context)
+        return super().call_at(when, callback, *args, context=context)
 
     def create_future(self) -> asyncio.Future[Any]:
         future = _NumberedFuture(loop=self)
@@ -74,4 +93,13 @@ def _numbered_task(
     loop: asyncio.AbstractEventLoop, coro: Coroutine[Any, Any, Any], **options: Any
 ) -> asyncio.Task[Any]:
     assert isinstance(loop, VirtualTimeLoop)
-    return _NumberedTask(coro, number=loop.next_number(), loop=loop, **options)
+    task = _NumberedTask(coro, number=loop.next_number(), loop=loop, **options)
+    owner = loop.owner.get()
+    if owner is not None:
+        owner.own(task.number, task)
+    return task
+
+
+def _call_if_alive(owner: Owner, callback: Callable[..., Any], *args: Any) -> None:
+    if not owner.killed:
+        callback(*args)

@@ -38,6 +38,7 @@ class SocketChannel:
         self._paused = False  # by our user
         self._starved = False  # no memory for the frame under way
         self._receiving = False  # inside a receive: sending waits for its end
+        self._resume_due = False
         self._flush_due = False
         self._writing = False  # waiting until the socket takes more
         self._moved = True  # since the last sweep
@@ -62,16 +63,15 @@ class SocketChannel:
             self._sender.close()
         elif not self._receiving and not self._flush_due and not self._writing:
             self._flush_due = True
-            self._loop.call_soon(self._flush)
+            self._loop.call_soon(self._flush_and_go_on)
 
     def pause_reading(self) -> None:
         self._paused = True
         self._update_reading()
 
     def resume_reading(self) -> None:
-        if self._paused:
-            self._paused = False
-            self._loop.call_soon(self._resume)
+        self._paused = False
+        self._update_reading()
 
     def close(self, reason: str = "closed here") -> None:
         if self._closed:
@@ -110,7 +110,12 @@ class SocketChannel:
         return not (self._paused or self._starved or self._sender.unsent_bytes > self._limits.unsent_max_bytes)
 
     def _update_reading(self) -> None:
-        wanted = not self._closed and self._may_read()
+        may = not self._closed and self._may_read()
+        holds = self._receiver.holds_frames
+        if may and holds and not self._resume_due:
+            self._resume_due = True
+            self._loop.call_soon(self._resume)
+        wanted = may and not holds
         if wanted and not self._reading:
             self._reading = True
             self._loop.add_reader(self._sock, self._on_readable)
@@ -127,6 +132,7 @@ class SocketChannel:
         self._guarded(self._receive)
 
     def _resume(self) -> None:
+        self._resume_due = False
         if not self._closed and self._may_read():
             self._guarded(self._receiver.resume)
 
@@ -183,11 +189,8 @@ class SocketChannel:
             self._loop.remove_writer(self._sock)
         elif not done and not self._writing:
             self._writing = True
-            self._loop.add_writer(self._sock, self._on_writable)
+            self._loop.add_writer(self._sock, self._flush_and_go_on)
 
-    def _on_writable(self) -> None:
-        could_read = self._may_read()
+    def _flush_and_go_on(self) -> None:
         self._flush()
-        if not self._closed and not could_read and self._may_read():
-            self._resume()
-            self._update_reading()
+        self._update_reading()

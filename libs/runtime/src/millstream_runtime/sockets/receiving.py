@@ -43,6 +43,11 @@ class Receiver:
         return self._filled > 0
 
     @property
+    def holds_frames(self) -> bool:
+        """Something waits for `resume`; nothing may be received before."""
+        return bool(self._held)
+
+    @property
     def frame_bytes(self) -> int:
         return self._frame_bytes
 

@@ -1,0 +1,264 @@
+"""A network that a seed decides: every link has delays, connections break, hosts are cut off from each other.
+
+What TCP promises holds: frames of one connection arrive in order, each once, or the connection breaks and later ones are
+lost. What it does not promise is used: the two sides learn of a break at different times, and a partition is silence.
+"""
+
+import asyncio
+import errno
+import itertools
+import random
+from collections.abc import Callable, Sequence
+from contextvars import Context, copy_context
+from dataclasses import dataclass
+from typing import Any
+
+from millstream_runtime.network import DEFAULT_LIMITS, Accept, ChannelUser, FileSlice, Limits, Part
+
+SILENCE_MS = 8_000
+"""How long a sender whose frames go nowhere believes in the connection (TCP's user timeout)."""
+CONNECT_TIMEOUT_MS = 10_000
+FIRST_FREE_PORT = 40_000
+SILENT = float("inf")
+SHORTEST_S = 1e-7
+
+
+@dataclass(slots=True)
+class Conditions:
+    """How bad the network is; the scenario changes it while it runs."""
+
+    delay_ms: tuple[float, float] = (0.1, 2.0)
+    slow_probability: float = 0.01
+    slow_delay_ms: tuple[float, float] = (20.0, 400.0)
+    break_probability: float = 0.0
+    """Of each frame: the connection breaks instead of carrying it (or just after)."""
+
+
+class SimulatedNetwork:
+    """All hosts of a simulation; each takes part through its `on(host)`."""
+
+    def __init__(self, seed_random: random.Random, conditions: Conditions) -> None:
+        self.random = seed_random
+        self.conditions = conditions
+        self.listeners: dict[tuple[str, int], SimulatedListener] = {}
+        self.connections: dict[int, Connection] = {}
+        self._numbers = itertools.count(1)
+        self._ports = itertools.count(FIRST_FREE_PORT)
+        self._cut: set[frozenset[str]] = set()
+
+    def on(self, host: str) -> "HostNetwork":
+        return HostNetwork(self, host)
+
+    def cut(self, one: str, other: str) -> None:
+        """From now on nothing passes between two hosts."""
+        self._cut.add(frozenset((one, other)))
+
+    def heal(self) -> None:
+        """Every partition is over; connections that fell silent meanwhile break when their sender finds out."""
+        self._cut.clear()
+
+    def reachable(self, one: str, other: str) -> bool:
+        return frozenset((one, other)) not in self._cut
+
+    def crash(self, host: str) -> None:
+        """The host's process died: its listeners and connections are gone, the others learn by a reset."""
+        for address in [address for address in self.listeners if address[0] == host]:
+            del self.listeners[address]
+        for connection in list(self.connections.values()):
+            connection.host_died(host)
+
+    def delay_s(self) -> float:
+        conditions = self.conditions
+        slow = self.random.random() < conditions.slow_probability
+        return self.random.uniform(*(conditions.slow_delay_ms if slow else conditions.delay_ms)) / 1000
+
+    def next_number(self) -> int:
+        return next(self._numbers)
+
+    def free_port(self) -> int:
+        return next(self._ports)
+
+
+class HostNetwork:
+    """`Network` as one host sees it."""
+
+    def __init__(self, network: SimulatedNetwork, host: str) -> None:
+        self._network = network
+        self._host = host
+
+    async def connect(
+        self, host: str, port: int, use: Accept, *, limits: Limits = DEFAULT_LIMITS
+    ) -> "SimulatedChannel":
+        network = self._network
+        await asyncio.sleep(network.delay_s())
+        if not network.reachable(self._host, host):
+            await asyncio.sleep(CONNECT_TIMEOUT_MS / 1000)
+            raise TimeoutError(errno.ETIMEDOUT, f"no answer from {host}:{port}")
+        listener = network.listeners.get((host, port))
+        if listener is None:
+            raise ConnectionRefusedError(errno.ECONNREFUSED, f"nobody listens on {host}:{port}")
+        connection = Connection(network, network.next_number(), self._host, host)
+        connection.ends = (
+            SimulatedChannel(connection, 0, f"{host}:{port}", limits, copy_context()),
+            SimulatedChannel(
+                connection, 1, f"{self._host}:{network.free_port()}", listener.limits, listener.context.copy()
+            ),
+        )
+        network.connections[connection.number] = connection
+        connection.ends[1].user = connection.ends[1].context.run(listener.accept, connection.ends[1])
+        connection.ends[0].user = use(connection.ends[0])
+        return connection.ends[0]
+
+    async def listen(
+        self, host: str, port: int, accept: Accept, *, limits: Limits = DEFAULT_LIMITS
+    ) -> "SimulatedListener":
+        address = (self._host, port or self._network.free_port())
+        if address in self._network.listeners:
+            raise OSError(errno.EADDRINUSE, f"address already in use: {address}")
+        listener = SimulatedListener(self._network, *address, accept, limits, copy_context())
+        self._network.listeners[address] = listener
+        return listener
+
+
+@dataclass(eq=False, slots=True)
+class SimulatedListener:
+    network: SimulatedNetwork
+    host: str
+    port: int
+    accept: Accept
+    limits: Limits
+    context: Context
+
+    def close(self) -> None:
+        if self.network.listeners.get((self.host, self.port)) is self:
+            del self.network.listeners[self.host, self.port]
+
+
+class Connection:
+    """Two ends; what one sends reaches the other later, in order, while the connection lives."""
+
+    def __init__(self, network: SimulatedNetwork, number: int, client: str, server: str) -> None:
+        self.network = network
+        self.number = number
+        self.hosts = (client, server)
+        self.ends: tuple[SimulatedChannel, SimulatedChannel]
+        self._arrives_at = [0.0, 0.0]  # no frame overtakes the one before it
+
+    def carry(self, sender: int, frame: bytes) -> None:
+        """Take one frame towards the other end, or break."""
+        network = self.network
+        receiver = self.ends[1 - sender]
+        if not network.reachable(*self.hosts):
+            self._fall_silent(sender)
+        elif network.random.random() < network.conditions.break_probability:
+            if network.random.random() < 0.5:  # delivered, and only the answer is lost
+                self._later(receiver, receiver.receive, frame)
+            for end in self.ends:
+                self._later(end, end.lose, "connection reset")
+        else:
+            self._later(receiver, receiver.receive, frame)
+
+    def closed_by(self, end: int, reason: str) -> None:
+        self.ends[end].lose(reason)
+        other = self.ends[1 - end]
+        self._later(other, other.lose, "closed by the peer")
+
+    def host_died(self, host: str) -> None:
+        for dead, each in enumerate(self.hosts):
+            if each == host:
+                self.ends[dead].vanish()
+                other = self.ends[1 - dead]
+                self._later(other, other.lose, "connection reset")
+
+    def end_lost(self) -> None:
+        if self.ends[0].gone and self.ends[1].gone:
+            self.network.connections.pop(self.number, None)
+
+    def _fall_silent(self, sender: int) -> None:
+        """What was sent is lost; the sender finds out after a while, the other end later."""
+        if self._arrives_at[0] == SILENT:
+            return
+        self._arrives_at = [SILENT, SILENT]
+        for number, end in enumerate(self.ends):
+            wait_s = SILENCE_MS / 1000 * (1 if number == sender else self.network.random.uniform(1, 3))
+            asyncio.get_running_loop().call_later(wait_s, end.lose, "no answer", context=end.context)
+
+    def _later(self, receiver: "SimulatedChannel", happen: Callable[..., None], *args: Any) -> None:
+        """After the link's delay, and never before what was sent earlier the same way."""
+        loop = asyncio.get_running_loop()
+        at = max(loop.time() + self.network.delay_s(), self._arrives_at[receiver.number])
+        if at != SILENT:
+            self._arrives_at[receiver.number] = at + SHORTEST_S
+            loop.call_at(at, happen, *args, context=receiver.context)
+
+
+class SimulatedChannel:
+    """One end of a connection: a `Channel`."""
+
+    def __init__(self, connection: Connection, end: int, peer: str, limits: Limits, context: Context) -> None:
+        self.peer = peer
+        self.context = context  # of the process at this end: what arrives is handled there
+        self.user: ChannelUser
+        self.gone = False
+        self.unsent_bytes = 0
+        self._connection = connection
+        self.number = end
+        self._limits = limits
+        self._paused = False
+        self._held: list[bytes] = []
+
+    def send(self, parts: Sequence[Part]) -> None:
+        frame = b"".join(map(_bytes_of, parts))
+        if not self.gone:
+            self._connection.carry(self.number, frame)
+
+    def pause_reading(self) -> None:
+        self._paused = True
+
+    def resume_reading(self) -> None:
+        self._paused = False
+        asyncio.get_running_loop().call_soon(self._deliver_held, context=self.context)
+
+    def close(self, reason: str = "closed here") -> None:
+        if not self.gone:
+            self._connection.closed_by(self.number, reason)
+
+    def receive(self, frame: bytes) -> None:
+        if self.gone:
+            return
+        if self._paused or self._held:
+            self._held.append(frame)
+        else:
+            self._deliver(frame)
+
+    def lose(self, reason: str) -> None:
+        """This end learns that the connection is over."""
+        if not self.gone:
+            self.vanish()
+            asyncio.get_running_loop().call_soon(self.user.on_closed, reason, context=self.context)
+
+    def vanish(self) -> None:
+        """This end's process is no more: nobody is told."""
+        self.gone = True
+        self._held.clear()
+        self._connection.end_lost()
+
+    def _deliver_held(self) -> None:
+        while self._held and not self._paused and not self.gone:
+            self._deliver(self._held.pop(0))
+
+    def _deliver(self, frame: bytes) -> None:
+        if not 0 < len(frame) <= self._limits.frame_max_bytes:
+            self.close(f"frame of {len(frame)} bytes")
+            return
+        buffer = bytearray(frame)
+        self.user.on_frame(memoryview(buffer))
+        buffer[:] = b"\xdd" * len(buffer)  # whoever keeps a view longer than allowed reads this
+
+
+def _bytes_of(part: Part) -> bytes:
+    if isinstance(part, FileSlice):
+        content = part.read()
+        part.release()
+        return content
+    return bytes(part)

@@ -1,0 +1,79 @@
+"""Simulated processes: each has a world of its own that can be killed, with everything that runs in it, and started again.
+
+Whatever a process does runs in its own contextvars context; the tasks made there belong to it, so kill -9 takes them all.
+Its files stay as the operating system would keep them: written bytes survive, what it only meant to write does not.
+"""
+
+import asyncio
+import contextvars
+import random
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+from millstream_runtime.metrics import Metrics
+from millstream_runtime.simulated.loop import VirtualTimeLoop
+from millstream_runtime.simulated.network import HostNetwork, SimulatedNetwork
+
+T = TypeVar("T")
+
+EPOCH_MS = 1_700_000_000_000
+"""The wall clock when virtual time is 0."""
+ROUNDS_TO_DIE = 1000
+
+
+class SimulatedWorld:
+    """`World` of one process on one host, from its start to its end; a restart is a new one."""
+
+    def __init__(self, network: SimulatedNetwork, host: str, seed_random: random.Random) -> None:
+        self.network: HostNetwork = network.on(host)
+        self.random = seed_random
+        self.metrics = Metrics()
+        self.killed = False
+        self._all = network
+        self._host = host
+        self._main: asyncio.Task[None] | None = None
+        self._tasks: dict[int, asyncio.Task[Any]] = {}
+
+    def now_ms(self) -> int:
+        return EPOCH_MS + self.monotonic_ms()
+
+    def monotonic_ms(self) -> int:
+        return int(asyncio.get_running_loop().time() * 1000)
+
+    async def run_blocking(self, work: Callable[[], T]) -> T:
+        await asyncio.sleep(0)
+        return work()
+
+    def start(self, main: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        """Run a process in this world."""
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualTimeLoop)
+        context = contextvars.copy_context()
+        context.run(loop.owner.set, self)
+        self._main = context.run(loop.create_task, main)
+        return self._main
+
+    async def stop(self) -> None:
+        """SIGTERM: cancel and wait for the clean shutdown."""
+        assert self._main is not None
+        self._main.cancel()
+        await asyncio.wait([self._main])
+
+    async def kill(self) -> None:
+        """kill -9: nothing of it runs on, nothing it holds answers; `killed` tells its finally blocks to do nothing."""
+        self.killed = True
+        self._all.crash(self._host)
+        for _ in range(ROUNDS_TO_DIE):
+            if not self._tasks:
+                return
+            for task in list(self._tasks.values()):
+                task.cancel()
+            await asyncio.sleep(0)
+        raise RuntimeError(f"{self._host} does not die: {list(self._tasks.values())}")
+
+    def own(self, number: int, task: "asyncio.Task[Any]") -> None:
+        """Called for every task made in this process."""
+        if self.killed:
+            task.cancel()
+        self._tasks[number] = task
+        task.add_done_callback(lambda _: self._tasks.pop(number))

@@ -1,0 +1,53 @@
+"""Worlds to run a test in: the operating system's network on a real loop, and the simulated one in virtual time."""
+
+import asyncio
+import random
+
+import pytest
+
+from millstream_runtime.simulated.loop import VirtualTimeLoop
+from millstream_runtime.simulated.network import Conditions, SimulatedNetwork
+from millstream_runtime.simulated.world import SimulatedWorld
+from millstream_runtime.sockets.network import SocketNetwork
+from millstream_runtime.world import RealWorld
+
+
+class RealHosts:
+    """Every host is 127.0.0.1."""
+
+    def __init__(self) -> None:
+        self.network = SocketNetwork()
+
+    def world(self, host: str) -> RealWorld:
+        return RealWorld(self.network)
+
+    def address(self, host: str) -> str:
+        return "127.0.0.1"
+
+    def run(self, coroutine):
+        return asyncio.run(coroutine)
+
+
+class SimulatedHosts:
+    def __init__(self) -> None:
+        self.network = SimulatedNetwork(random.Random(1), Conditions())
+
+    def world(self, host: str) -> SimulatedWorld:
+        return SimulatedWorld(self.network, host, random.Random(2))
+
+    def address(self, host: str) -> str:
+        return host
+
+    def run(self, coroutine):
+        with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+            return runner.run(coroutine)
+
+
+@pytest.fixture(params=["real", "simulated"])
+def hosts(request):
+    return RealHosts() if request.param == "real" else SimulatedHosts()
+
+
+@pytest.fixture
+def simulated_hosts():
+    return SimulatedHosts()

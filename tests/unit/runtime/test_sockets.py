@@ -1,0 +1,314 @@
+"""Frames over real sockets, whatever way the bytes arrive: split, joined, large, from files, garbage, slow."""
+
+import asyncio
+import os
+import socket
+import struct
+
+import pytest
+
+from millstream_runtime.network import Limits
+from millstream_runtime.sockets.channel import SocketChannel
+from millstream_runtime.sockets.network import SocketNetwork
+
+
+class Slice:
+    """A piece of a file, as the log makes them."""
+
+    def __init__(self, descriptor: int, position: int, size: int) -> None:
+        self.position, self._size, self._descriptor, self.released = position, size, descriptor, False
+
+    def __len__(self) -> int:
+        return self._size
+
+    def fileno(self) -> int:
+        assert not self.released
+        return self._descriptor
+
+    def read(self) -> bytes:
+        assert not self.released
+        return os.pread(self._descriptor, self._size, self.position)
+
+    def release(self) -> None:
+        assert not self.released
+        self.released = True
+
+
+class Echo:
+    def __init__(self, channel: SocketChannel) -> None:
+        self.channel = channel
+        self.closed: list[str] = []
+
+    def on_frame(self, frame: memoryview) -> None:
+        self.channel.send([bytes(frame)])
+
+    def on_closed(self, reason: str) -> None:
+        self.closed.append(reason)
+
+
+def framed(content: bytes) -> bytes:
+    return struct.pack(">i", len(content)) + content
+
+
+class Harness:
+    """A listener, and plain asyncio streams as its peers."""
+
+    def __init__(self, user=Echo, **limits) -> None:
+        self.user, self.limits = user, Limits(**limits)
+        self.users: list = []
+        self.network = SocketNetwork()
+
+    async def __aenter__(self) -> "Harness":
+        def accept(channel):
+            self.users.append(self.user(channel))
+            return self.users[-1]
+
+        self.listener = await self.network.listen("127.0.0.1", 0, accept, limits=self.limits)
+        return self
+
+    async def __aexit__(self, *_) -> None:
+        self.listener.close()
+        for user in self.users:
+            user.channel.close()
+
+    async def connect(self):
+        return await asyncio.open_connection("127.0.0.1", self.listener.port)
+
+
+async def read_frame(reader) -> bytes:
+    (size,) = struct.unpack(">i", await asyncio.wait_for(reader.readexactly(4), 10))
+    return await asyncio.wait_for(reader.readexactly(size), 10)
+
+
+async def ends(reader) -> bool:
+    try:
+        return await asyncio.wait_for(reader.read(), 10) == b""
+    except ConnectionResetError:
+        return True
+
+
+def contents() -> list[bytes]:
+    sizes = [1, 100, 70_000, 300_000, 3, 2_500_000, 9, 262_140, 262_144, 5_000_001, 2]
+    return [bytes([65 + index]) * size for index, size in enumerate(sizes)]
+
+
+@pytest.mark.parametrize("chunk", [None, 1 << 20, 65_537, 999])
+def test_frames_arrive_whole_however_they_are_cut(chunk: int | None) -> None:
+    async def scenario() -> None:
+        async with Harness() as harness:
+            reader, writer = await harness.connect()
+            sent = contents() if chunk != 999 else contents()[:4]
+            stream = b"".join(map(framed, sent))
+
+            async def send() -> None:
+                for start in range(0, len(stream), chunk or len(stream)):
+                    writer.write(stream[start : start + (chunk or len(stream))])
+                    await writer.drain()
+                    if chunk == 999:
+                        await asyncio.sleep(0)
+
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(send())
+                for content in sent:
+                    assert await read_frame(reader) == content
+            writer.close()
+
+    asyncio.run(scenario())
+
+
+def test_single_bytes_make_a_frame() -> None:
+    async def scenario() -> None:
+        async with Harness() as harness:
+            reader, writer = await harness.connect()
+            for byte in framed(b"hello") + framed(b"you"):
+                writer.write(bytes([byte]))
+                await asyncio.sleep(0.002)
+            assert await read_frame(reader) == b"hello"
+            assert await read_frame(reader) == b"you"
+            writer.close()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("garbage", [b"\xff\xff\xff\xff", b"GET / HTTP/1.1\r\n\r\n", struct.pack(">i", 0) + b"x"])
+def test_a_senseless_length_closes_with_one_line(garbage: bytes, caplog) -> None:
+    caplog.set_level("INFO")
+
+    async def scenario() -> None:
+        async with Harness(frame_max_bytes=1_000_000) as harness:
+            reader, writer = await harness.connect()
+            writer.write(garbage)
+            assert await ends(reader)
+            writer.close()
+
+    asyncio.run(scenario())
+    assert len(caplog.records) == 1
+
+
+def test_file_slices_are_sent_in_order_and_released(tmp_path) -> None:
+    content = os.urandom(3_000_000)
+    (tmp_path / "segment").write_bytes(content)
+
+    class Server(Echo):
+        def on_frame(self, frame: memoryview) -> None:
+            self.slices = [Slice(descriptor, 10, 100), Slice(descriptor, 1000, 2_500_000), Slice(descriptor, 5, 80_000)]
+            self.channel.send([b"head", self.slices[0], b"middle", self.slices[1], self.slices[2], b"tail"])
+            self.channel.send([b"next"])
+
+    async def scenario() -> None:
+        async with Harness(Server) as harness:
+            reader, writer = await harness.connect()
+            writer.write(framed(b"go"))
+            expected = b"head" + content[10:110] + b"middle" + content[1000:2_501_000] + content[5:80_005] + b"tail"
+            await asyncio.sleep(0.1)  # the socket is full before we read
+            assert await read_frame(reader) == expected
+            assert await read_frame(reader) == b"next"
+            assert all(each.released for each in harness.users[0].slices)
+            writer.close()
+
+    descriptor = os.open(tmp_path / "segment", os.O_RDONLY)
+    try:
+        asyncio.run(scenario())
+    finally:
+        os.close(descriptor)
+
+
+def test_slices_are_released_when_the_connection_dies(tmp_path) -> None:
+    (tmp_path / "segment").write_bytes(bytes(20_000_000))
+
+    class Server(Echo):
+        def on_frame(self, frame: memoryview) -> None:
+            self.slice = Slice(descriptor, 0, 20_000_000)
+            self.channel.send([self.slice])
+
+    async def scenario() -> None:
+        async with Harness(Server) as harness:
+            _, writer = await harness.connect()
+            writer.write(framed(b"go"))
+            await asyncio.sleep(0.1)
+            server = harness.users[0]
+            assert not server.slice.released
+            writer.transport.abort()
+            await asyncio.sleep(0.1)
+            assert server.slice.released
+            assert len(server.closed) == 1
+
+    descriptor = os.open(tmp_path / "segment", os.O_RDONLY)
+    try:
+        asyncio.run(scenario())
+    finally:
+        os.close(descriptor)
+
+
+def test_a_file_shorter_than_its_slice_closes_the_connection(tmp_path, caplog) -> None:
+    (tmp_path / "segment").write_bytes(bytes(100_000))
+
+    class Server(Echo):
+        def on_frame(self, frame: memoryview) -> None:
+            self.slice = Slice(descriptor, 0, 200_000)
+            self.channel.send([self.slice])
+
+    async def scenario() -> None:
+        async with Harness(Server) as harness:
+            reader, writer = await harness.connect()
+            writer.write(framed(b"go"))
+            assert len(await asyncio.wait_for(reader.read(), 5)) == 100_004
+            assert harness.users[0].slice.released
+            writer.close()
+
+    descriptor = os.open(tmp_path / "segment", os.O_RDONLY)
+    try:
+        asyncio.run(scenario())
+    finally:
+        os.close(descriptor)
+    assert "short_file" in caplog.text
+
+
+def test_who_does_not_read_is_not_read() -> None:
+    class Server(Echo):
+        frames = 0
+
+        def on_frame(self, frame: memoryview) -> None:
+            self.frames += 1
+            self.channel.send([bytes(1_000_000)])
+
+    async def scenario() -> None:
+        async with Harness(Server, unsent_max_bytes=2_000_000) as harness:
+            reader, writer = await harness.connect()
+            writer.write(framed(b"x") * 100)
+            await asyncio.sleep(0.3)
+            server = harness.users[0]
+            assert server.frames < 50
+            assert server.channel.unsent_bytes < 4_000_000
+            for _ in range(100):
+                assert len(await read_frame(reader)) == 1_000_000
+            assert server.frames == 100
+            writer.close()
+
+    asyncio.run(scenario())
+
+
+def test_connections_beyond_the_limit_are_refused_once_logged(caplog) -> None:
+    async def scenario() -> None:
+        async with Harness(connections_max=1) as harness:
+            reader, writer = await harness.connect()
+            for _ in range(3):
+                refused, other = await harness.connect()
+                assert await ends(refused)
+                other.close()
+            writer.write(framed(b"still here"))
+            assert await read_frame(reader) == b"still here"
+            writer.close()
+            await asyncio.sleep(0.05)
+            reader, writer = await harness.connect()
+            writer.write(framed(b"free again"))
+            assert await read_frame(reader) == b"free again"
+            writer.close()
+
+    asyncio.run(scenario())
+    assert caplog.text.count("connections refused") == 1
+
+
+def test_a_frame_that_never_ends_and_an_idle_connection_are_closed(monkeypatch) -> None:
+    monkeypatch.setattr("millstream_runtime.sockets.network.SWEEP_SECONDS", 0.05)
+
+    async def scenario() -> None:
+        async with Harness(frame_timeout_ms=200, connections_max_idle_ms=600) as harness:
+            slow_reader, slow = await harness.connect()
+            idle_reader, idle = await harness.connect()
+
+            async def drip() -> None:
+                slow.write(struct.pack(">i", 1000))
+                while not slow.is_closing():
+                    slow.write(b"x")
+                    await asyncio.sleep(0.02)
+
+            dripping = asyncio.create_task(drip())
+            started = asyncio.get_running_loop().time()
+            assert await ends(slow_reader)
+            assert asyncio.get_running_loop().time() - started < 0.5
+            assert await ends(idle_reader)
+            dripping.cancel()
+            slow.close()
+            idle.close()
+
+    asyncio.run(scenario())
+
+
+def test_an_address_in_use_is_an_error() -> None:
+    async def scenario() -> None:
+        async with Harness() as harness:
+            with pytest.raises(OSError, match="in use"):
+                await harness.network.listen("127.0.0.1", harness.listener.port, Echo)
+
+    asyncio.run(scenario())
+
+
+def test_nobody_listening_is_refused() -> None:
+    async def scenario() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as placeholder:
+            port = placeholder.getsockname()[1]
+        with pytest.raises(ConnectionRefusedError):
+            await SocketNetwork().connect("127.0.0.1", port, Echo)
+
+    asyncio.run(scenario())
