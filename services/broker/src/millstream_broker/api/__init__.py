@@ -1,1 +1,55 @@
+"""The APIs a broker serves, each by the function that handles it; ApiVersions is derived from this table."""
 
+from collections.abc import Mapping
+
+from millstream_broker.api.delete_records import handle_delete_records
+from millstream_broker.api.describe_cluster import handle_describe_cluster
+from millstream_broker.api.describe_configs import handle_describe_configs
+from millstream_broker.api.describe_log_dirs import handle_describe_log_dirs
+from millstream_broker.api.describe_topic_partitions import handle_describe_topic_partitions
+from millstream_broker.api.fetch import handle_fetch
+from millstream_broker.api.find_coordinator import handle_find_coordinator
+from millstream_broker.api.forwarded import handle_forwarded
+from millstream_broker.api.group_requests import handle_group_request, handle_list_groups, handle_list_transactions
+from millstream_broker.api.init_producer_id import handle_init_producer_id
+from millstream_broker.api.list_config_resources import handle_list_config_resources
+from millstream_broker.api.list_offsets import handle_list_offsets
+from millstream_broker.api.metadata import handle_metadata
+from millstream_broker.api.offset_for_leader_epoch import handle_offset_for_leader_epoch
+from millstream_broker.api.produce import handle_produce
+from millstream_runtime.context import Handler
+from millstream_wire.api import ApiKey
+
+HANDLERS: Mapping[ApiKey, Handler] = {
+    ApiKey.PRODUCE: handle_produce,
+    ApiKey.FETCH: handle_fetch,
+    ApiKey.LIST_OFFSETS: handle_list_offsets,
+    ApiKey.METADATA: handle_metadata,
+    ApiKey.OFFSET_COMMIT: handle_group_request,
+    ApiKey.OFFSET_FETCH: handle_group_request,
+    ApiKey.FIND_COORDINATOR: handle_find_coordinator,
+    ApiKey.JOIN_GROUP: handle_group_request,
+    ApiKey.HEARTBEAT: handle_group_request,
+    ApiKey.LEAVE_GROUP: handle_group_request,
+    ApiKey.SYNC_GROUP: handle_group_request,
+    ApiKey.DESCRIBE_GROUPS: handle_group_request,
+    ApiKey.LIST_GROUPS: handle_list_groups,
+    ApiKey.CREATE_TOPICS: handle_forwarded,
+    ApiKey.DELETE_TOPICS: handle_forwarded,
+    ApiKey.DELETE_RECORDS: handle_delete_records,
+    ApiKey.INIT_PRODUCER_ID: handle_init_producer_id,
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: handle_offset_for_leader_epoch,
+    ApiKey.DESCRIBE_CONFIGS: handle_describe_configs,
+    ApiKey.ALTER_CONFIGS: handle_forwarded,
+    ApiKey.DESCRIBE_LOG_DIRS: handle_describe_log_dirs,
+    ApiKey.CREATE_PARTITIONS: handle_forwarded,
+    ApiKey.DELETE_GROUPS: handle_group_request,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: handle_forwarded,
+    ApiKey.OFFSET_DELETE: handle_group_request,
+    ApiKey.DESCRIBE_QUORUM: handle_forwarded,
+    ApiKey.DESCRIBE_CLUSTER: handle_describe_cluster,
+    ApiKey.UNREGISTER_BROKER: handle_forwarded,
+    ApiKey.LIST_TRANSACTIONS: handle_list_transactions,
+    ApiKey.LIST_CONFIG_RESOURCES: handle_list_config_resources,
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: handle_describe_topic_partitions,
+}

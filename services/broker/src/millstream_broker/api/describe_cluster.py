@@ -1,0 +1,12 @@
+"""DescribeCluster (API key 60), versions 0 to 2: brokers, not coordinators and not controllers."""
+
+from millstream_broker.shell.broker import Broker
+from millstream_cluster.answers.describe_cluster import describe_cluster
+from millstream_runtime.context import RequestContext
+from millstream_wire.messages import DescribeClusterRequest, DescribeClusterResponse
+
+
+def handle_describe_cluster(
+    broker: Broker, request: DescribeClusterRequest, context: RequestContext
+) -> DescribeClusterResponse:
+    return describe_cluster(broker.image, request, listener_name=context.listener_name)

@@ -1,0 +1,227 @@
+"""Fetch (API key 1), versions 4 to 18: consumers and observers read from the leader, with sessions (KIP-227) and topic ids.
+
+A fetch that finds too little waits until appends bring enough, something else happens, or its time is over. Whole batches
+go out as slices of files. Left out until there are followers and transactions: diverging epochs, aborted transactions.
+"""
+
+import asyncio
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from millstream_broker.core.fetch_session import FetchContext, FetchKey, FetchKind, FetchPartition
+from millstream_broker.shell.broker import Broker
+from millstream_broker.shell.leaders import endpoints, leader_elsewhere
+from millstream_broker.shell.replica import Replica
+from millstream_log import LogError, Read
+from millstream_runtime.context import RequestContext
+from millstream_wire.errors import ErrorCode
+from millstream_wire.messages import FetchRequest, FetchResponse
+from millstream_wire.messages.fetch import FetchableTopicResponse, LeaderIdAndEpoch, NodeEndpoint, PartitionData
+
+TOPIC_IDS_SINCE = 13
+REPLICA_STATE_SINCE = 15
+LEADER_HINTS_SINCE = 16
+READ_COMMITTED = 1
+SESSION_ID_MAX = 2**31 - 1
+
+
+def handle_fetch(broker: Broker, request: FetchRequest, context: RequestContext) -> Any:
+    version = context.version
+    replica_id = request.replica_state.replica_id if version >= REPLICA_STATE_SINCE else request.replica_id
+    session = broker.fetch_sessions.begin(
+        request,
+        version=version,
+        replica_id=replica_id,
+        now_ms=broker.world.monotonic_ms(),
+        new_id=lambda: broker.world.random.randint(1, SESSION_ID_MAX),
+    )
+    if isinstance(session, ErrorCode):
+        return FetchResponse(error_code=session)
+    fetch = _Fetch(broker, request, context, session, committed_only=replica_id < 0)
+    reads = fetch.read()
+    if fetch.is_complete or request.max_wait_ms <= 0 or not reads:
+        return fetch.respond(reads)
+    return fetch.wait(reads)
+
+
+class _PartitionRead(NamedTuple):
+    key: FetchKey
+    wanted: FetchPartition
+    code: ErrorCode
+    replica: Replica | None
+    read: Read | None
+
+
+class _Fetch:
+    """One request on its way: read, perhaps wait and read again, answer once."""
+
+    __slots__ = (
+        "_broker",
+        "_committed_only",
+        "_listener_name",
+        "_request",
+        "_session",
+        "_version",
+        "is_complete",
+        "size",
+    )
+
+    def __init__(
+        self,
+        broker: Broker,
+        request: FetchRequest,
+        context: RequestContext,
+        session: FetchContext,
+        *,
+        committed_only: bool,
+    ) -> None:
+        self._broker = broker
+        self._request = request
+        self._version = context.version
+        self._listener_name = context.listener_name
+        self._session = session
+        self._committed_only = committed_only
+        self.size = 0
+        self.is_complete = False
+
+    # ---- reading ----
+
+    def read(self) -> list[_PartitionRead]:
+        """Read what there is, within the limits; only the first batch of all may be larger than they are."""
+        left = min(self._request.max_bytes, self._broker.config.fetch_max_bytes)
+        self.size = 0
+        self.is_complete = False
+        reads = []
+        for key, wanted in self._session.partitions.items():
+            replica = self._broker.locate(key[0], key[1], wanted.current_leader_epoch)
+            if isinstance(replica, ErrorCode):
+                self.is_complete = True
+                reads.append(_PartitionRead(key, wanted, replica, None, None))
+                continue
+            code, found = self._read_partition(replica, wanted, left)
+            if found is not None:
+                size = len(found.slice)
+                self.size += size
+                left -= size
+            reads.append(_PartitionRead(key, wanted, code, replica, found))
+        if self.size >= self._request.min_bytes:
+            self.is_complete = True
+        return reads
+
+    def _read_partition(self, replica: Replica, wanted: FetchPartition, left: int) -> tuple[ErrorCode, Read | None]:
+        end = replica.partition.high_watermark if self._committed_only else replica.log.log_end_offset
+        limit = min(wanted.max_bytes, left)
+        min_one = self.size == 0
+        try:
+            found = replica.log.read(wanted.fetch_offset, max(0, limit), min_one=min_one, end_offset=end)
+        except LogError as error:
+            self.is_complete = True
+            return ErrorCode(error.error_code), None
+        if found is not None and found.next_offset < end:
+            self.is_complete = True  # there is more behind this segment or limit: waiting would bring nothing
+        return ErrorCode.NONE, found
+
+    # ---- waiting ----
+
+    def wait(self, reads: list[_PartitionRead]) -> "asyncio.Future[FetchResponse]":
+        """Answer once enough was appended to the partitions or the client's patience is over."""
+        answer: asyncio.Future[FetchResponse] = asyncio.get_running_loop().create_future()
+        for each in reads:
+            if each.read is not None:
+                each.read.slice.release()
+
+        def resume() -> None:
+            if not answer.done():
+                answer.set_result(self.respond(self.read()))
+
+        waiting = self._broker.delays.wait(
+            resume,
+            [each.replica.key for each in reads if each.replica is not None],
+            missing=self._request.min_bytes - self.size,
+            wait_ms=self._request.max_wait_ms,
+        )
+        answer.add_done_callback(lambda _: self._broker.delays.cancel(waiting))
+        return answer
+
+    # ---- answering ----
+
+    def respond(self, reads: list[_PartitionRead]) -> FetchResponse:
+        session = self._session.session
+        if session is not None and session.epoch != self._session.epoch:
+            # Another connection went on with the session while this fetch waited.
+            _release(reads)
+            return FetchResponse(error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+        incremental = self._session.kind is FetchKind.INCREMENTAL
+        topics: dict[str | UUID, FetchableTopicResponse] = {}
+        leaders: list[int] = []
+        for each in reads:
+            data = self._partition_data(each, leaders)
+            news = each.wanted.is_news(
+                error=each.code,
+                has_records=each.read is not None,
+                high_watermark=data.high_watermark,
+                log_start_offset=data.log_start_offset,
+            )
+            if incremental and not news:
+                continue
+            self._topic(topics, each.key).partitions.append(data)
+            if session is not None and each.read is not None:
+                session.served(each.key)
+        self._broker.metrics.fetched_bytes += self.size
+        response = FetchResponse(session_id=self._session.session_id, responses=list(topics.values()))
+        if leaders:
+            response.node_endpoints = self._endpoints(leaders)
+        return response
+
+    def _topic(self, topics: dict[str | UUID, FetchableTopicResponse], key: FetchKey) -> FetchableTopicResponse:
+        topic = topics.get(key[0])
+        if topic is None:
+            name = key[0]
+            if isinstance(name, str):
+                topic = FetchableTopicResponse(topic=name)
+            else:
+                topic = FetchableTopicResponse(topic_id=name)
+            topics[name] = topic
+        return topic
+
+    def _partition_data(self, each: _PartitionRead, leaders: list[int]) -> PartitionData:
+        aborted: list[Any] | None = [] if self._request.isolation_level == READ_COMMITTED else None
+        if each.code is not ErrorCode.NONE or each.replica is None:
+            data = PartitionData(
+                partition_index=each.wanted.index,
+                error_code=each.code,
+                high_watermark=-1,
+                aborted_transactions=aborted,
+                records=b"",
+            )
+            self._add_leader_hint(each, data, leaders)
+            return data
+        high_watermark = each.replica.partition.high_watermark
+        return PartitionData(
+            partition_index=each.wanted.index,
+            high_watermark=high_watermark,
+            last_stable_offset=high_watermark,
+            log_start_offset=each.replica.log.log_start_offset,
+            aborted_transactions=aborted,
+            records=each.read.slice if each.read is not None else b"",
+        )
+
+    def _add_leader_hint(self, each: _PartitionRead, data: PartitionData, leaders: list[int]) -> None:
+        if self._version < LEADER_HINTS_SINCE:
+            return
+        partition = leader_elsewhere(self._broker.image, each.key[0], each.key[1], each.code)
+        if partition is not None:
+            data.current_leader = LeaderIdAndEpoch(leader_id=partition.leader, leader_epoch=partition.leader_epoch)
+            leaders.append(partition.leader)
+
+    def _endpoints(self, leaders: list[int]) -> list[NodeEndpoint]:
+        return [
+            NodeEndpoint(node_id=node_id, host=endpoint.host, port=endpoint.port, rack=rack)
+            for node_id, endpoint, rack in endpoints(self._broker.image, leaders, self._listener_name)
+        ]
+
+
+def _release(reads: list[_PartitionRead]) -> None:
+    for each in reads:
+        if each.read is not None:
+            each.read.slice.release()

@@ -1,0 +1,15 @@
+"""FindCoordinator (API key 10), versions 0 to 6: groups only. The first request of all has `__consumer_offsets` created."""
+
+from millstream_broker.shell.broker import Broker
+from millstream_cluster.answers.find_coordinator import find_coordinator, needs_offsets_topic
+from millstream_cluster.ids import OFFSETS_TOPIC
+from millstream_runtime.context import RequestContext
+from millstream_wire.messages import FindCoordinatorRequest, FindCoordinatorResponse
+
+
+def handle_find_coordinator(
+    broker: Broker, request: FindCoordinatorRequest, context: RequestContext
+) -> FindCoordinatorResponse:
+    if needs_offsets_topic(broker.image, request):
+        broker.topic_creation.want(OFFSETS_TOPIC)
+    return find_coordinator(broker.image, request, context.version, listener_name=context.listener_name)

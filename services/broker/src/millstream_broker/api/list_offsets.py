@@ -1,0 +1,83 @@
+"""ListOffsets (API key 2), versions 1 to 11: the ends of partitions, and offsets by time.
+
+Without tiered storage the local log is all there is: -4 (earliest local) is the earliest offset, -5 (latest tiered) and
+-6 (earliest pending upload) are unknown.
+"""
+
+from collections import Counter
+
+from millstream_broker.shell.broker import Broker
+from millstream_broker.shell.replica import Replica
+from millstream_log import LogError, TimestampedOffset
+from millstream_runtime.context import RequestContext
+from millstream_wire.errors import ErrorCode
+from millstream_wire.messages import ListOffsetsRequest, ListOffsetsResponse
+from millstream_wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsTopicResponse,
+)
+
+LATEST = -1
+EARLIEST = -2
+MAX_TIMESTAMP = -3
+EARLIEST_LOCAL = -4
+LATEST_TIERED = -5
+EARLIEST_PENDING_UPLOAD = -6
+
+_SINCE = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
+_UNKNOWN = TimestampedOffset(-1, -1, -1)
+
+
+def handle_list_offsets(broker: Broker, request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsResponse:
+    asked = Counter(
+        (topic.name, partition.partition_index) for topic in request.topics for partition in topic.partitions
+    )
+    topics = []
+    for topic in request.topics:
+        answers = [
+            _refused(partition, ErrorCode.INVALID_REQUEST)
+            if asked[topic.name, partition.partition_index] > 1
+            else _find(broker, topic.name, partition, request.replica_id, context.version)
+            for partition in topic.partitions
+        ]
+        topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=answers))
+    return ListOffsetsResponse(topics=topics)
+
+
+def _find(
+    broker: Broker, topic: str, asked: ListOffsetsPartition, replica_id: int, version: int
+) -> ListOffsetsPartitionResponse:
+    if asked.timestamp < EARLIEST_PENDING_UPLOAD or version < _SINCE.get(asked.timestamp, 0):
+        return _refused(asked, ErrorCode.UNSUPPORTED_VERSION)
+    replica = broker.locate(topic, asked.partition_index, asked.current_leader_epoch)
+    if isinstance(replica, ErrorCode):
+        return _refused(asked, replica)
+    try:
+        found = _lookup(replica, asked.timestamp, committed_only=replica_id < 0)
+    except LogError as error:
+        return _refused(asked, ErrorCode(error.error_code))
+    return ListOffsetsPartitionResponse(
+        partition_index=asked.partition_index,
+        timestamp=found.timestamp,
+        offset=found.offset,
+        leader_epoch=found.leader_epoch,
+    )
+
+
+def _lookup(replica: Replica, timestamp: int, *, committed_only: bool) -> TimestampedOffset:
+    log, partition = replica.log, replica.partition
+    end = partition.high_watermark if committed_only else log.log_end_offset
+    if timestamp == LATEST:
+        return TimestampedOffset(-1, end, partition.leader_epoch)
+    if timestamp in (EARLIEST, EARLIEST_LOCAL):
+        start = log.log_start_offset
+        return TimestampedOffset(-1, start, log.epoch_of(start))
+    if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
+        return _UNKNOWN
+    found = log.offset_of_max_timestamp() if timestamp == MAX_TIMESTAMP else log.offset_for_timestamp(timestamp)
+    return found if found is not None and found.offset < end else _UNKNOWN
+
+
+def _refused(asked: ListOffsetsPartition, code: ErrorCode) -> ListOffsetsPartitionResponse:
+    return ListOffsetsPartitionResponse(partition_index=asked.partition_index, error_code=code)

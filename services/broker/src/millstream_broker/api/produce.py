@@ -1,0 +1,140 @@
+"""Produce (API key 0), versions 3 to 13 (0 to 2 are offered and refused, as Kafka does: KAFKA-18659).
+
+Acknowledges 0, 1 and all; topic ids at version 13. One record batch per partition, stored as it came. No transactions.
+"""
+
+import asyncio
+from typing import Any
+from uuid import UUID
+
+from millstream_broker.core.validation import Refused, validate
+from millstream_broker.shell.broker import Broker
+from millstream_broker.shell.leaders import endpoints, leader_elsewhere
+from millstream_log import LogError
+from millstream_log.errors import StorageError
+from millstream_runtime.context import RequestContext
+from millstream_wire.errors import ErrorCode
+from millstream_wire.messages import ProduceRequest, ProduceResponse
+from millstream_wire.messages.produce import (
+    BatchIndexAndErrorMessage,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionProduceData,
+    PartitionProduceResponse,
+    TopicProduceResponse,
+)
+
+ACKS_ALL = -1
+COORDINATOR_CLIENT_ID = "__coordinator"
+ADMIN_CLIENT_ID = "__admin_client"
+TOPIC_IDS_SINCE = 13
+LEADER_HINTS_SINCE = 10
+
+
+def handle_produce(broker: Broker, request: ProduceRequest, context: RequestContext) -> Any:
+    acks = request.acks
+    produce = _Produce(broker, context, acks)
+    by_id = context.version >= TOPIC_IDS_SINCE
+    topics = []
+    for data in request.topic_data:
+        topic: str | UUID = data.topic_id if by_id else data.name
+        answers = [produce.append(topic, partition) for partition in data.partition_data]
+        topics.append(TopicProduceResponse(name=data.name, topic_id=data.topic_id, partition_responses=answers))
+    if acks == 0:
+        return _broken_off() if produce.refused else None
+    response = ProduceResponse(responses=topics)
+    if produce.refused and context.version >= LEADER_HINTS_SINCE:
+        _add_leader_hints(broker, response, context, by_id=by_id)
+    return response
+
+
+class _Produce:
+    """One request's appends, partition by partition; what is refused leaves the others alone."""
+
+    __slots__ = ("_acks", "_broker", "_client_id", "_now_ms", "_version", "refused")
+
+    def __init__(self, broker: Broker, context: RequestContext, acks: int) -> None:
+        self._broker = broker
+        self._acks = acks
+        self._version = context.version
+        self._client_id = context.client_id or ""
+        self._now_ms = broker.world.now_ms()
+        self.refused = False
+
+    def append(self, topic: str | UUID, data: PartitionProduceData) -> PartitionProduceResponse:
+        try:
+            return self._append(topic, data)
+        except Refused as refused:
+            self.refused = True
+            return PartitionProduceResponse(
+                index=data.index,
+                error_code=refused.code,
+                base_offset=-1,
+                record_errors=[
+                    BatchIndexAndErrorMessage(batch_index=record.batch_index, batch_index_error_message=record.message)
+                    for record in refused.records
+                ],
+                error_message=refused.message or None,
+            )
+
+    def _append(self, topic: str | UUID, data: PartitionProduceData) -> PartitionProduceResponse:
+        if self._acks not in (ACKS_ALL, 0, 1):
+            raise Refused(ErrorCode.INVALID_REQUIRED_ACKS, "acks must be 0, 1 or -1")
+        broker = self._broker
+        replica = broker.locate(topic, data.index)
+        if isinstance(replica, ErrorCode):
+            raise Refused(replica, "")
+        trusted = False
+        if replica.is_internal:
+            trusted = self._client_id.startswith(COORDINATOR_CLIENT_ID)
+            if not trusted and self._client_id != ADMIN_CLIENT_ID:
+                raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{replica.topic} is written by coordinators only")
+        partition, settings = replica.partition, replica.settings
+        if self._acks == ACKS_ALL and len(partition.isr) < settings.min_insync_replicas:
+            raise Refused(ErrorCode.NOT_ENOUGH_REPLICAS, f"{len(partition.isr)} replicas are in sync")
+        batch = data.records
+        header = validate(batch, settings, version=self._version, now_ms=self._now_ms, trusted=trusted)
+        if batch.readonly:
+            batch = bytearray(batch)
+        try:
+            result = replica.log.append(batch, header, leader_epoch=partition.leader_epoch, now_ms=self._now_ms)
+        except LogError as error:
+            if isinstance(error, StorageError):
+                broker.storage_failed(replica, error)
+            raise Refused(error.error_code, str(error)) from error
+        if not result.is_duplicate:
+            size = len(batch)
+            partition.on_appended(replica.log.log_end_offset)
+            broker.metrics.appended_bytes += size
+            broker.metrics.appended_batches += 1
+            broker.delays.progressed(replica.key, size)
+        return PartitionProduceResponse(
+            index=data.index,
+            base_offset=result.base_offset,
+            log_append_time_ms=result.log_append_time,
+            log_start_offset=replica.log.log_start_offset,
+        )
+
+
+def _broken_off() -> "asyncio.Future[None]":
+    """With acks=0 a closed connection is the only way to tell of an error: what the server does when an answer is cancelled."""
+    answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    answer.cancel()
+    return answer
+
+
+def _add_leader_hints(broker: Broker, response: ProduceResponse, context: RequestContext, *, by_id: bool) -> None:
+    leaders = []
+    for topic in response.responses:
+        name: str | UUID = topic.topic_id if by_id else topic.name
+        for answer in topic.partition_responses:
+            partition = leader_elsewhere(broker.image, name, answer.index, answer.error_code)
+            if partition is not None:
+                leaders.append(partition.leader)
+                answer.current_leader = LeaderIdAndEpoch(
+                    leader_id=partition.leader, leader_epoch=partition.leader_epoch
+                )
+    response.node_endpoints = [
+        NodeEndpoint(node_id=node_id, host=endpoint.host, port=endpoint.port, rack=rack)
+        for node_id, endpoint, rack in endpoints(broker.image, leaders, context.listener_name)
+    ]

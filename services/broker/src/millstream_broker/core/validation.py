@@ -1,0 +1,139 @@
+"""What a broker checks of a produced batch before it may be appended, in Kafka's order and with Kafka's errors.
+
+Bytes in, header or refusal out. What needs the log (producer state, offsets) is checked there.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from struct import Struct
+
+from millstream_broker.core.topic_settings import NO_LIMIT_MS, TopicSettings
+from millstream_wire.errors import ErrorCode
+from millstream_wire.records import (
+    HEADER_SIZE,
+    BatchHeader,
+    Compression,
+    Record,
+    RecordsError,
+    TimestampType,
+    check,
+    check_produced,
+    decode_batch,
+    decompress,
+    walk,
+)
+
+ZSTD_SINCE = 7
+"""The first version of Produce whose clients know zstd."""
+
+# A batch may decompress to many times its size; nobody's legitimate batch gets here, a bomb does.
+DECOMPRESSED_MAX_BYTES = 128 << 20
+
+_LENGTH_PREFIX = 12
+_MAGIC_AT = 16
+_length = Struct(">i")
+
+
+@dataclass(frozen=True, slots=True)
+class RecordRefusal:
+    """One record that made its batch unacceptable."""
+
+    batch_index: int
+    message: str
+
+
+class Refused(Exception):
+    """A batch that is not appended, and what its producer is told."""
+
+    def __init__(self, code: int, message: str, records: tuple[RecordRefusal, ...] = ()) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.records = records
+
+
+def validate(
+    batch: memoryview | bytearray | None, settings: TopicSettings, *, version: int, now_ms: int, trusted: bool
+) -> BatchHeader:
+    """Check everything about a produced batch; `trusted` producers (our own coordinators) are spared the records."""
+    if batch is None or len(batch) < HEADER_SIZE:
+        raise Refused(ErrorCode.INVALID_RECORD, f"Produce {version} needs one record batch per partition")
+    _check_frame(batch, settings, version)
+    try:
+        header = check(batch)
+        check_produced(header)
+        if version < ZSTD_SINCE and header.compression == Compression.ZSTD:
+            raise Refused(
+                ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+                f"Produce {version} is older than zstd, which needs {ZSTD_SINCE}",
+            )
+        if header.is_transactional:
+            raise Refused(ErrorCode.INVALID_TXN_STATE, "This cluster has no transactions")
+        if not trusted:
+            _check_records(batch, header, settings, now_ms)
+    except RecordsError as error:
+        raise Refused(error.error_code, str(error)) from error
+    return header
+
+
+def _check_frame(batch: memoryview | bytearray, settings: TopicSettings, version: int) -> None:
+    """Exactly one batch, of this format, not larger than the topic and one segment take."""
+    size = _length.unpack_from(batch, 8)[0] + _LENGTH_PREFIX
+    if batch[_MAGIC_AT] != 2:
+        raise Refused(ErrorCode.INVALID_RECORD, f"Produce {version} takes record batches of magic 2 only")
+    if size < HEADER_SIZE:
+        raise Refused(ErrorCode.CORRUPT_MESSAGE, f"A batch declares {size} bytes")
+    if size != len(batch):
+        raise Refused(ErrorCode.INVALID_RECORD, f"Produce {version} takes exactly one whole batch per partition")
+    if size > settings.max_message_bytes:
+        raise Refused(
+            ErrorCode.MESSAGE_TOO_LARGE, f"A batch of {size} bytes is larger than max.message.bytes of the topic"
+        )
+    if size > settings.log.segment_bytes:
+        raise Refused(ErrorCode.RECORD_LIST_TOO_LARGE, f"A batch of {size} bytes is larger than a segment")
+
+
+def _check_records(batch: memoryview | bytearray, header: BatchHeader, settings: TopicSettings, now_ms: int) -> None:
+    if header.timestamp_type is TimestampType.LOG_APPEND_TIME and not settings.log_append_time:
+        raise Refused(ErrorCode.INVALID_TIMESTAMP, "A producer cannot set the append time")
+    if settings.compacts:
+        records = decode_batch(batch, header, limit=DECOMPRESSED_MAX_BYTES)
+        _refuse(
+            ErrorCode.INVALID_RECORD,
+            "Every record of a compacted topic needs a key",
+            ((index, "A record of a compacted topic needs a key") for index, r in enumerate(records) if r.key is None),
+        )
+    elif header.compression == Compression.NONE:
+        walk(bytes(batch), HEADER_SIZE, len(batch), header.record_count)
+    else:
+        records_bytes = decompress(header.compression, memoryview(batch)[HEADER_SIZE:], limit=DECOMPRESSED_MAX_BYTES)
+        walk(records_bytes, 0, len(records_bytes), header.record_count)
+    if not settings.log_append_time:
+        _check_timestamps(batch, header, settings, now_ms)
+
+
+def _check_timestamps(batch: memoryview | bytearray, header: BatchHeader, settings: TopicSettings, now_ms: int) -> None:
+    """The header's largest timestamp settles most batches; only a suspicious one is looked into."""
+    latest = now_ms + settings.timestamp_after_max_ms
+    checks_age = settings.timestamp_before_max_ms < NO_LIMIT_MS
+    if header.max_timestamp <= latest and not checks_age:
+        return
+    earliest = now_ms - settings.timestamp_before_max_ms if checks_age else -NO_LIMIT_MS
+    records = decode_batch(batch, header, limit=DECOMPRESSED_MAX_BYTES)
+    _refuse(
+        ErrorCode.INVALID_TIMESTAMP,
+        "Timestamps are out of the range that the topic takes",
+        _untimely(records, earliest, latest),
+    )
+
+
+def _untimely(records: Iterable[Record], earliest: int, latest: int) -> Iterable[tuple[int, str]]:
+    for index, record in enumerate(records):
+        if record.timestamp != -1 and not earliest <= record.timestamp <= latest:
+            yield index, f"Timestamp {record.timestamp} is outside [{earliest}, {latest}]"
+
+
+def _refuse(code: ErrorCode, message: str, found: Iterable[tuple[int, str]]) -> None:
+    refusals = tuple(RecordRefusal(index, text) for index, text in found)
+    if refusals:
+        raise Refused(code, message, refusals)

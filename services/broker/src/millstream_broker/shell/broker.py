@@ -1,0 +1,77 @@
+"""What handlers get of the broker: its view of the cluster, its partitions, and the ways to others.
+
+A container of parts and the few lookups that several handlers share; each part keeps its own state.
+"""
+
+import logging
+from collections.abc import Callable
+from uuid import UUID
+
+from millstream_broker.config import BrokerConfig
+from millstream_broker.core.fetch_session import FetchSessions
+from millstream_broker.shell.delays import Delays
+from millstream_broker.shell.metrics import BrokerMetrics
+from millstream_broker.shell.producer_id_blocks import ProducerIdBlocks
+from millstream_broker.shell.replica import Replica
+from millstream_broker.shell.replicas import Replicas
+from millstream_broker.shell.topic_creation import TopicCreation
+from millstream_cluster.image import Image
+from millstream_log import StorageError
+from millstream_runtime.controllers import ControllerLink
+from millstream_runtime.world import World
+from millstream_wire.errors import ErrorCode
+
+logger = logging.getLogger(__name__)
+
+FETCH_SESSION_EVICTION_MS = 120_000
+
+
+class Broker:
+    def __init__(
+        self,
+        config: BrokerConfig,
+        world: World,
+        controllers: ControllerLink,
+        replicas: Replicas,
+        delays: Delays,
+        *,
+        image: Callable[[], Image],
+        log_dir_space: Callable[[], tuple[int, int]],
+    ) -> None:
+        self.config = config
+        self.world = world
+        self.controllers = controllers
+        self.replicas = replicas
+        self.delays = delays
+        self.fetch_sessions = FetchSessions(slots=config.fetch_session_slots, eviction_ms=FETCH_SESSION_EVICTION_MS)
+        self.topic_creation = TopicCreation(config, controllers)
+        self.producer_ids = ProducerIdBlocks(config, controllers)
+        self.metrics = BrokerMetrics(config.node_id, replicas)
+        self.log_dir_space = log_dir_space
+        self._image = image
+
+    @property
+    def image(self) -> Image:
+        return self._image()
+
+    def locate(self, topic: str | UUID, index: int, current_leader_epoch: int = -1) -> Replica | ErrorCode:
+        """The replica to read or write as its leader, or why this broker is not the one to ask."""
+        replica = self.replicas.find(topic, index)
+        if replica is None:
+            return self._absence(topic, index)
+        refusal = replica.partition.refusal(current_leader_epoch)
+        return replica if refusal is ErrorCode.NONE else refusal
+
+    def storage_failed(self, replica: Replica, error: StorageError) -> None:
+        """Note that a log refused an append; what it holds is intact, the producer is told, the broker goes on."""
+        logger.error("append failed partition=%s reason=%s", replica.name, error)
+
+    def _absence(self, topic: str | UUID, index: int) -> ErrorCode:
+        partition = self.image.partition(topic, index)
+        if partition is not None:
+            ours = partition.leader == self.config.node_id
+            # Ours but not here: its directory could not be made. Clients retry, and so does the upkeep.
+            return ErrorCode.KAFKA_STORAGE_ERROR if ours else ErrorCode.NOT_LEADER_OR_FOLLOWER
+        if isinstance(topic, UUID) and self.image.topic(topic) is None:
+            return ErrorCode.UNKNOWN_TOPIC_ID
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -1,0 +1,68 @@
+"""Runs the purgatory: operations that wait are resumed by progress or by one timer at the earliest deadline."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from millstream_broker.core.hosting import ReplicaKey
+from millstream_broker.core.purgatory import Purgatory, Waiting
+from millstream_runtime.world import World
+
+Resume: TypeAlias = Callable[[], None]
+
+
+class Delays:
+    """Feed, resume, re-arm; a resumed operation answers its client itself."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._purgatory: Purgatory[ReplicaKey, Resume] = Purgatory()
+        self._timer: asyncio.TimerHandle | None = None
+        self._armed_ms = 0
+
+    def __len__(self) -> int:
+        return len(self._purgatory)
+
+    def wait(
+        self, resume: Resume, keys: Sequence[ReplicaKey], *, missing: int, wait_ms: int
+    ) -> Waiting[ReplicaKey, Resume]:
+        deadline_ms = self._world.monotonic_ms() + wait_ms
+        waiting = self._purgatory.add(resume, keys, missing=missing, deadline_ms=deadline_ms)
+        self._arm()
+        return waiting
+
+    def cancel(self, waiting: Waiting[ReplicaKey, Resume]) -> None:
+        self._purgatory.cancel(waiting)
+
+    def progressed(self, key: ReplicaKey, amount: int) -> None:
+        for resume in self._purgatory.progressed(key, amount):
+            resume()
+
+    def changed(self, key: ReplicaKey) -> None:
+        for resume in self._purgatory.changed(key):
+            resume()
+
+    def close(self) -> None:
+        """Resume everybody: the broker stops, and an early answer is better than none."""
+        for resume in self._purgatory.drain():
+            resume()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _expire(self) -> None:
+        self._timer = None
+        for resume in self._purgatory.expired(self._world.monotonic_ms()):
+            resume()
+        self._arm()
+
+    def _arm(self) -> None:
+        deadline_ms = self._purgatory.deadline_ms()
+        if deadline_ms is None or (self._timer is not None and self._armed_ms <= deadline_ms):
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._armed_ms = deadline_ms
+        delay_ms = max(0, deadline_ms - self._world.monotonic_ms())
+        # The clocks tick in milliseconds: a timer may fire up to one early, and would then be set once more.
+        self._timer = asyncio.get_running_loop().call_later((delay_ms + 1) / 1000, self._expire)

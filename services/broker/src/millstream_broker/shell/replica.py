@@ -1,0 +1,30 @@
+"""One partition on this broker: its log, its standing and its settings, side by side for the data path."""
+
+from uuid import UUID
+
+from millstream_broker.core.hosting import ReplicaKey
+from millstream_broker.core.partition import Partition
+from millstream_broker.core.topic_settings import TopicSettings
+from millstream_cluster.ids import OFFSETS_TOPIC
+from millstream_log import Log, TopicPartition
+
+
+class Replica:
+    __slots__ = ("index", "is_internal", "key", "log", "name", "partition", "settings", "topic", "topic_id")
+
+    def __init__(
+        self, name: TopicPartition, topic_id: UUID, log: Log, settings: TopicSettings, *, node_id: int
+    ) -> None:
+        self.name = name
+        self.topic = name.topic
+        self.topic_id = topic_id
+        self.index = name.partition
+        self.is_internal = name.topic == OFFSETS_TOPIC
+        self.key: ReplicaKey = (topic_id, name.partition)
+        self.log = log
+        self.settings = settings
+        self.partition = Partition(node_id, end_offset=log.log_end_offset)
+
+    def configure(self, settings: TopicSettings) -> None:
+        self.settings = settings
+        self.log.config = settings.log
