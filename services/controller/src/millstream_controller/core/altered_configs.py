@@ -9,11 +9,10 @@ from millstream_cluster import records as r
 from millstream_cluster.configs import TABLES, ConfigKey, ConfigType, UpdateMode
 from millstream_cluster.decision import Decision
 from millstream_cluster.records import ResourceType
-from millstream_wire.errors import ErrorCode
-
 from millstream_controller.core.machine import ControllerMachine
 from millstream_controller.core.refusal import DONE, Outcome, Refused
 from millstream_controller.core.topic_configs import check_config
+from millstream_wire.errors import ErrorCode
 
 
 class Operation(IntEnum):

@@ -9,10 +9,9 @@ from millstream_cluster import records as r
 from millstream_cluster.configs import EffectiveConfigs
 from millstream_cluster.decision import Decision
 from millstream_cluster.members import Topic
-from millstream_wire.errors import ErrorCode
-
 from millstream_controller.core.machine import ControllerMachine
 from millstream_controller.core.refusal import DONE, Outcome, Refused
+from millstream_wire.errors import ErrorCode
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ from millstream_cluster.ids import NO_NODE, NodeId, Offset
 from millstream_cluster.image import Image
 from millstream_cluster.members import Partition
 from millstream_cluster.placement import Candidate
-
 from millstream_controller.core.settings import Settings
 from millstream_controller.core.topic_names import collision_key
 

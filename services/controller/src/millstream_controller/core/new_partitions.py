@@ -10,11 +10,10 @@ from millstream_cluster.decision import Decision
 from millstream_cluster.ids import LeaderEpoch, NodeId, PartitionEpoch
 from millstream_cluster.members import Topic
 from millstream_cluster.placement import Candidate, place
-from millstream_wire.errors import ErrorCode
-
 from millstream_controller.core.machine import ControllerMachine
 from millstream_controller.core.nodes import RECORDS_MAX, live_brokers
 from millstream_controller.core.refusal import DONE, Outcome, Refused
+from millstream_wire.errors import ErrorCode
 
 
 @dataclass(frozen=True, slots=True)

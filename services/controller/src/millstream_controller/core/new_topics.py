@@ -10,14 +10,13 @@ from millstream_cluster.configs import ConfigEntry, EffectiveConfigs
 from millstream_cluster.decision import Decision
 from millstream_cluster.ids import OFFSETS_TOPIC, NodeId
 from millstream_cluster.placement import Candidate
-from millstream_wire.errors import ErrorCode
-
 from millstream_controller.core.machine import ControllerMachine
 from millstream_controller.core.new_partitions import check_assignments, first_state, place_replicas
 from millstream_controller.core.nodes import RECORDS_MAX
 from millstream_controller.core.refusal import DONE, Outcome, Refused
 from millstream_controller.core.topic_configs import check_topic_config
 from millstream_controller.core.topic_names import INTERNAL_TOPICS, check_topic_name, collision_key
+from millstream_wire.errors import ErrorCode
 
 DEFAULT = -1
 

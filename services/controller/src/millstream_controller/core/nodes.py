@@ -12,11 +12,10 @@ from millstream_cluster import records as r
 from millstream_cluster.decision import Decision
 from millstream_cluster.ids import BrokerEpoch, NodeId, Role, role_of
 from millstream_cluster.members import Node
-from millstream_wire.errors import ErrorCode
-
 from millstream_controller.core.leadership import give_up, lose_disk, take_up
 from millstream_controller.core.machine import ControllerMachine
 from millstream_controller.core.refusal import DONE, Outcome
+from millstream_wire.errors import ErrorCode
 
 RECORDS_MAX = 10_000
 """The most records of one decision, so that it fits one append of every store; what is left is decided next."""

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from millstream_cluster import records as r
 from millstream_cluster.decision import Decision
 from millstream_cluster.ids import ProducerId
-from millstream_wire.errors import ErrorCode
-
 from millstream_controller.core.machine import ControllerMachine
 from millstream_controller.core.refusal import DONE, Outcome
+from millstream_wire.errors import ErrorCode
 
 BLOCK_SIZE = 1_000
 NO_ID = ProducerId(-1)

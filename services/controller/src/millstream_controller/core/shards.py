@@ -11,11 +11,10 @@ from millstream_cluster import records as r
 from millstream_cluster.decision import Decision
 from millstream_cluster.ids import NO_NODE, NodeId, ProducerEpoch, ProducerId
 from millstream_cluster.members import Shard, Topic
-from millstream_wire.errors import ErrorCode
-
 from millstream_controller.core.machine import ControllerMachine
 from millstream_controller.core.refusal import DONE, Outcome
 from millstream_controller.core.topic_names import INTERNAL_TOPICS
+from millstream_wire.errors import ErrorCode
 
 NO_ID = ProducerId(-1)
 NOT_CLAIMED = ProducerEpoch(-1)

@@ -6,7 +6,6 @@ Nothing may be decided before this is committed: from then on the append of ever
 from millstream_cluster import records as r
 from millstream_cluster.decision import Decision
 from millstream_cluster.ids import ControllerEpoch, NodeId
-
 from millstream_controller.core.machine import ControllerMachine
 
 

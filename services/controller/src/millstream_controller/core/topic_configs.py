@@ -2,9 +2,8 @@
 
 from millstream_cluster.configs import ConfigError, Value, validate
 from millstream_cluster.records import ResourceType
-from millstream_wire.errors import ErrorCode
-
 from millstream_controller.core.refusal import Refused
+from millstream_wire.errors import ErrorCode
 
 
 def check_config(resource_type: ResourceType, key: str, value: str) -> Value:

@@ -7,7 +7,6 @@ coordinators that stay away are forgotten.
 from millstream_cluster import records as r
 from millstream_cluster.decision import Decision
 from millstream_cluster.members import Node
-
 from millstream_controller.core.leadership import take_up
 from millstream_controller.core.machine import ControllerMachine
 from millstream_controller.core.nodes import RECORDS_MAX, fence, live_brokers
