@@ -35,7 +35,7 @@ def run_services(
     on_ready: Callable[[], None] = lambda: None,
     shutdown_timeout_ms: int = SHUTDOWN_TIMEOUT_MS,
 ) -> int:
-    """Run until SIGTERM or SIGINT, shut down cleanly within the timeout (a second signal: at once); the exit code.
+    """Run until SIGTERM or SIGINT, shut down cleanly within the timeout (the same signal again: at once); the exit code.
 
     The services start together and stop one by one, the last of the list first. One that ends ends the process.
     """
@@ -64,6 +64,7 @@ class _Process:
         self._on_ready = on_ready
         self._shutdown_timeout_ms = shutdown_timeout_ms
         self._stop = asyncio.Event()
+        self._received: set[int] = set()
 
     async def run(self) -> int:
         loop = asyncio.get_running_loop()
@@ -90,10 +91,13 @@ class _Process:
         return EXIT_FAILED if failed else 0
 
     def _on_signal(self, number: int) -> None:
-        if self._stop.is_set():
+        if number in self._received:
             os._exit(128 + number)
-        logger.info("shutdown begins signal=%s", signal.Signals(number).name)
-        self._stop.set()
+        # Ctrl-C reaches a supervised process twice, from the terminal and as its parent's SIGTERM: that is one wish.
+        self._received.add(number)
+        if not self._stop.is_set():
+            logger.info("shutdown begins signal=%s", signal.Signals(number).name)
+            self._stop.set()
 
     async def _greet(self, services: Sequence[Service]) -> None:
         for service in services:

@@ -37,6 +37,11 @@ class Properties:
     def __contains__(self, key: str) -> bool:
         return key in self._values
 
+    @property
+    def known(self) -> frozenset[str]:
+        """The keys that somebody asked for."""
+        return frozenset(self._known)
+
     def as_dict(self) -> dict[str, str]:
         return dict(self._values)
 
