@@ -336,13 +336,17 @@ class Log:
             self.recovery_point = max(self.recovery_point, flush.end_offset)
             self._has_new_files = self._has_new_files and flush.directory is None
 
+    def fail(self, error: OSError) -> None:
+        """Take no more appends: a flush failed elsewhere (`Flush.perform` in a thread)."""
+        self._failure = error
+
     def flush(self) -> None:
         """Wait until everything appended so far is on the disk; a failure is final, for the kernel forgets it."""
         flush = self.start_flush()
         try:
             flush.perform()
         except OSError as error:
-            self._failure = error
+            self.fail(error)
             raise StorageError(f"{self.directory}: {error}") from error
         self.finish_flush(flush)
 
