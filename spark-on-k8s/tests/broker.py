@@ -25,7 +25,9 @@ class Topics:
         self._admin = AdminClient({"bootstrap.servers": bootstrap_servers})
 
     def create(self, name: str, *, partitions: int) -> None:
-        self._admin.create_topics([NewTopic(name, partitions, 1)])[name].result(30)
+        # The records' timestamps are old: under the default retention a broker may delete them in mid-test.
+        topic = NewTopic(name, partitions, 1, config={"retention.ms": "-1"})
+        self._admin.create_topics([topic])[name].result(30)
         # The answer comes from the controller; a broker may learn of it a moment later.
         deadline = time.monotonic() + 20
         while not self._leaders_known(name, partitions) and time.monotonic() < deadline:
