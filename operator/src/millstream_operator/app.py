@@ -4,13 +4,13 @@ import asyncio
 import logging
 
 import kopf
-from millstream_runtime.service import Health
-from millstream_runtime.world import World
 
 from millstream_operator.handlers.watch import register
 from millstream_operator.kube.objects import connect
 from millstream_operator.reconcile.resource import Surroundings
 from millstream_operator.reconcile.resync import Reconcilers
+from millstream_runtime.service import Health
+from millstream_runtime.world import World
 
 logger = logging.getLogger(__name__)
 

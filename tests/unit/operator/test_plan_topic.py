@@ -3,6 +3,7 @@
 from uuid import UUID
 
 import pytest
+
 from millstream_cluster.ids import uuid_text
 from millstream_operator.plan.topic import (
     Claim,

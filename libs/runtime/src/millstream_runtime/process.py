@@ -68,8 +68,7 @@ class _Process:
 
     async def run(self) -> int:
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, self._on_signal, number)
+        self._listen_for_signals()
         world = RealWorld(SocketNetwork())
         services = self._build(world)
         running = [loop.create_task(service.run(), name=service.name) for service in services]
@@ -90,6 +89,10 @@ class _Process:
             failed = 1
         return EXIT_FAILED if failed else 0
 
+    def _listen_for_signals(self) -> None:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, self._on_signal, number)
+
     def _on_signal(self, number: int) -> None:
         if number in self._received:
             os._exit(128 + number)
@@ -102,6 +105,7 @@ class _Process:
     async def _greet(self, services: Sequence[Service]) -> None:
         for service in services:
             await service.ready.wait()
+        self._listen_for_signals()  # kopf, inside the operator, takes them for itself when it starts
         self._on_ready()
 
     async def _serve_http(self, services: Sequence[Service], world: World, greeting: "asyncio.Task[None]") -> None:

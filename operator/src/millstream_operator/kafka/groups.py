@@ -3,6 +3,8 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+from millstream_operator.kafka.cluster import Address, KafkaCluster, check
+from millstream_operator.plan.consumer_group import GroupSeen, LogRange, Partition
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages.delete_groups import DeleteGroupsRequest
 from millstream_wire.messages.describe_groups import DescribeGroupsRequest
@@ -15,9 +17,6 @@ from millstream_wire.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from millstream_wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
-
-from millstream_operator.kafka.cluster import Address, KafkaCluster, check
-from millstream_operator.plan.consumer_group import GroupSeen, LogRange, Partition
 
 EARLIEST = -2
 LATEST = -1

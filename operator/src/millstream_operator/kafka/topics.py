@@ -7,6 +7,8 @@ from uuid import UUID
 
 from millstream_cluster.ids import NodeId
 from millstream_cluster.placement import Candidate
+from millstream_operator.kafka.cluster import REQUEST_TIMEOUT_MS, KafkaCluster, brokers_of, check
+from millstream_operator.plan.topic import CreateTopic, GrowPartitions, PartitionSeen, SetConfigs, Step, TopicSeen
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages.create_partitions import (
     CreatePartitionsAssignment,
@@ -26,9 +28,6 @@ from millstream_wire.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-
-from millstream_operator.kafka.cluster import REQUEST_TIMEOUT_MS, KafkaCluster, brokers_of, check
-from millstream_operator.plan.topic import CreateTopic, GrowPartitions, PartitionSeen, SetConfigs, Step, TopicSeen
 
 TOPIC_RESOURCE = 2
 SET = 0

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from millstream_cluster.ids import Role
-
 from millstream_operator.plan.conditions import Condition
 from millstream_operator.resources.access import (
     bootstrap_service,

@@ -10,7 +10,6 @@ from typing import Any
 from uuid import UUID
 
 from millstream_cluster.ids import uuid_text
-
 from millstream_operator.plan.conditions import Condition
 
 PROBLEMS_SHOWN_MAX = 20

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from millstream_cluster.ids import Role
-
 from millstream_operator.kafka.cluster import ClusterUnreachable, connect
 from millstream_operator.kafka.topics import partitions_held
 from millstream_operator.kube.objects import KubernetesError

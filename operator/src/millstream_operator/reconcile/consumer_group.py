@@ -4,8 +4,6 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
-from millstream_wire.errors import ErrorCode
-
 from millstream_operator.kafka import groups
 from millstream_operator.kafka.cluster import ClusterUnreachable, Refused
 from millstream_operator.plan.conditions import Condition
@@ -18,6 +16,7 @@ from millstream_operator.reconcile.resource import (
     kafka_of,
     write_status,
 )
+from millstream_wire.errors import ErrorCode
 
 logger = logging.getLogger(__name__)
 

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import WeakValueDictionary
 
-from millstream_runtime.world import World
-
 from millstream_operator.kafka.cluster import Address, KafkaCluster, connect
 from millstream_operator.kube.objects import KubernetesError, Objects
 from millstream_operator.plan.conditions import Condition, merge
+from millstream_runtime.world import World
 
 API_VERSION = "millstream.dev/v1alpha1"
 

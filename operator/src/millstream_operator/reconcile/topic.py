@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from millstream_cluster.placement import PlacementError, place
-
 from millstream_operator.kafka import topics
 from millstream_operator.kafka.cluster import ClusterUnreachable, KafkaCluster, Refused
 from millstream_operator.kafka.topics import Assignments

@@ -1,7 +1,6 @@
 """Who the pods are to the API server, and how clients and pods find each other."""
 
 from millstream_cluster.ids import Role
-
 from millstream_operator.resources.identity import HTTP_PORT, KAFKA_PORTS, ClusterIdentity, Manifest
 
 

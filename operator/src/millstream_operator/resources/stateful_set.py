@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from millstream_cluster.ids import Role
-
 from millstream_operator.resources.identity import HTTP_PORT, KAFKA_PORTS, ClusterIdentity, Manifest
 
 DATA_DIRECTORY = "/var/lib/millstream"
