@@ -15,7 +15,7 @@ import org.apache.kafka.common.protocol.types.Type;
 /**
  * Kafka's own codec behind two commands: `schemas` prints the fields of every message and of the classes named after
  * it; `rewrite` reads lines of "request|response|stored, API key or class, version, hex" and prints what Kafka writes
- * after having read them.
+ * after having read them; without the last word, a message of defaults.
  */
 public class Codec {
     public static void main(String[] arguments) throws Exception {
@@ -36,9 +36,10 @@ public class Codec {
     private static String rewrite(String[] words) {
         try {
             short version = Short.parseShort(words[2]);
-            ByteBuffer bytes = ByteBuffer.wrap(HexFormat.of().parseHex(words[3]));
+            ByteBuffer bytes = ByteBuffer.wrap(HexFormat.of().parseHex(words.length == 4 ? words[3] : ""));
             Message message = empty(words[0], words[1]);
-            message.read(new ByteBufferAccessor(bytes), version);
+            if (words.length == 4)
+                message.read(new ByteBufferAccessor(bytes), version);
             if (bytes.hasRemaining())
                 return "left " + bytes.remaining() + " bytes";
             ByteBuffer written = MessageUtil.toByteBufferAccessor(message, version).buffer();

@@ -20,7 +20,7 @@ class ConsumerGroupHeartbeatRequest(Request):
     subscribed_topic_names: list[string] | None = None
     subscribed_topic_regex: string | None = field(default=None, since=1)
     server_assignor: string | None = None
-    topic_partitions: list[TopicPartitions] | None = field(default_factory=list)
+    topic_partitions: list[TopicPartitions] | None = None
 
 
 @struct

@@ -47,7 +47,7 @@ class Subtopology:
 @struct
 class Topology:
     epoch: int32 = 0
-    subtopologies: list[Subtopology] | None = field(default_factory=list)
+    subtopologies: list[Subtopology] | None = None
 
 
 @struct

@@ -83,14 +83,14 @@ class StreamsGroupHeartbeatRequest(Request):
     rack_id: string | None = None
     rebalance_timeout_ms: int32 = -1
     topology: Topology | None = None
-    active_tasks: list[TaskIds] | None = field(default_factory=list)
-    standby_tasks: list[TaskIds] | None = field(default_factory=list)
-    warmup_tasks: list[TaskIds] | None = field(default_factory=list)
+    active_tasks: list[TaskIds] | None = None
+    standby_tasks: list[TaskIds] | None = None
+    warmup_tasks: list[TaskIds] | None = None
     process_id: string | None = None
     user_endpoint: Endpoint | None = None
-    client_tags: list[KeyValue] | None = field(default_factory=list)
-    task_offsets: list[TaskOffset] | None = field(default_factory=list)
-    task_end_offsets: list[TaskOffset] | None = field(default_factory=list)
+    client_tags: list[KeyValue] | None = None
+    task_offsets: list[TaskOffset] | None = None
+    task_end_offsets: list[TaskOffset] | None = None
     shutdown_application: boolean = False
 
 
@@ -124,8 +124,8 @@ class StreamsGroupHeartbeatResponse(Response):
     acceptable_recovery_lag: int32 = 0
     task_offset_interval_ms: int32 = 0
     status: list[Status] | None = field(default_factory=list)
-    active_tasks: list[TaskIds] | None = field(default_factory=list)
-    standby_tasks: list[TaskIds] | None = field(default_factory=list)
-    warmup_tasks: list[TaskIds] | None = field(default_factory=list)
+    active_tasks: list[TaskIds] | None = None
+    standby_tasks: list[TaskIds] | None = None
+    warmup_tasks: list[TaskIds] | None = None
     endpoint_information_epoch: int32 = 0
-    partitions_by_user_endpoint: list[EndpointToPartitions] | None = field(default_factory=list)
+    partitions_by_user_endpoint: list[EndpointToPartitions] | None = None
