@@ -15,15 +15,17 @@ from millstream_wire.primitive import DecodeError, skip_tags
 CONTROLLED_SHUTDOWN = 7
 
 _FIXED = struct.Struct(">hhi")
+_FIXED_AND_SIZE = struct.Struct(">hhih")
 _SHORT = struct.Struct(">h")
 _CORRELATION_ID = struct.Struct(">i")
 _NO_TAGS = b"\x00"
 
-# First flexible version by API key: a plain dict because it is asked for every frame.
-_FLEXIBLE = {int(key): api.flexible for key, api in API.items() if api.flexible is not None}
+# First flexible version by API key: plain integers because it is asked for every frame.
+_NEVER = 0x8000
+_FLEXIBLE = {int(key): _NEVER if api.flexible is None else api.flexible for key, api in API.items()}
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class RequestHeader:
     api_key: int
     version: int
@@ -35,22 +37,21 @@ def decode_request_header(frame: memoryview | bytes) -> tuple[RequestHeader, int
     """The header and the position of the body; an unknown API is read as one without tags."""
     view = memoryview(frame)
     try:
-        api_key, version, correlation_id = _FIXED.unpack_from(view, 0)
-        pos = _FIXED.size
+        api_key, version, correlation_id, size = _FIXED_AND_SIZE.unpack_from(view, 0)
+        if api_key == CONTROLLED_SHUTDOWN and version == 0:
+            return RequestHeader(api_key, version, correlation_id), _FIXED.size
+        pos = _FIXED_AND_SIZE.size
         client_id = None
-        if not (api_key == CONTROLLED_SHUTDOWN and version == 0):
-            (size,) = _SHORT.unpack_from(view, pos)
-            pos += 2
-            if size >= 0:
-                client_id = str(view[pos : pos + size], "utf-8")
-                pos += size
-        if _has_tags(api_key, version):
-            pos = skip_tags(view, pos)
+        if size >= 0:
+            client_id = str(view[pos : pos + size], "utf-8")
+            pos += size
+        if version >= _FLEXIBLE.get(api_key, _NEVER):
+            pos = skip_tags(view, pos) if view[pos] else pos + 1
     except (struct.error, IndexError, UnicodeDecodeError) as error:
         raise DecodeError(f"request header: {error}") from error
     if pos > len(view):
         raise DecodeError("request header: client id or tags longer than the frame")
-    return RequestHeader(api_key=api_key, version=version, correlation_id=correlation_id, client_id=client_id), pos
+    return RequestHeader(api_key, version, correlation_id, client_id), pos
 
 
 def encode_request_header(header: RequestHeader) -> bytes:
@@ -81,8 +82,7 @@ def decode_response_header(api_key: int, version: int, data: memoryview | bytes)
 
 
 def _has_tags(api_key: int, version: int) -> bool:
-    flexible = _FLEXIBLE.get(api_key)
-    return flexible is not None and version >= flexible
+    return version >= _FLEXIBLE.get(api_key, _NEVER)
 
 
 def _response_has_tags(api_key: int, version: int) -> bool:
