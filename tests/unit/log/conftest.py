@@ -1,6 +1,7 @@
 from collections.abc import Callable
 
 import pytest
+
 from millstream_wire.records import BatchHeader, Record, check, encode_batch
 
 START_MS = 1_700_000_000_000

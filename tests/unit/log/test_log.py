@@ -3,6 +3,7 @@ import resource
 from pathlib import Path
 
 import pytest
+
 from millstream_log import Log, LogConfig, MessageTimestampType, OffsetOutOfRange, OutOfOrderSequence, StorageError
 from millstream_wire.records import EndMarker, Record, check, decode_batches, encode_batch
 

@@ -1,13 +1,14 @@
 """A log after a crash at any byte: what is left is a prefix, whole and usable, whatever happened to its side files."""
 
-import os
 import shutil
 import tempfile
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from millstream_log import Log, LogConfig
 from millstream_wire.records import Record, decode_batches
 
@@ -72,7 +73,12 @@ def test_any_file_may_be_torn(crashed: Path, make, data: st.DataObject) -> None:
             tail = data.draw(st.sampled_from([b"", bytes(100), b"garbage" * 20]), label="tail")
             path.write_bytes(content[:cut] + tail)
             if path.suffix == ".log":
-                same = os.path.commonprefix([content, content[:cut] + tail])
+                same = bytes(
+                    a
+                    for a, _ in takewhile(
+                        lambda pair: pair[0] == pair[1], zip(content, content[:cut] + tail, strict=False)
+                    )
+                )
                 intact = len(list(decode_batches(same)))
                 if len(same) < len(content):
                     lost_from = min(lost_from, int(path.stem) + intact)
@@ -93,9 +99,8 @@ def test_side_files_may_be_missing_or_stale(crashed: Path, make, data: st.DataOb
         if data.draw(st.booleans(), label="snapshot past the end"):
             shutil.copy(max(crashed.glob("*.snapshot")), directory / f"{BATCHES + 5:020d}.snapshot")
         log = Log.open(directory, CONFIG, now_ms=0, clean=data.draw(st.booleans(), label="clean"))
-        if (directory / "leader-epoch-checkpoint").exists():
-            assert log.log_end_offset == BATCHES
-            is_usable(log, make)
+        assert log.log_end_offset == BATCHES
+        is_usable(log, make)
 
 
 def test_only_what_may_not_have_reached_the_disk_is_checked(crashed: Path, tmp_path: Path) -> None:

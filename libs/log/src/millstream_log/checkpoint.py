@@ -47,6 +47,8 @@ def store_offsets(path: Path, offsets: Mapping[TopicPartition, int]) -> None:
 
 def _rows(text: str, columns: int, path: Path) -> list[list[str]]:
     lines = text.splitlines()
+    if not lines:
+        return []  # Kafka makes the file before it has anything to say
     if len(lines) < 2 or lines[0].strip() != "0" or _number(lines[1], path) != len(lines) - 2:
         raise CorruptFile(f"{path}: not a checkpoint of version 0")
     rows = [line.split() for line in lines[2:]]

@@ -11,8 +11,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from millstream_wire.records import BatchHeader, EndMarker, decode_batch, stamp, stamp_log_append_time
-
 from millstream_log.config import LogConfig, MessageTimestampType
 from millstream_log.errors import OffsetOutOfRange, StorageError
 from millstream_log.flush import Flush
@@ -21,6 +19,7 @@ from millstream_log.producer_snapshot import snapshot_offsets, snapshot_path, st
 from millstream_log.producer_state import ProducerEntry
 from millstream_log.recovery import Recovered, recover, replay_control_batch
 from millstream_log.segment import Read, Segment, TimestampedOffset
+from millstream_wire.records import BatchHeader, EndMarker, decode_batch, stamp, stamp_log_append_time
 
 logger = logging.getLogger(__name__)
 

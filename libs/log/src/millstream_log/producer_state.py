@@ -6,9 +6,8 @@ No file here: `producer_snapshot` stores it, and the log replays batches into it
 from collections import deque
 from typing import NamedTuple
 
-from millstream_wire.records import NO_SEQUENCE, BatchHeader, EndMarker
-
 from millstream_log.errors import InvalidProducerEpoch, OutOfOrderSequence, TransactionCoordinatorFenced
+from millstream_wire.records import NO_SEQUENCE, BatchHeader, EndMarker
 
 _REMEMBERED_BATCHES = 5  # what a producer may have in flight
 _SEQUENCES = 1 << 31

@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from millstream_wire.records import BatchHeader, EndMarker, RecordsError, decode_batch
-
 from millstream_log.config import LogConfig
 from millstream_log.errors import CorruptFile
 from millstream_log.file_slice import read_fully
@@ -20,6 +18,7 @@ from millstream_log.producer_snapshot import load_snapshot, snapshot_offsets, sn
 from millstream_log.producer_state import ProducerState
 from millstream_log.scan import scan_headers
 from millstream_log.segment import Segment
+from millstream_wire.records import BatchHeader, EndMarker, RecordsError, decode_batch
 
 logger = logging.getLogger(__name__)
 
@@ -80,7 +79,8 @@ def _load_segments(
         if end_offset is None:
             break
         # Only cleaning leaves gaps between batches: elsewhere what is missing here was lost, also at a batch's edge.
-        is_torn = cut or segment.end_offset > end_offset or (segment.end_offset < end_offset and not config.compact)
+        is_short = segment.end_offset < end_offset and (cut > 0 or not config.compact)
+        is_torn = is_short or segment.end_offset > end_offset
         if is_torn and not settled:
             _drop_after(directory, bases[at + 1 :], now_ms)
             break
@@ -105,12 +105,16 @@ def _drop_after(directory: Path, bases: list[int], now_ms: int) -> None:
 
 
 def _load_epochs(directory: Path, segments: list[Segment], end_offset: int) -> LeaderEpochs:
+    """Load the file of epochs, or, where it says nothing, ask the batches."""
     epochs = LeaderEpochs(directory)
     try:
         epochs.load()
     except CorruptFile as error:
-        logger.warning("leader epochs made anew error=%s", error)
+        logger.warning("leader epochs unreadable error=%s", error)
+    if not epochs.entries:
         for segment in segments:
+            if segment.size == 0:
+                continue
             for _, header in scan_headers(segment.file.fileno(), 0, segment.size):
                 epochs.assign(header.leader_epoch, header.base_offset)
     epochs.truncate_end(end_offset)

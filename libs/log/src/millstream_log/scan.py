@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-from millstream_wire.records import HEADER_SIZE, BatchHeader, RecordsError, check, parse_header
-
 from millstream_log.file_slice import read_fully
+from millstream_wire.records import HEADER_SIZE, BatchHeader, RecordsError, check, parse_header
 
 _HEADERS_CHUNK = 8 * 1024  # two index intervals: what a lookup between two entries reads
 _CHECKED_CHUNK = 4 * 1024 * 1024

@@ -8,13 +8,12 @@ import shutil
 from pathlib import Path
 from typing import NamedTuple
 
-from millstream_wire.records import HEADER_SIZE, NO_TIMESTAMP, BatchHeader, decode_batch, parse_header
-
 from millstream_log.config import LogConfig
 from millstream_log.file_slice import FileSlice, SegmentFile, read_fully, write_fully
 from millstream_log.offset_index import OffsetIndex
 from millstream_log.scan import scan_checked, scan_headers
 from millstream_log.time_index import TimeIndex
+from millstream_wire.records import HEADER_SIZE, NO_TIMESTAMP, BatchHeader, decode_batch, parse_header
 
 _RELATIVE_OFFSETS = (1 << 31) - 1
 _REMEMBERED_POSITIONS = 16

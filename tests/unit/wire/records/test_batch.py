@@ -3,6 +3,7 @@ from struct import pack_into
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from millstream_wire.records import (
     CorruptBatch,
     InvalidRecord,

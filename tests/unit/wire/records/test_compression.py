@@ -6,6 +6,7 @@ import lz4.frame
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from millstream_wire.records import (
     Compression,
     CorruptBatch,

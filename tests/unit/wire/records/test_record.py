@@ -6,6 +6,7 @@ import kafka.record.default_records as kp
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+
 from millstream_wire.records import (
     Compression,
     EndMarker,

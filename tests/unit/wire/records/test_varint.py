@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka.record.util import decode_varint as their_decode
 from kafka.record.util import encode_varint as their_encode
+
 from millstream_wire.records import InvalidRecord
 from millstream_wire.records.varint import decode_varint, encode_varint
 

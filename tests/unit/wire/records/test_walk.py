@@ -3,6 +3,7 @@ import contextlib
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from millstream_wire.records import InvalidRecord, Record, encode_batch, walk
 from millstream_wire.records.batch import HEADER_SIZE
 
