@@ -1,0 +1,80 @@
+"""The `millstream` command: a node, a cluster of processes on this machine, a simulation.
+
+Only what a subcommand needs is imported, when it is needed: a node takes connections within a second.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+DEFAULT_HOST = "127.0.0.1"
+DEFAULT_PORT = 9092
+DEFAULT_DATA = Path("./data")
+DEFAULT_CLUSTER_DATA = Path("./data/cluster")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    match options.command:
+        case "node":
+            from millstream.node import run_node
+
+            return run_node(options)
+        case "cluster":
+            from millstream.cluster import run_cluster
+
+            return run_cluster(options)
+        case _:
+            from millstream.simulate import run_simulations
+
+            return run_simulations(options)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="millstream", description="Event streaming that speaks the Kafka protocol.")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _add_node(commands.add_parser("node", help="one process: broker, controller and coordinator, or some of them"))
+    _add_cluster(commands.add_parser("cluster", help="a cluster of processes on this machine"))
+    _add_simulate(commands.add_parser("simulate", help="the whole system in virtual time with a hostile network"))
+    return parser
+
+
+def _add_node(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--config", type=Path, metavar="FILE", help="Kafka-style properties")
+    parser.add_argument(
+        "--roles", metavar="ROLES", help="broker,controller,coordinator: short for --set process.roles="
+    )
+    parser.add_argument("--host", default=DEFAULT_HOST, help=f"address to listen on (default {DEFAULT_HOST})")
+    parser.add_argument(
+        "--port",
+        type=int,
+        help=f"the broker's (default {DEFAULT_PORT}); controller, coordinator and HTTP take the three after it; 0: any free ones",
+    )
+    parser.add_argument("--data", type=Path, default=DEFAULT_DATA, metavar="DIR", help="default ./data")
+    _add_common(parser)
+
+
+def _add_cluster(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--brokers", type=int, default=3, metavar="N")
+    parser.add_argument("--controllers", type=int, default=2, metavar="N")
+    parser.add_argument("--coordinators", type=int, default=2, metavar="N")
+    parser.add_argument("--port", type=int, default=DEFAULT_PORT, help="of the first process; 0: any free ones")
+    parser.add_argument("--data", type=Path, default=DEFAULT_CLUSTER_DATA, metavar="DIR", help="default ./data/cluster")
+    _add_common(parser)
+
+
+def _add_simulate(parser: argparse.ArgumentParser) -> None:
+    seeds = parser.add_mutually_exclusive_group()
+    seeds.add_argument("--seed", type=int, default=1, metavar="N")
+    seeds.add_argument("--seeds", metavar="A..B", help="every seed from A to B")
+    parser.add_argument("--verbose", action="store_true", help="tell the story")
+
+
+def _add_common(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="one property; repeatable")
+    parser.add_argument("--log-level", default="INFO", metavar="LEVEL")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,72 @@
+"""One process with any of the roles: `millstream node`."""
+
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+
+from millstream.builders import Build, builder_of
+from millstream.ports import free_ports
+from millstream.roles import HTTP_OFFSET, PORTS, Place, Role, properties_of, roles_of
+from millstream_cluster.configs import BROKER_CONFIGS
+from millstream_runtime.process import configure_logging, run_services
+from millstream_runtime.properties import Properties, PropertyError
+from millstream_runtime.service import Service
+from millstream_runtime.world import World
+
+EXIT_USAGE = 2
+DEFAULT_PORT = 9092
+NODE_KEYS = ("process.roles", "http.port")
+
+
+def run_node(options: Namespace) -> int:
+    configure_logging(options.log_level)
+    try:
+        settings = [*options.set, *([f"process.roles={options.roles}"] if options.roles else [])]
+        given = Properties.read(options.config, settings)
+        place = Place(options.host, _ports(options), options.data)
+        roles = roles_of(given)
+        builders = _builders(roles, given, place)
+        http_port = given.integer("http.port", place.ports[HTTP_OFFSET], least=0, most=65535)
+    except PropertyError as error:
+        print(f"millstream: {error}", file=sys.stderr)
+        return EXIT_USAGE
+    services: list[Service] = []
+
+    def build(world: World) -> Sequence[Service]:
+        services.extend(builder(world) for builder in builders)
+        return services
+
+    def greet() -> None:
+        print(_ready_line(services, given, options), flush=True)
+
+    return run_services(build, http_address=(options.host, http_port), on_ready=greet)
+
+
+def _ports(options: Namespace) -> tuple[int, int, int, int]:
+    if options.port == 0:
+        first, second, third, fourth = free_ports(options.host, PORTS)
+    else:
+        base = options.port if options.port is not None else DEFAULT_PORT
+        if not 0 < base <= 65535 - HTTP_OFFSET:
+            raise PropertyError(f"--port must be between 0 and {65535 - HTTP_OFFSET}, not {base}")
+        first, second, third, fourth = range(base, base + PORTS)
+    return first, second, third, fourth
+
+
+def _builders(roles: Sequence[Role], given: Properties, place: Place) -> list[Build]:
+    builders = []
+    known: set[str] = {*NODE_KEYS, *BROKER_CONFIGS}
+    for role in roles:
+        properties = properties_of(role, roles, given, place)
+        builders.append(builder_of(role, properties))
+        known |= properties.known
+    given.refuse_unknown(known)
+    return builders
+
+
+def _ready_line(services: Sequence[Service], given: Properties, options: Namespace) -> str:
+    """Where clients connect: the broker if this process is one, else whatever it is."""
+    names = {service.name.partition("-")[0]: service for service in services}
+    main = names.get(Role.BROKER, services[-1])
+    host, port = next(iter(main.listeners.values()))
+    return f"millstream ready on {host}:{port} (node {given.text('node.id', '0')}, data {options.data})"
