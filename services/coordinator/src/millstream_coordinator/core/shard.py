@@ -5,7 +5,6 @@ groups themselves (who waits, whose session ends when) live in memory only and b
 """
 
 from collections.abc import Iterator
-
 from typing import assert_never
 
 from millstream_coordinator.core.classic.group import ClassicGroup, GroupState
