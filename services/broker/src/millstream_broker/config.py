@@ -16,6 +16,7 @@ from millstream_runtime.properties import Properties, PropertyError, parse_addre
 
 DEFAULT_LISTENER = "PLAINTEXT"
 DEFAULT_PORT = 9092
+WILDCARDS = ("", "0.0.0.0", "::")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +72,17 @@ class BrokerConfig:
     @staticmethod
     def from_properties(properties: Properties) -> "BrokerConfig":
         _check_values(properties)
+        listeners = _endpoints(properties, "listeners", f"{DEFAULT_LISTENER}://127.0.0.1:{DEFAULT_PORT}")
+        advertised = _endpoints(properties, "advertised.listeners", "")
+        _check_reachable(listeners, advertised)
         directory = properties.optional("log.dir")
         defaults = Limits()
         return BrokerConfig(
             node_id=properties.integer("node.id", 0, least=0, most=COORDINATOR_ID_BASE - 1),
             data_dir=_data_dir(properties.text("log.dirs", directory)),
             controllers=properties.addresses("controller.bootstrap.servers"),
-            listeners=_endpoints(properties, "listeners", f"{DEFAULT_LISTENER}://127.0.0.1:{DEFAULT_PORT}"),
-            advertised_listeners=_endpoints(properties, "advertised.listeners", ""),
+            listeners=listeners,
+            advertised_listeners=advertised,
             rack=properties.optional("broker.rack"),
             cluster_id=properties.optional("cluster.id"),
             heartbeat_interval_ms=properties.integer("broker.heartbeat.interval.ms", 2_000, least=1),
@@ -133,3 +137,14 @@ def _endpoints(properties: Properties, key: str, default: str) -> tuple[Endpoint
     if len({endpoint.name for endpoint in endpoints}) != len(endpoints):
         raise PropertyError(f"{key} names a listener twice")
     return tuple(endpoints)
+
+
+def _check_reachable(listeners: tuple[Endpoint, ...], advertised: tuple[Endpoint, ...]) -> None:
+    """A wildcard is an address to listen on, not one to connect to: clients must be told another."""
+    told = {endpoint.name: endpoint for endpoint in advertised}
+    if not listeners:
+        raise PropertyError("listeners must name at least one")
+    for endpoint in listeners:
+        host = told.get(endpoint.name, endpoint).host
+        if host in WILDCARDS:
+            raise PropertyError(f"advertised.listeners must say how clients reach the listener {endpoint.name}")

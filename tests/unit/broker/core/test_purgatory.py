@@ -1,5 +1,6 @@
 from hypothesis import given
 from hypothesis import strategies as st
+
 from millstream_broker.core.purgatory import Purgatory
 
 

@@ -3,6 +3,7 @@
 from uuid import UUID
 
 import pytest
+
 from millstream_cluster import records as r
 from millstream_cluster.answers.describe_cluster import CONTROLLERS, describe_cluster
 from millstream_cluster.answers.describe_configs import WireResourceType, describe_configs, list_config_resources

@@ -1,6 +1,7 @@
 """A refusal must be encodable in every version of its API: it is what clients get in bad times."""
 
 import pytest
+
 from millstream_cluster.answers.refusal import refuse_admin, refuse_group
 from millstream_wire.api import API, ApiKey
 from millstream_wire.codec import decode, encode

@@ -3,14 +3,13 @@
 Brokers only: what this lists is where admin tools would place replicas, and coordinators take none.
 """
 
-from millstream_wire.errors import ErrorCode
-from millstream_wire.messages import DescribeClusterRequest, DescribeClusterResponse
-from millstream_wire.messages.describe_cluster import DescribeClusterBroker
-
 from millstream_cluster.answers.metadata import any_live_broker
 from millstream_cluster.answers.operations import CLUSTER_OPERATIONS, NOT_ASKED
 from millstream_cluster.image import Image
 from millstream_cluster.members import Node
+from millstream_wire.errors import ErrorCode
+from millstream_wire.messages import DescribeClusterRequest, DescribeClusterResponse
+from millstream_wire.messages.describe_cluster import DescribeClusterBroker
 
 BROKERS = 1
 CONTROLLERS = 2

@@ -7,6 +7,10 @@ the answering node does, so a broker's or coordinator's own properties are in th
 from collections.abc import Mapping
 from enum import IntEnum
 
+from millstream_cluster.answers.topic_name import is_valid_topic_name
+from millstream_cluster.configs import ConfigEntry, EffectiveConfigs
+from millstream_cluster.image import Image
+from millstream_cluster.records import ResourceType
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import (
     DescribeConfigsRequest,
@@ -21,11 +25,6 @@ from millstream_wire.messages.describe_configs import (
     DescribeConfigsSynonym,
 )
 from millstream_wire.messages.list_config_resources import ConfigResource
-
-from millstream_cluster.answers.topic_name import is_valid_topic_name
-from millstream_cluster.configs import ConfigEntry, EffectiveConfigs
-from millstream_cluster.image import Image
-from millstream_cluster.records import ResourceType
 
 
 class WireResourceType(IntEnum):

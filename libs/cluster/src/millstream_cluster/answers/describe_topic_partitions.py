@@ -2,6 +2,11 @@
 
 from collections.abc import Sequence
 
+from millstream_cluster.answers.metadata import offline_replicas
+from millstream_cluster.answers.operations import TOPIC_OPERATIONS
+from millstream_cluster.answers.topic_name import is_valid_topic_name
+from millstream_cluster.image import Image
+from millstream_cluster.members import Partition, Topic
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
 from millstream_wire.messages.describe_topic_partitions import (
@@ -9,12 +14,6 @@ from millstream_wire.messages.describe_topic_partitions import (
     DescribeTopicPartitionsResponsePartition,
     DescribeTopicPartitionsResponseTopic,
 )
-
-from millstream_cluster.answers.metadata import offline_replicas
-from millstream_cluster.answers.operations import TOPIC_OPERATIONS
-from millstream_cluster.answers.topic_name import is_valid_topic_name
-from millstream_cluster.image import Image
-from millstream_cluster.members import Partition, Topic
 
 PARTITION_LIMIT = 2000
 """max.request.partition.size.limit: a page never has more."""

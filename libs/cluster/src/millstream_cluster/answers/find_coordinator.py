@@ -4,13 +4,12 @@ Groups only. Transactions and share groups have no coordinator here, and a retri
 for one: they get INVALID_REQUEST, which clients report at once.
 """
 
-from millstream_wire.errors import ErrorCode
-from millstream_wire.messages import FindCoordinatorRequest, FindCoordinatorResponse
-from millstream_wire.messages.find_coordinator import Coordinator
-
 from millstream_cluster.ids import OFFSETS_TOPIC
 from millstream_cluster.image import Image
 from millstream_cluster.shard import shard_of
+from millstream_wire.errors import ErrorCode
+from millstream_wire.messages import FindCoordinatorRequest, FindCoordinatorResponse
+from millstream_wire.messages.find_coordinator import Coordinator
 
 GROUP = 0
 TRANSACTION = 1

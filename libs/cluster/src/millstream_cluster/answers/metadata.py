@@ -6,6 +6,11 @@ out what it does not know of: creating the topics that are missing is the caller
 
 from collections.abc import Iterable
 
+from millstream_cluster.answers.operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
+from millstream_cluster.answers.topic_name import is_valid_topic_name
+from millstream_cluster.ids import NO_NODE, Role
+from millstream_cluster.image import Image
+from millstream_cluster.members import Node, Partition, Topic
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import MetadataRequest, MetadataResponse
 from millstream_wire.messages.metadata import (
@@ -15,12 +20,6 @@ from millstream_wire.messages.metadata import (
     MetadataResponseTopic,
 )
 from millstream_wire.schema import ZERO_UUID
-
-from millstream_cluster.answers.operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
-from millstream_cluster.answers.topic_name import is_valid_topic_name
-from millstream_cluster.ids import NO_NODE, Role
-from millstream_cluster.image import Image
-from millstream_cluster.members import Node, Partition, Topic
 
 
 def metadata(image: Image, request: MetadataRequest, version: int, *, listener_name: str) -> MetadataResponse:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Callable
 
 from millstream_broker.config import BrokerConfig
 from millstream_broker.core.producer_ids import ProducerIdBlock, ProducerIds
@@ -29,11 +30,11 @@ class ProducerIdBlocks:
             self._wake.set()
         return producer_id
 
-    async def run(self, broker_epoch: int) -> None:
+    async def run(self, broker_epoch: Callable[[], int]) -> None:
         """Fetch blocks; started once the broker is registered."""
         while True:
             while self._ids.wants_block():
-                if not await self._fetch(broker_epoch):
+                if not await self._fetch(broker_epoch()):
                     await asyncio.sleep(RETRY_MS / 1000)
             await self._wake.wait()
             self._wake.clear()

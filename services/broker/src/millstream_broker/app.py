@@ -1,0 +1,191 @@
+"""The broker as a service: opens its data, follows the metadata, registers, serves, and leaves in order.
+
+Order is all that is decided here. The logs open before anybody connects; nothing in the data directory is touched before the
+metadata is known; clean shutdown hands leadership over, then flushes, then says so.
+"""
+
+import asyncio
+import logging
+import os
+from uuid import UUID
+
+from millstream_broker.api import HANDLERS
+from millstream_broker.config import BrokerConfig
+from millstream_broker.shell.broker import Broker
+from millstream_broker.shell.delays import Delays
+from millstream_broker.shell.hosting import Hosting
+from millstream_broker.shell.replicas import Replicas
+from millstream_broker.shell.upkeep import Upkeep
+from millstream_cluster.image import Image
+from millstream_log import CorruptFile, DataDir, LogError, UnusableDirectory
+from millstream_runtime.controllers import ControllerLink
+from millstream_runtime.follower import MetadataFollower
+from millstream_runtime.registration import AdvertisedListener, NodeIdentity, Registration
+from millstream_runtime.server import Server
+from millstream_runtime.service import Health, ServiceFailed
+from millstream_runtime.world import World
+
+logger = logging.getLogger(__name__)
+
+
+class BrokerApp:
+    """A `Service`."""
+
+    def __init__(self, config: BrokerConfig, world: World) -> None:
+        self.config = config
+        self.name = f"broker-{config.node_id}"
+        self.ready = asyncio.Event()
+        self.listeners: dict[str, tuple[str, int]] = {}
+        self._world = world
+        self._registration: Registration | None = None
+
+    def health(self) -> Health:
+        registration = self._registration
+        if registration is None or not registration.registered.is_set():
+            return Health(healthy=True, ready=False, detail="not registered")
+        if registration.fenced:
+            return Health(healthy=True, ready=False, detail="fenced")
+        return Health(healthy=True, ready=self.ready.is_set())
+
+    async def run(self) -> None:
+        directory = self._open_directory()
+        delays = Delays(self._world)
+        replicas = Replicas(directory, delays, self._world, node_id=self.config.node_id)
+        try:
+            await self._load(replicas)
+            await self._serve(directory, replicas, delays)
+        finally:
+            self._close(replicas)
+
+    # ---- the data ----
+
+    def _open_directory(self) -> DataDir:
+        def new_id() -> UUID:
+            return UUID(int=self._world.random.getrandbits(128), version=4)
+
+        config = self.config
+        try:
+            return DataDir(config.data_dir, node_id=config.node_id, cluster_id=config.cluster_id, new_id=new_id)
+        except (UnusableDirectory, CorruptFile) as error:
+            raise ServiceFailed(str(error)) from error
+        except OSError as error:
+            raise ServiceFailed(f"cannot use {config.data_dir}: {error.strerror}") from error
+
+    async def _load(self, replicas: Replicas) -> None:
+        loading = asyncio.ensure_future(self._world.run_blocking(replicas.load))
+        try:
+            await asyncio.shield(loading)
+        except asyncio.CancelledError:
+            # A thread cannot be stopped, and nobody may close the logs under it.
+            await asyncio.wait([loading])
+            raise
+        except (LogError, OSError) as error:
+            raise ServiceFailed(f"cannot open the logs in {self.config.data_dir}: {error}") from error
+        logger.info("logs opened broker=%d partitions=%d", self.config.node_id, len(replicas))
+
+    def _close(self, replicas: Replicas) -> None:
+        if self._world.killed:
+            replicas.abandon()
+            return
+        epoch = self._registration.broker_epoch if self._registration is not None else -1
+        try:
+            replicas.close(epoch)
+        except (LogError, OSError) as error:
+            # Without its mark the next start recovers what did not get to the disk.
+            logger.error("logs not closed cleanly broker=%d reason=%s", self.config.node_id, error)
+        else:
+            logger.info("broker stopped broker=%d", self.config.node_id)
+
+    # ---- serving ----
+
+    async def _serve(self, directory: DataDir, replicas: Replicas, delays: Delays) -> None:
+        config, world = self.config, self._world
+        link = ControllerLink(world, config.controllers, client_id=self.name)
+        hosting = Hosting(config, replicas)
+        follower = MetadataFollower(world, link, node_id=config.node_id, on_records=hosting.on_records)
+        broker = Broker(
+            config, world, link, replicas, delays, image=lambda: follower.image, log_dir_space=self._log_dir_space
+        )
+        server = Server(self.name, HANDLERS, broker, world, config.limits)
+        world.metrics.registry.register(broker.metrics)
+        try:
+            await self._listen(server)
+            async with asyncio.TaskGroup() as tasks:
+                children = [tasks.create_task(follower.run())]
+                await follower.caught_up.wait()
+                self._bind_cluster(directory, follower.image)
+                hosting.start(follower.image)
+                broker.topic_creation.enabled = True
+                registration = self._register(link, directory, follower)
+                children.append(tasks.create_task(registration.run()))
+                children.append(tasks.create_task(broker.topic_creation.run()))
+                children.append(tasks.create_task(Upkeep(config, world, replicas, hosting).run()))
+                try:
+                    await registration.unfenced.wait()
+                    children.append(tasks.create_task(broker.producer_ids.run(lambda: registration.broker_epoch)))
+                    self.ready.set()
+                    logger.info("broker ready broker=%d listeners=%s", config.node_id, self.listeners)
+                    await asyncio.Event().wait()
+                except asyncio.CancelledError:
+                    # Asked to stop (and not: a part of us failed): hand leadership over while we still serve.
+                    if not world.killed and not any(child.done() or child.cancelling() for child in children):
+                        await registration.leave(timeout_ms=config.controlled_shutdown_timeout_ms)
+                    raise
+        finally:
+            delays.close()
+            world.metrics.registry.unregister(broker.metrics)
+            await server.close()
+            await link.close()
+
+    async def _listen(self, server: Server) -> None:
+        for endpoint in self.config.listeners:
+            try:
+                listener = await server.listen(endpoint.host, endpoint.port, listener_name=endpoint.name)
+            except OSError as error:
+                reason = error.strerror or str(error)
+                raise ServiceFailed(f"cannot listen on {endpoint.host}:{endpoint.port}: {reason}") from error
+            self.listeners[endpoint.name] = (listener.host, listener.port)
+
+    def _bind_cluster(self, directory: DataDir, image: Image) -> None:
+        if image.cluster_id is None:
+            raise ServiceFailed("the metadata log does not say which cluster it is of")
+        try:
+            directory.set_cluster_id(image.cluster_id)
+        except UnusableDirectory as error:
+            raise ServiceFailed(str(error)) from error
+
+    def _register(self, link: ControllerLink, directory: DataDir, follower: MetadataFollower) -> Registration:
+        config = self.config
+        assert directory.cluster_id is not None, "bound before"
+        identity = NodeIdentity(
+            node_id=config.node_id,
+            cluster_id=directory.cluster_id,
+            incarnation_id=directory.directory_id,
+            listeners=self._advertised(),
+            rack=config.rack,
+            log_dirs=(directory.directory_id,),
+        )
+        self._registration = Registration(
+            self._world,
+            link,
+            identity,
+            heartbeat_interval_ms=config.heartbeat_interval_ms,
+            session_timeout_ms=config.session_timeout_ms,
+            metadata_offset=lambda: follower.image.offset,
+        )
+        return self._registration
+
+    def _advertised(self) -> tuple[AdvertisedListener, ...]:
+        told = {endpoint.name: endpoint for endpoint in self.config.advertised_listeners}
+        advertised = []
+        for name, (host, port) in self.listeners.items():
+            endpoint = told.get(name)
+            if endpoint is not None:
+                host, port = endpoint.host, endpoint.port or port
+            advertised.append(AdvertisedListener(name, host, port))
+        return tuple(advertised)
+
+    def _log_dir_space(self) -> tuple[int, int]:
+        """Bytes of the file system, and those that may still be used."""
+        space = os.statvfs(self.config.data_dir)
+        return space.f_blocks * space.f_frsize, space.f_bavail * space.f_frsize

@@ -1,0 +1,99 @@
+"""What the broker does for its logs beside requests: retention, checkpoints, forgetting silent producers.
+
+Slow by intent: one log at a time, with a breath between two, and what waits for the disk runs in a thread.
+"""
+
+import asyncio
+import logging
+
+from millstream_broker.config import BrokerConfig
+from millstream_broker.shell.hosting import Hosting
+from millstream_broker.shell.replica import Replica
+from millstream_broker.shell.replicas import Replicas
+from millstream_log import LogError, expired_segments
+from millstream_runtime.world import World
+
+RETRY_FAILED_MS = 5_000
+
+logger = logging.getLogger(__name__)
+
+
+class Upkeep:
+    def __init__(self, config: BrokerConfig, world: World, replicas: Replicas, hosting: Hosting) -> None:
+        self._config = config
+        self._world = world
+        self._replicas = replicas
+        self._hosting = hosting
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._retain_for_ever())
+            tasks.create_task(self._checkpoint_for_ever())
+            tasks.create_task(self._retry_for_ever())
+
+    async def retain(self) -> None:
+        """Let go of what every topic's limits no longer keep."""
+        now_ms = self._world.now_ms()
+        for replica in self._replicas:
+            try:
+                self._retain(replica, now_ms)
+            except (OSError, LogError) as error:
+                logger.error("retention failed partition=%s reason=%s", replica.name, error)
+            await asyncio.sleep(0)
+
+    async def checkpoint(self) -> None:
+        """Flush what is not on the disk yet and note that it is, so that a crash has little to recover."""
+        for replica in self._replicas:
+            log = replica.log
+            if log.recovery_point < log.log_end_offset:
+                flush = log.start_flush()
+                try:
+                    await self._world.run_blocking(flush.perform)
+                except OSError as error:
+                    # The kernel forgets what it could not write: this log takes no more appends.
+                    log.fail(error)
+                    logger.error("flush failed partition=%s reason=%s", replica.name, error)
+                else:
+                    log.finish_flush(flush)
+        try:
+            self._replicas.checkpoint()
+        except OSError as error:
+            logger.error("checkpoint failed reason=%s", error)
+
+    def _retain(self, replica: Replica, now_ms: int) -> None:
+        log = replica.log
+        if replica.is_internal:
+            return  # offsets and the shards' fences: nothing there may be forgotten by age
+        log.expire_producers(now_ms, self._config.producer_id_expiration_ms)
+        if not replica.settings.deletes:
+            return
+        count = expired_segments(
+            log.segments,
+            replica.settings.retention,
+            log_start_offset=log.log_start_offset,
+            deletable_end_offset=replica.partition.high_watermark,
+            now_ms=now_ms,
+        )
+        if count == 0:
+            return
+        if count == len(log.segments):
+            log.roll(now_ms)
+        log.delete_segments(count)
+        logger.info(
+            "segments deleted partition=%s count=%d log_start_offset=%d", replica.name, count, log.log_start_offset
+        )
+
+    async def _retain_for_ever(self) -> None:
+        while True:
+            await asyncio.sleep(self._config.retention_check_interval_ms / 1000)
+            await self.retain()
+
+    async def _checkpoint_for_ever(self) -> None:
+        while True:
+            await asyncio.sleep(self._config.checkpoint_interval_ms / 1000)
+            await self.checkpoint()
+
+    async def _retry_for_ever(self) -> None:
+        while True:
+            await asyncio.sleep(RETRY_FAILED_MS / 1000)
+            self._hosting.retry_failed()
