@@ -22,7 +22,7 @@ from millstream_log.checkpoint import (
 )
 from millstream_log.config import LogConfig
 from millstream_log.directory_lock import DirectoryLock
-from millstream_log.errors import CorruptFile, UnusableDirectory
+from millstream_log.errors import CorruptFile, StorageError, UnusableDirectory
 from millstream_log.log import Log
 from millstream_log.partition_metadata import load_topic_id, store_topic_id
 from millstream_log.properties_file import load_properties, store_properties
@@ -211,15 +211,22 @@ class DataDir:
     def close(self, high_watermarks: dict[TopicPartition, int] | None = None, *, broker_epoch: int = -1) -> None:
         """Flush and close every log; only if all of it worked does the next start skip recovery."""
         try:
-            for log in self.logs.values():
-                log.close()
+            failed = [key for key in self.logs if not self._close_log(key)]
             self.checkpoint(high_watermarks)
             # A partition that nobody opened is as the process before this one left it.
-            if self.was_clean or self.partitions().keys() <= self.logs.keys():
+            if not failed and (self.was_clean or self.partitions().keys() <= self.logs.keys()):
                 proof = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))
                 replace_file(self.path / _CLEAN_SHUTDOWN, proof.encode(), durable=True)
         finally:
             self.abandon()
+
+    def _close_log(self, key: TopicPartition) -> bool:
+        try:
+            self.logs[key].close()
+        except (OSError, StorageError) as error:
+            logger.error("log not closed cleanly partition=%s error=%s", key, error)
+            return False
+        return True
 
     def abandon(self) -> None:
         """Let go of everything and leave the files as a crash would."""

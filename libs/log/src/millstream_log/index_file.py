@@ -49,6 +49,11 @@ class IndexFile:
         return first, second
 
     @property
+    def size(self) -> int:
+        """Bytes of the file once all entries, and one more, are in it."""
+        return (len(self) + 1) * self._entry.size
+
+    @property
     def last(self) -> Entry | None:
         count = len(self)
         return self[count - 1] if count else None

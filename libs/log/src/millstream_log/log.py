@@ -17,9 +17,9 @@ from millstream_log.flush import Flush
 from millstream_log.leader_epochs import EpochEnd, EpochStart
 from millstream_log.producer_snapshot import snapshot_offsets, snapshot_path, store_snapshot
 from millstream_log.producer_state import ProducerEntry
-from millstream_log.recovery import Recovered, recover, replay_control_batch
+from millstream_log.recovery import Recovered, recover, replay
 from millstream_log.segment import Read, Segment, TimestampedOffset
-from millstream_wire.records import BatchHeader, EndMarker, decode_batch, stamp, stamp_log_append_time
+from millstream_wire.records import BatchHeader, EndMarker, decode_batch, parse_header, stamp, stamp_log_append_time
 
 logger = logging.getLogger(__name__)
 
@@ -107,13 +107,16 @@ class Log:
                 return AppendResult(original.base_offset, original.last_offset, original.timestamp, True)
         base_offset = self.log_end_offset
         append_time = NO_APPEND_TIME
+        max_timestamp = header.max_timestamp
         if self.config.message_timestamp_type is MessageTimestampType.LOG_APPEND_TIME:
-            append_time = now_ms
+            append_time = max_timestamp = now_ms
             stamp_log_append_time(batch, now_ms)
-            header = header._replace(max_timestamp=now_ms)
         stamp(batch, base_offset, leader_epoch)
-        self._write(batch, header._replace(base_offset=base_offset, leader_epoch=leader_epoch), now_ms)
-        return AppendResult(base_offset, self.log_end_offset - 1, append_time, False)
+        last_offset = base_offset + header.last_offset_delta
+        self._write(batch, base_offset, last_offset, max_timestamp, leader_epoch, now_ms)
+        if header.producer_id >= 0:
+            self._producers.update(header, base_offset)
+        return AppendResult(base_offset, last_offset, append_time, False)
 
     def append_control(
         self, batch: bytearray | memoryview, header: BatchHeader, *, leader_epoch: int, now_ms: int
@@ -123,36 +126,47 @@ class Log:
         marker = EndMarker.decode(record)
         if marker is not None:
             self._producers.check_marker(header, marker)
-        base_offset = self.log_end_offset
-        stamp(batch, base_offset, leader_epoch)
-        self._write(batch, header._replace(base_offset=base_offset, leader_epoch=leader_epoch), now_ms)
-        return AppendResult(base_offset, self.log_end_offset - 1, NO_APPEND_TIME, False)
+        stamp(batch, self.log_end_offset, leader_epoch)
+        stamped = parse_header(batch)
+        self._write_stamped(batch, stamped, now_ms)
+        return AppendResult(stamped.base_offset, stamped.last_offset, NO_APPEND_TIME, False)
 
     def append_as_follower(self, batch: bytes | bytearray | memoryview, header: BatchHeader, *, now_ms: int) -> None:
         """Append a checked batch as its leader numbered and stamped it."""
         if header.base_offset < self.log_end_offset:
             raise OffsetOutOfRange(f"offset {header.base_offset} is before the log's end {self.log_end_offset}")
-        self._write(batch, header, now_ms)
+        self._write_stamped(batch, header, now_ms)
 
-    def _write(self, batch: bytes | bytearray | memoryview, header: BatchHeader, now_ms: int) -> None:
+    def _write_stamped(self, batch: bytes | bytearray | memoryview, header: BatchHeader, now_ms: int) -> None:
+        self._write(batch, header.base_offset, header.last_offset, header.max_timestamp, header.leader_epoch, now_ms)
+        replay(self._producers, header, batch)
+
+    def _write(
+        self,
+        batch: bytes | bytearray | memoryview,
+        base_offset: int,
+        last_offset: int,
+        max_timestamp: int,
+        leader_epoch: int,
+        now_ms: int,
+    ) -> None:
+        """Write a batch given the few of its numbers that matter here: this runs for every produce."""
         if self._failure is not None:
             raise StorageError(f"{self.directory}: an earlier flush failed: {self._failure}")
+        config = self.config
         try:
             segment = self._segments[-1]
-            if segment.must_roll_before(header, header.last_offset, self.config, now_ms):
-                segment = self._roll(header.base_offset, now_ms)
-            if header.leader_epoch > self._epochs.latest or not self._epochs.is_stored:
-                self._epochs.assign(header.leader_epoch, header.base_offset)
-                self._epochs.store()
-            segment.append(batch, header, self.config)
+            if segment.must_roll_before(len(batch), last_offset, max_timestamp, config, now_ms):
+                segment = self._roll(base_offset, now_ms)
+            epochs = self._epochs
+            if leader_epoch > epochs.latest or not epochs.is_stored:
+                epochs.assign(leader_epoch, base_offset)
+                epochs.store()
+            segment.append(batch, last_offset, max_timestamp, config)
         except OSError as error:
             raise StorageError(f"{self.directory}: {error}") from error
-        self.log_end_offset = header.last_offset + 1
-        if header.is_control:
-            replay_control_batch(self._producers, header, batch)
-        elif header.producer_id >= 0:
-            self._producers.update(header)
-        if self.log_end_offset - self.recovery_point >= self.config.flush_messages:
+        self.log_end_offset = last_offset + 1
+        if last_offset - self.recovery_point >= config.flush_messages - 1:
             self.flush()
 
     def roll(self, now_ms: int) -> None:
@@ -341,6 +355,8 @@ class Log:
 
     def flush(self) -> None:
         """Wait until everything appended so far is on the disk; a failure is final, for the kernel forgets it."""
+        if self._failure is not None:
+            raise StorageError(f"{self.directory}: an earlier flush failed: {self._failure}")
         flush = self.start_flush()
         try:
             flush.perform()

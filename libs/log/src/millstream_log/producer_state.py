@@ -98,8 +98,8 @@ class ProducerState:
             raise OutOfOrderSequence(f"producer {header.producer_id} sends sequence {first} where {expected} is next")
         return None
 
-    def update(self, header: BatchHeader) -> None:
-        """Account for a stamped batch of records that is now in the log."""
+    def update(self, header: BatchHeader, base_offset: int) -> None:
+        """Account for a batch of records that is now in the log at `base_offset`."""
         producer_id = header.producer_id
         entry = self._entries.get(producer_id)
         if entry is None:
@@ -107,18 +107,14 @@ class ProducerState:
         elif entry.epoch != header.producer_epoch:
             entry.epoch = header.producer_epoch
             entry.batches.clear()
+        delta = header.last_offset_delta
+        timestamp = header.max_timestamp
         entry.batches.append(
-            AppendedBatch(
-                header.base_sequence,
-                header.last_sequence,
-                header.last_offset,
-                header.last_offset_delta,
-                header.max_timestamp,
-            )
+            AppendedBatch(header.base_sequence, header.last_sequence, base_offset + delta, delta, timestamp)
         )
-        entry.last_timestamp = header.max_timestamp
-        if header.is_transactional and entry.transaction_start == _NO_OFFSET:
-            entry.transaction_start = self._open_transactions[producer_id] = header.base_offset
+        entry.last_timestamp = timestamp
+        if entry.transaction_start == _NO_OFFSET and header.is_transactional:
+            entry.transaction_start = self._open_transactions[producer_id] = base_offset
 
     def check_marker(self, header: BatchHeader, marker: EndMarker) -> None:
         """Refuse a transaction's end that comes from a deposed coordinator or for a deposed producer."""

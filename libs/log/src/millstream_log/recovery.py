@@ -151,15 +151,16 @@ def _replay(segments: list[Segment], producers: ProducerState) -> Iterator[Batch
             continue
         fd = segment.file.fileno()
         for position, header in scan_headers(fd, segment.position_of(from_offset), segment.size):
-            if header.is_control:
-                replay_control_batch(producers, header, read_fully(fd, header.size, position))
-            elif header.producer_id >= 0:
-                producers.update(header)
+            replay(producers, header, read_fully(fd, header.size, position) if header.is_control else b"")
             yield header
 
 
-def replay_control_batch(producers: ProducerState, header: BatchHeader, batch: bytes | bytearray | memoryview) -> None:
-    """Account for a transaction's end; other control records say nothing about producers."""
+def replay(producers: ProducerState, header: BatchHeader, batch: bytes | bytearray | memoryview) -> None:
+    """Account for a batch that is in the log; of control batches, only the ends of transactions say anything."""
+    if not header.is_control:
+        if header.producer_id >= 0:
+            producers.update(header, header.base_offset)
+        return
     for record in decode_batch(batch, header):
         marker = EndMarker.decode(record)
         if marker is not None:

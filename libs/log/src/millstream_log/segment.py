@@ -39,6 +39,7 @@ class Segment:
         "_bytes_since_index",
         "_file",
         "_first_timestamp",
+        "_index_bytes",
         "_positions",
         "base_offset",
         "created_ms",
@@ -63,6 +64,7 @@ class Segment:
         self.max_timestamp = NO_TIMESTAMP
         self.max_timestamp_offset = base_offset
         self._bytes_since_index = 0
+        self._index_bytes = 0  # what the larger of the two indexes will need, one more entry included
         self._first_timestamp = NO_TIMESTAMP
         self._file: SegmentFile | None = None
         self._positions: dict[int, int] = {}  # where recent reads ended: the next ones start there
@@ -79,30 +81,33 @@ class Segment:
         """Make the file: its name is what remembers the log's end while the segment is empty."""
         os.close(os.open(self.log_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644))
 
-    def must_roll_before(self, header: BatchHeader, end_offset: int, config: LogConfig, now_ms: int) -> bool:
-        """Whether a batch that will end at `end_offset` belongs into a new segment."""
+    def must_roll_before(self, size: int, last_offset: int, max_timestamp: int, config: LogConfig, now_ms: int) -> bool:
+        """Whether a batch of that size, end and time belongs into a new segment."""
+        if last_offset - self.base_offset > _RELATIVE_OFFSETS:
+            return True
         if self.size == 0:
-            return end_offset - self.base_offset > _RELATIVE_OFFSETS
-        if self.size + header.size > config.segment_bytes or end_offset - self.base_offset > _RELATIVE_OFFSETS:
+            return False
+        if self.size + size > config.segment_bytes or self._index_bytes >= config.segment_index_bytes:
             return True
-        if max(len(self.index) * 8, len(self.times) * 12) + 12 > config.segment_index_bytes:
-            return True
-        if header.max_timestamp >= 0 and self._first_timestamp >= 0:
-            return header.max_timestamp - self._first_timestamp > config.segment_ms
+        if max_timestamp >= 0 and self._first_timestamp >= 0:
+            return max_timestamp - self._first_timestamp > config.segment_ms
         return now_ms - self.created_ms > config.segment_ms
 
-    def append(self, batch: bytes | bytearray | memoryview, header: BatchHeader, config: LogConfig) -> None:
+    def append(
+        self, batch: bytes | bytearray | memoryview, last_offset: int, max_timestamp: int, config: LogConfig
+    ) -> None:
         """Write a stamped batch; after an error the file is as it was, and the error goes on."""
-        if self.index.wants_flush or self.times.wants_flush:
+        position = self.size
+        if self.index.wants_flush:
             self.flush_indexes()
         fd = self.file.fileno()
         try:
-            write_fully(fd, batch, self.size)
+            if os.pwrite(fd, batch, position) != len(batch):
+                write_fully(fd, batch, position)
         except OSError:
-            os.ftruncate(fd, self.size)
+            os.ftruncate(fd, position)
             raise
-        self._note(self.size, header, config)
-        self.size += header.size
+        self._note(position, len(batch), last_offset, max_timestamp, config)
 
     def flush_indexes(self) -> None:
         self.index.flush()
@@ -114,19 +119,21 @@ class Segment:
             self.times.add(self.max_timestamp, self.max_timestamp_offset)
         self.flush_indexes()
 
-    def _note(self, position: int, header: BatchHeader, config: LogConfig) -> None:
+    def _note(self, position: int, size: int, last_offset: int, max_timestamp: int, config: LogConfig) -> None:
         """Account for a batch that is now in the file."""
-        if header.max_timestamp > self.max_timestamp:
-            self.max_timestamp = header.max_timestamp
-            self.max_timestamp_offset = header.last_offset
+        if max_timestamp > self.max_timestamp:
+            self.max_timestamp = max_timestamp
+            self.max_timestamp_offset = last_offset
         if position == 0:
-            self._first_timestamp = header.max_timestamp
+            self._first_timestamp = max_timestamp
         if self._bytes_since_index > config.index_interval_bytes:
-            self.index.add(header.last_offset, position)
+            self.index.add(last_offset, position)
             self.times.add(self.max_timestamp, self.max_timestamp_offset)
+            self._index_bytes = max(self.index.size, self.times.size)
             self._bytes_since_index = 0
-        self._bytes_since_index += header.size
-        self.end_offset = header.next_offset
+        self._bytes_since_index += size
+        self.size = position + size
+        self.end_offset = last_offset + 1
 
     # ---- reading ----
 
@@ -220,6 +227,7 @@ class Segment:
         if self.size:
             self._first_timestamp = self.header_at(0).max_timestamp
         self._bytes_since_index = self.size - start
+        self._index_bytes = max(self.index.size, self.times.size)
 
     def recover(self, config: LogConfig) -> int:
         """Check every batch, cut the file before the first that is not whole, make the indexes anew.
@@ -231,8 +239,7 @@ class Segment:
         self.times.reset()
         fd = self.file.fileno()
         for position, header, _ in scan_checked(fd, 0, file_size, first_offset=self.base_offset):
-            self._note(position, header, config)
-            self.size = position + header.size
+            self._note(position, header.size, header.last_offset, header.max_timestamp, config)
         if self.size < file_size:
             os.ftruncate(fd, self.size)
         self.flush_indexes()
