@@ -5,42 +5,52 @@
 # into a layer: `index` (a file of `export UV_...=` lines) and `certificates` (the authorities it trusts).
 ARG BASE=docker.io/library/python:3.14-slim
 
-# The workspace's wheels: the same for every image, so built once.
-FROM ${BASE} AS wheels
-ENV UV_PYTHON_DOWNLOADS=never UV_LINK_MODE=copy
+FROM ${BASE} AS uv
+ENV UV_PYTHON_DOWNLOADS=never UV_LINK_MODE=copy PATH=/opt/uv/bin:$PATH
 WORKDIR /build
 COPY requirements-uv.lock ./
 RUN --mount=type=secret,id=index --mount=type=secret,id=certificates \
     if [ -e /run/secrets/index ]; then . /run/secrets/index; fi; \
-    python3 -m venv /opt/uv \
-    && /opt/uv/bin/python -m pip install --quiet --no-cache-dir --require-hashes -r requirements-uv.lock
-COPY pyproject.toml ./
+    python3 -m venv /opt/uv && python -m pip install --quiet --no-cache-dir --require-hashes -r requirements-uv.lock
+
+# The workspace's wheels: the same for every image, so built once.
+FROM uv AS wheels
+COPY pyproject.toml requirements.lock ./
 COPY libs libs
 COPY services services
 COPY operator operator
 COPY cli cli
-# Constraints that name the wheels' files: no index is asked for a package of ours, whoever may have taken its name there.
-RUN --mount=type=secret,id=index --mount=type=secret,id=certificates \
+# workspace.txt names the wheels' files: no index is asked for a package of ours, whoever may have taken its name there.
+RUN --mount=type=secret,id=index --mount=type=secret,id=certificates --mount=type=cache,target=/root/.cache/uv \
     if [ -e /run/secrets/index ]; then . /run/secrets/index; fi; \
-    /opt/uv/bin/uv build --quiet --wheel --all-packages --out-dir wheels \
+    uv build --quiet --wheel --all-packages --out-dir wheels \
     && for wheel in wheels/*.whl; do \
          name=$(basename "$wheel"); echo "${name%%-*} @ file:///build/$wheel"; \
        done > workspace.txt
 
-FROM wheels AS install
+# What this package needs, of others and of ours: only that is installed, at the lock's versions and hashes.
+FROM wheels AS needs
 ARG PACKAGE
-COPY requirements.lock ./
-# The lock constrains versions and hashes; only what the package needs is installed.
 RUN --mount=type=secret,id=index --mount=type=secret,id=certificates --mount=type=cache,target=/root/.cache/uv \
     if [ -e /run/secrets/index ]; then . /run/secrets/index; fi; \
-    test -n "$PACKAGE" \
-    && /opt/uv/bin/uv venv --quiet --python "$(command -v python3)" /opt/millstream \
-    && /opt/uv/bin/uv pip install --quiet --compile-bytecode --python /opt/millstream/bin/python \
-         --constraint requirements.lock --constraint workspace.txt "$PACKAGE"
+    test -n "$PACKAGE" && echo "$PACKAGE" > package.in && mkdir needs \
+    && uv pip compile --quiet --no-header --no-annotate --generate-hashes -c requirements.lock -c workspace.txt package.in \
+         | awk '/^millstream-/ {ours = 1} /^[a-z0-9]/ && !/^millstream-/ {ours = 0} {print > ("needs/" (ours ? "ours" : "others") ".txt")}'
+
+# Others' packages change seldom: a layer of their own, made again only when the list does.
+FROM uv AS others
+COPY --from=needs /build/needs/others.txt ./
+RUN --mount=type=secret,id=index --mount=type=secret,id=certificates --mount=type=cache,target=/root/.cache/uv \
+    if [ -e /run/secrets/index ]; then . /run/secrets/index; fi; \
+    uv venv --quiet --python "$(command -v python3)" /opt/python \
+    && uv pip install --quiet --compile-bytecode --python /opt/python/bin/python --require-hashes -r others.txt \
+    && echo /opt/millstream > "$(echo /opt/python/lib/python3.*/site-packages)/millstream.pth"
+
+FROM needs AS ours
+RUN uv pip install --quiet --offline --no-deps --compile-bytecode --python python3 --target /opt/millstream -r needs/ours.txt
 
 FROM ${BASE}
 ARG PACKAGE
-COPY --from=install /opt/millstream /opt/millstream
 # A user without a name confuses programs that ask for it; the directory is where a volume goes.
 RUN echo 'millstream:x:10001:10001::/var/lib/millstream:/usr/sbin/nologin' >> /etc/passwd \
     && echo 'millstream:x:10001:' >> /etc/group \
@@ -48,7 +58,9 @@ RUN echo 'millstream:x:10001:10001::/var/lib/millstream:/usr/sbin/nologin' >> /e
     && module=$(echo "$PACKAGE" | tr - _).main \
     && printf '#!/bin/sh\nexec python -m %s "$@"\n' "$module" > /usr/local/bin/millstream-start \
     && chmod 0755 /usr/local/bin/millstream-start
-ENV PATH=/opt/millstream/bin:$PATH PYTHONUNBUFFERED=1
+COPY --from=others /opt/python /opt/python
+COPY --from=ours /opt/millstream /opt/millstream
+ENV PATH=/opt/python/bin:$PATH PYTHONUNBUFFERED=1
 USER 10001:10001
 WORKDIR /var/lib/millstream
 ENTRYPOINT ["/usr/local/bin/millstream-start"]
