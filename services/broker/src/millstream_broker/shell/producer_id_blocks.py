@@ -30,6 +30,9 @@ class ProducerIdBlocks:
             self._wake.set()
         return producer_id
 
+    def add(self, block: ProducerIdBlock) -> None:
+        self._ids.add(block)
+
     async def run(self, broker_epoch: Callable[[], int]) -> None:
         """Fetch blocks; started once the broker is registered."""
         while True:
@@ -51,6 +54,6 @@ class ProducerIdBlocks:
             logger.warning("no producer ids error=%s", ErrorCode(answer.error_code).name)
             return False
         start = answer.producer_id_start
-        self._ids.add(ProducerIdBlock(start, start + answer.producer_id_len))
+        self.add(ProducerIdBlock(start, start + answer.producer_id_len))
         logger.info("producer ids received first=%d count=%d", start, answer.producer_id_len)
         return True

@@ -28,6 +28,10 @@ class TopicCreation:
         self.enabled = False
         """Set once the metadata is known: before that every topic seems to be missing."""
 
+    @property
+    def wanted(self) -> list[str]:
+        return list(self._wanted)
+
     def want(self, name: str) -> None:
         """Ask for a topic; beyond the bound nothing is noted, its client will ask again."""
         if self.enabled and len(self._wanted) < WAITING_MAX:

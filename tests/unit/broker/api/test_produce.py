@@ -1,0 +1,192 @@
+"""What Produce accepts, refuses and answers, with a real log behind it."""
+
+import asyncio
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from millstream_wire.errors import ErrorCode
+from millstream_wire.messages import FetchRequest, ProduceRequest
+from millstream_wire.messages.fetch import FetchPartition, FetchTopic
+from millstream_wire.messages.produce import PartitionProduceData, TopicProduceData
+
+
+def produce(records: bytes | None, *, topic: str = "orders", index: int = 0, acks: int = 1) -> ProduceRequest:
+    data = PartitionProduceData(index=index, records=records)
+    return ProduceRequest(acks=acks, timeout_ms=1000, topic_data=[TopicProduceData(name=topic, partition_data=[data])])
+
+
+def answer(node: Any, request: ProduceRequest, version: int = 9, **options: Any) -> Any:
+    return node.call(request, version, **options).responses[0].partition_responses[0]
+
+
+def fetched(node: Any, values: Any, topic: str = "orders") -> Any:
+    partition = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20)
+    reply = node.call(FetchRequest(topics=[FetchTopic(topic=topic, partitions=[partition])]), 12)
+    return values(reply.responses[0].partitions[0].records)
+
+
+def test_batches_get_offsets_in_order(node: Any, batch: Any, values: Any) -> None:
+    node.create_topic("orders")
+    first = answer(node, produce(batch("a", "b")))
+    second = answer(node, produce(batch("c"), acks=-1))
+    assert [(reply.error_code, reply.base_offset) for reply in (first, second)] == [(0, 0), (0, 2)]
+    assert (first.log_append_time_ms, first.log_start_offset) == (-1, 0)
+    assert fetched(node, values) == [(0, "a"), (1, "b"), (2, "c")]
+    assert node.replica("orders").log.latest_epoch == 3
+
+
+@pytest.mark.parametrize("version", range(3, 14))
+def test_every_version(node: Any, batch: Any, version: int) -> None:
+    topic_id = node.create_topic("orders")
+    request = produce(batch("a"))
+    request.topic_data[0].topic_id = topic_id
+    assert (answer(node, request, version).error_code, answer(node, request, version).base_offset) == (0, 1)
+
+
+def test_unknown_topics_and_partitions(node: Any, batch: Any) -> None:
+    node.create_topic("orders")
+    node.create_topic("elsewhere", leader=2)
+    assert answer(node, produce(batch("a"), topic="gone")).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert answer(node, produce(batch("a"), index=1)).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    request = produce(batch("a"))
+    request.topic_data[0].topic_id = UUID(int=5)
+    assert answer(node, request, 13).error_code == ErrorCode.UNKNOWN_TOPIC_ID
+    reply = node.call(produce(batch("a"), topic="elsewhere"), 10)
+    refused = reply.responses[0].partition_responses[0]
+    assert (refused.error_code, refused.base_offset) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
+    assert (refused.current_leader.leader_id, refused.current_leader.leader_epoch) == (2, 3)
+    assert [(node.node_id, node.host) for node in reply.node_endpoints] == [(2, "host-2")]
+
+
+def corrupted(data: bytes) -> bytes:
+    return data[:-1] + bytes([data[-1] ^ 1])
+
+
+def old_magic(data: bytes) -> bytes:
+    return data[:16] + b"\1" + data[17:]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "code"),
+    [
+        (lambda data: None, ErrorCode.INVALID_RECORD),
+        (lambda data: b"", ErrorCode.INVALID_RECORD),
+        (lambda data: data[:40], ErrorCode.INVALID_RECORD),
+        (lambda data: data[:-1], ErrorCode.INVALID_RECORD),
+        (lambda data: data + data, ErrorCode.INVALID_RECORD),
+        (old_magic, ErrorCode.INVALID_RECORD),
+        (corrupted, ErrorCode.CORRUPT_MESSAGE),
+        (lambda data: data[:8] + b"\0\0\0\1" + data[12:], ErrorCode.CORRUPT_MESSAGE),
+    ],
+)
+def test_bytes_that_are_not_one_intact_batch(node: Any, batch: Any, spoil: Any, code: ErrorCode) -> None:
+    node.create_topic("orders")
+    refused = answer(node, produce(spoil(batch("a" * 20))))
+    assert (refused.error_code, refused.base_offset) == (code, -1)
+    assert refused.error_message
+    assert node.replica("orders").log.log_end_offset == 0
+
+
+def test_one_bad_partition_leaves_the_others_alone(node: Any, batch: Any, values: Any) -> None:
+    node.create_topic("orders", partitions=2)
+    request = produce(batch("a"))
+    request.topic_data[0].partition_data.append(PartitionProduceData(index=1, records=corrupted(batch("b"))))
+    good, bad = node.call(request, 9).responses[0].partition_responses
+    assert (good.error_code, bad.error_code) == (0, ErrorCode.CORRUPT_MESSAGE)
+    assert fetched(node, values) == [(0, "a")]
+
+
+def test_topic_limits(node: Any, batch: Any) -> None:
+    node.create_topic("orders", max_message_bytes="100")
+    assert answer(node, produce(batch("a" * 100))).error_code == ErrorCode.MESSAGE_TOO_LARGE
+    assert answer(node, produce(batch("a"))).error_code == 0
+    node.create_topic("strict", min_insync_replicas="2")
+    assert answer(node, produce(batch("a"), topic="strict", acks=-1)).error_code == ErrorCode.NOT_ENOUGH_REPLICAS
+    assert answer(node, produce(batch("a"), topic="strict", acks=1)).error_code == 0
+
+
+def test_a_compacted_topic_needs_keys_and_names_the_records_without(node: Any, batch: Any) -> None:
+    node.create_topic("state", cleanup_policy="compact")
+    refused = answer(node, produce(batch("a", "b"), topic="state"))
+    assert refused.error_code == ErrorCode.INVALID_RECORD
+    assert [error.batch_index for error in refused.record_errors] == [0, 1]
+    assert answer(node, produce(batch("a", key=b"k"), topic="state")).error_code == 0
+
+
+def test_a_batch_that_claims_the_wrong_count(node: Any, batch: Any) -> None:
+    node.create_topic("orders")
+    from millstream_wire.records.batch import seal
+
+    liar = bytearray(batch("a", "b", "c"))
+    liar[23:27] = (3).to_bytes(4, "big")
+    liar[57:61] = (4).to_bytes(4, "big")
+    seal(liar)
+    assert answer(node, produce(bytes(liar))).error_code == ErrorCode.INVALID_RECORD
+
+
+def test_timestamps(node: Any, batch: Any) -> None:
+    now = node.world.now_ms()
+    node.create_topic("orders", message_timestamp_after_max_ms="1000", message_timestamp_before_max_ms="5000")
+    late = answer(node, produce(batch("a", timestamp=now + 60_000)))
+    assert (late.error_code, late.record_errors[0].batch_index) == (ErrorCode.INVALID_TIMESTAMP, 0)
+    assert answer(node, produce(batch("a", timestamp=now - 60_000))).error_code == ErrorCode.INVALID_TIMESTAMP
+    assert answer(node, produce(batch("a", timestamp=now))).error_code == 0
+    node.create_topic("stamped", message_timestamp_type="LogAppendTime")
+    stamped = answer(node, produce(batch("a", timestamp=5), topic="stamped"))
+    assert (stamped.error_code, stamped.log_append_time_ms >= now) == (0, True)
+
+
+def test_acks(node: Any, batch: Any) -> None:
+    node.create_topic("orders")
+    assert answer(node, produce(batch("a"), acks=2)).error_code == ErrorCode.INVALID_REQUIRED_ACKS
+    assert node.call(produce(batch("a"), acks=0), 9) is None
+    assert node.replica("orders").log.log_end_offset == 1
+
+    async def refused() -> Any:
+        return node.call(produce(b"", acks=0), 9)
+
+    assert asyncio.run(refused()).cancelled(), "the connection closes: there is no other way to tell"
+
+
+def test_repetitions_of_an_idempotent_producer_are_answered_with_the_first_offset(node: Any, batch: Any) -> None:
+    node.create_topic("orders")
+    first = batch("a", "b", producer_id=9, producer_epoch=0, base_sequence=0)
+    second = batch("c", producer_id=9, producer_epoch=0, base_sequence=2)
+    replies = [answer(node, produce(data)) for data in (first, second, first, second)]
+    assert [(reply.error_code, reply.base_offset) for reply in replies] == [(0, 0), (0, 2), (0, 0), (0, 2)]
+    assert node.replica("orders").log.log_end_offset == 3
+    gap = batch("z", producer_id=9, producer_epoch=0, base_sequence=7)
+    assert answer(node, produce(gap)).error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    answer(node, produce(batch("d", producer_id=9, producer_epoch=1, base_sequence=0)))
+    fenced = batch("e", producer_id=9, producer_epoch=0, base_sequence=3)
+    assert answer(node, produce(fenced)).error_code == ErrorCode.INVALID_PRODUCER_EPOCH
+
+
+def test_only_coordinators_write_to_internal_topics(node: Any, batch: Any) -> None:
+    node.create_topic("__consumer_offsets", cleanup_policy="compact")
+    request = produce(batch("a", key=b"k"), topic="__consumer_offsets")
+    assert answer(node, request).error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
+    assert answer(node, request, client_id=None).error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
+    assert answer(node, request, client_id="__coordinator-10001").error_code == 0
+
+
+def test_a_full_disk_loses_nothing_and_the_broker_goes_on(node: Any, batch: Any, values: Any) -> None:
+    import os
+    import resource
+    import signal
+
+    node.create_topic("orders")
+    assert answer(node, produce(batch("kept"))).error_code == 0
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    size = os.stat(node.replica("orders").log.segments[-1].log_path).st_size
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + 100, hard))
+    try:
+        assert answer(node, produce(batch("x" * 500))).error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, before)
+    assert answer(node, produce(batch("again"))).base_offset == 1
+    assert fetched(node, values) == [(0, "kept"), (1, "again")]

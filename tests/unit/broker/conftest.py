@@ -1,0 +1,156 @@
+"""A broker without its network: real replicas in a directory, a hand-built Image, handlers called as the server would."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from millstream_broker.api import HANDLERS
+from millstream_broker.config import BrokerConfig
+from millstream_broker.shell.broker import Broker
+from millstream_broker.shell.delays import Delays
+from millstream_broker.shell.hosting import Hosting
+from millstream_broker.shell.replica import Replica
+from millstream_broker.shell.replicas import Replicas
+from millstream_cluster import records as r
+from millstream_cluster.ids import BrokerEpoch, LeaderEpoch, NodeId, PartitionEpoch
+from millstream_cluster.image import Image
+from millstream_log import DataDir
+from millstream_runtime.context import Connection, RequestContext
+from millstream_runtime.controllers import ControllerLink
+from millstream_runtime.sockets.network import SocketNetwork
+from millstream_runtime.world import RealWorld
+from millstream_wire.api import ApiKey
+from millstream_wire.codec import decode, encode, encode_parts
+from millstream_wire.records import Record, decode_batches, encode_batch
+
+NODE_ID = 1
+
+
+class TestBroker:
+    """Node 1 of a cluster; `requests` travel through the codec in both directions."""
+
+    __test__ = False
+
+    def __init__(self, data_dir: Path, **settings: Any) -> None:
+        self.config = BrokerConfig(node_id=NODE_ID, data_dir=data_dir, controllers=(("127.0.0.1", 1),), **settings)
+        self.world = RealWorld(SocketNetwork())
+        self.image = Image()
+        self.delays = Delays(self.world)
+        directory = DataDir(data_dir, node_id=NODE_ID, cluster_id="cluster-1")
+        self.replicas = Replicas(directory, self.delays, self.world, node_id=NODE_ID)
+        self.hosting = Hosting(self.config, self.replicas)
+        self.replicas.load()
+        self.broker = Broker(
+            self.config,
+            self.world,
+            ControllerLink(self.world, self.config.controllers, client_id="test"),
+            self.replicas,
+            self.delays,
+            image=lambda: self.image,
+            log_dir_space=lambda: (1000, 500),
+        )
+        self._records: list[r.MetadataRecord] = []
+        self.learn(r.ClusterCreated("cluster-1"), *live_broker(NODE_ID), *live_broker(2))
+
+    def learn(self, *records: r.MetadataRecord) -> None:
+        for record in records:
+            self.image.apply(record, self.image.offset + 1)
+        self.hosting.on_records(self.image, records)
+
+    def start(self) -> None:
+        """The metadata is known from here on."""
+        self.hosting.start(self.image)
+
+    def create_topic(self, name: str, *, partitions: int = 1, leader: int = NODE_ID, **configs: str) -> UUID:
+        topic_id = UUID(int=1000 + len(self.image.topics))
+        nodes = (NodeId(leader),)
+        self.learn(
+            r.TopicCreated(name, topic_id, name.startswith("__")),
+            *(
+                r.PartitionCreated(topic_id, index, nodes, nodes, NodeId(leader), LeaderEpoch(3), PartitionEpoch(0))
+                for index in range(partitions)
+            ),
+            *(
+                r.ConfigChanged(r.ResourceType.TOPIC, name, key.replace("_", "."), value)
+                for key, value in configs.items()
+            ),
+        )
+        return topic_id
+
+    def replica(self, topic: str, index: int = 0) -> Replica:
+        replica = self.replicas.find(topic, index)
+        assert replica is not None
+        return replica
+
+    def call(self, request: Any, version: int, *, client_id: str | None = "client") -> Any:
+        """The handler's reply as the client reads it; a future is returned as it is."""
+        reply = self._handle(request, version, client_id)
+        return reply if reply is None or asyncio.isfuture(reply) else as_read(reply, version)
+
+    async def call_async(self, request: Any, version: int) -> Any:
+        return as_read(await self._handle(request, version, "client"), version)
+
+    def _handle(self, request: Any, version: int, client_id: str | None) -> Any:
+        api_key = ApiKey(request.api_key)
+        encoded = encode(request, version)
+        request = decode(type(request), version, memoryview(bytearray(encoded)))
+        context = RequestContext(
+            api_key,
+            version,
+            7,
+            client_id,
+            encoded,
+            Connection(1, "127.0.0.1:5", "PLAINTEXT"),
+            self.world.monotonic_ms(),
+        )
+        return HANDLERS[api_key](self.broker, request, context)
+
+
+def as_read(reply: Any, version: int) -> Any:
+    parts = [part if isinstance(part, bytes | memoryview) else part.read() for part in encode_parts(reply, version)]
+    return decode(type(reply), version, b"".join(parts))
+
+
+def live_broker(node_id: int) -> Sequence[r.MetadataRecord]:
+    endpoint = r.Endpoint("PLAINTEXT", f"host-{node_id}", 9092)
+    return (
+        r.NodeRegistered(NodeId(node_id), BrokerEpoch(node_id), UUID(int=node_id), (endpoint,), None),
+        r.NodeUnfenced(NodeId(node_id), BrokerEpoch(node_id)),
+    )
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Iterator[TestBroker]:
+    broker = TestBroker(tmp_path / "data")
+    broker.start()
+    yield broker
+    broker.replicas.abandon()
+
+
+@pytest.fixture
+def new_broker() -> type[TestBroker]:
+    return TestBroker
+
+
+@pytest.fixture
+def batch() -> Any:
+    """Make a batch of records with these values."""
+
+    def make(*values: str | None, timestamp: int = 1_000, key: bytes | None = None, **options: Any) -> bytes:
+        records = [
+            Record(offset=index, timestamp=timestamp, key=key, value=None if value is None else value.encode())
+            for index, value in enumerate(values)
+        ]
+        return encode_batch(records, **options)
+
+    return make
+
+
+@pytest.fixture
+def values() -> Any:
+    """(offset, value) of every record in a fetched records field."""
+    return lambda data: [(record.offset, (record.value or b"").decode()) for record in decode_batches(data)]
