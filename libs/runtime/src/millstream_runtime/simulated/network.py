@@ -53,6 +53,9 @@ class SimulatedNetwork:
         """From now on nothing passes between two hosts."""
         self._cut.add(frozenset((one, other)))
 
+    def mend(self, one: str, other: str) -> None:
+        self._cut.discard(frozenset((one, other)))
+
     def heal(self) -> None:
         """Every partition is over; connections that fell silent meanwhile break when their sender finds out."""
         self._cut.clear()

@@ -1,0 +1,166 @@
+"""What the simulation's producers and consumers know of Kafka: metadata, leaders, coordinators. A client like any other."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from millstream_runtime.client import ClientError, Nodes
+from millstream_runtime.world import World
+from millstream_wire.errors import ErrorCode
+from millstream_wire.messages import (
+    CreateTopicsRequest,
+    FetchRequest,
+    FindCoordinatorRequest,
+    InitProducerIdRequest,
+    ListOffsetsRequest,
+    MetadataRequest,
+    ProduceRequest,
+)
+from millstream_wire.messages.create_topics import CreatableTopic
+from millstream_wire.messages.fetch import FetchPartition, FetchTopic
+from millstream_wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsTopic
+from millstream_wire.messages.metadata import MetadataRequestTopic
+from millstream_wire.messages.produce import PartitionProduceData, TopicProduceData
+from millstream_wire.records import Record, decode_batches
+from millstream_wire.schema import ZERO_UUID
+
+TIMEOUT_MS = 5_000
+FETCH_MAX_BYTES = 1 << 20
+LATEST = -1
+GROUP_KEY = 0
+
+
+class NotNow(Exception):
+    """Try again: no leader, no coordinator, no answer, or an error that says so."""
+
+
+class KafkaClient:
+    """Of one topic."""
+
+    def __init__(self, world: World, bootstrap: Sequence[tuple[str, int]], client_id: str, topic: str) -> None:
+        self.world = world
+        self.topic = topic
+        self._bootstrap = tuple(bootstrap)
+        self._nodes = Nodes(world, client_id=client_id)
+        self._topic_id = ZERO_UUID
+        self._leaders: dict[int, tuple[str, int]] = {}
+        self._coordinator: tuple[str, int] | None = None
+
+    async def close(self) -> None:
+        await self._nodes.close()
+
+    async def create_topic(self, partitions: int) -> None:
+        topic = CreatableTopic(name=self.topic, num_partitions=partitions, replication_factor=1)
+        answer = await self._anybody(CreateTopicsRequest(topics=[topic], timeout_ms=TIMEOUT_MS))
+        _expect(answer.topics[0].error_code, ErrorCode.TOPIC_ALREADY_EXISTS)
+
+    async def producer_id(self) -> tuple[int, int]:
+        answer = await self._anybody(InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000))
+        _expect(answer.error_code)
+        return answer.producer_id, answer.producer_epoch
+
+    async def produce(self, partition: int, batch: bytes) -> tuple[ErrorCode, int]:
+        """The error and the base offset."""
+        data = TopicProduceData(
+            name=self.topic,
+            topic_id=self._topic_id,
+            partition_data=[PartitionProduceData(index=partition, records=batch)],
+        )
+        request = ProduceRequest(acks=-1, timeout_ms=TIMEOUT_MS, topic_data=[data])
+        answer = await self._leader(partition, request)
+        result = answer.responses[0].partition_responses[0]
+        return self._judged(partition, ErrorCode(result.error_code)), result.base_offset
+
+    async def fetch(self, partition: int, offset: int, *, max_wait_ms: int = 500) -> list[Record]:
+        wanted = FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=FETCH_MAX_BYTES)
+        request = FetchRequest(
+            max_wait_ms=max_wait_ms,
+            min_bytes=1,
+            max_bytes=FETCH_MAX_BYTES,
+            topics=[FetchTopic(topic=self.topic, topic_id=self._topic_id, partitions=[wanted])],
+        )
+        answer = await self._leader(partition, request)
+        _expect(answer.error_code)
+        result = answer.responses[0].partitions[0] if answer.responses else None
+        if result is None:
+            return []
+        _expect(self._judged(partition, ErrorCode(result.error_code)))
+        return [record for record in decode_batches(result.records or b"") if record.offset >= offset]
+
+    async def end_offset(self, partition: int) -> int:
+        wanted = ListOffsetsPartition(partition_index=partition, timestamp=LATEST)
+        request = ListOffsetsRequest(topics=[ListOffsetsTopic(name=self.topic, partitions=[wanted])])
+        answer = await self._leader(partition, request)
+        result = answer.topics[0].partitions[0]
+        _expect(self._judged(partition, ErrorCode(result.error_code)))
+        return int(result.offset)
+
+    async def ask_coordinator(self, group: str, request: Any, *, timeout_ms: int = TIMEOUT_MS) -> Any:
+        if self._coordinator is None:
+            await self._find_coordinator(group)
+        assert self._coordinator is not None
+        try:
+            return await self._nodes.request(*self._coordinator, request, timeout_ms=timeout_ms)
+        except ClientError as error:
+            self._coordinator = None
+            raise NotNow(str(error)) from error
+
+    def forget_coordinator(self) -> None:
+        self._coordinator = None
+
+    def named_topic(self) -> tuple[str, Any]:
+        """Name and id: requests carry one or the other, by version."""
+        return self.topic, self._topic_id
+
+    async def refresh(self) -> None:
+        wanted = MetadataRequestTopic(name=self.topic)
+        answer = await self._anybody(MetadataRequest(topics=[wanted], allow_auto_topic_creation=False))
+        topic = answer.topics[0]
+        _expect(topic.error_code)
+        self._topic_id = topic.topic_id
+        nodes = {node.node_id: (node.host, node.port) for node in answer.brokers}
+        self._leaders = {
+            each.partition_index: nodes[each.leader_id] for each in topic.partitions if each.leader_id in nodes
+        }
+
+    async def _find_coordinator(self, group: str) -> None:
+        answer = await self._anybody(FindCoordinatorRequest(key_type=GROUP_KEY, coordinator_keys=[group]))
+        found = answer.coordinators[0]
+        _expect(found.error_code)
+        self._coordinator = (found.host, found.port)
+
+    async def _leader(self, partition: int, request: Any) -> Any:
+        if partition not in self._leaders:
+            await self.refresh()
+        address = self._leaders.get(partition)
+        if address is None:
+            raise NotNow(f"partition {partition} has no leader")
+        if isinstance(request, (ProduceRequest, FetchRequest)):
+            self._stamp(request)
+        try:
+            return await self._nodes.request(*address, request, timeout_ms=TIMEOUT_MS)
+        except ClientError as error:
+            self._leaders.pop(partition, None)
+            raise NotNow(str(error)) from error
+
+    def _stamp(self, request: ProduceRequest | FetchRequest) -> None:
+        topics = request.topic_data if isinstance(request, ProduceRequest) else request.topics
+        for topic in topics:
+            topic.topic_id = self._topic_id  # known only since the refresh
+
+    async def _anybody(self, request: Any) -> Any:
+        address = self.world.random.choice(self._bootstrap)
+        try:
+            return await self._nodes.request(*address, request, timeout_ms=TIMEOUT_MS)
+        except ClientError as error:
+            raise NotNow(str(error)) from error
+
+    def _judged(self, partition: int, error: ErrorCode) -> ErrorCode:
+        if error is not ErrorCode.NONE:
+            self._leaders.pop(partition, None)
+        return error
+
+
+def _expect(error_code: int, *harmless: ErrorCode) -> None:
+    error = ErrorCode(error_code)
+    if error is not ErrorCode.NONE and error not in harmless:
+        raise NotNow(error.name)

@@ -1,0 +1,86 @@
+"""An idempotent producer of the simulation: numbers its records and sends each batch until it knows what became of it."""
+
+import asyncio
+
+from millstream.simulation.client import KafkaClient, NotNow
+from millstream.simulation.ledger import Ledger
+from millstream.simulation.story import Story, Violation
+from millstream_wire.errors import ErrorCode
+from millstream_wire.records import Record, encode_batch
+
+PAUSE_S = 0.2
+BATCH_MAX = 4
+
+_FINAL = frozenset(
+    {
+        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        ErrorCode.UNKNOWN_PRODUCER_ID,
+        ErrorCode.CORRUPT_MESSAGE,
+        ErrorCode.INVALID_RECORD,
+        ErrorCode.MESSAGE_TOO_LARGE,
+    }
+)
+
+
+class Producer:
+    def __init__(self, name: str, client: KafkaClient, partitions: int, ledger: Ledger, story: Story) -> None:
+        self._name = name
+        self._client = client
+        self._partitions = partitions
+        self._ledger = ledger
+        self._story = story
+        self._stopping = False
+
+    def stop(self) -> None:
+        """Send nothing new; what is under way is finished."""
+        self._stopping = True
+
+    async def run(self) -> None:
+        producer_id, epoch = await self._identity()
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for partition in range(self._partitions):
+                    tasks.create_task(self._send_all(partition, producer_id, epoch))
+        finally:
+            await self._client.close()
+
+    async def _identity(self) -> tuple[int, int]:
+        while True:
+            try:
+                return await self._client.producer_id()
+            except NotNow:
+                await asyncio.sleep(PAUSE_S)
+
+    async def _send_all(self, partition: int, producer_id: int, epoch: int) -> None:
+        sequence = 0
+        random = self._client.world.random
+        while not self._stopping:
+            await asyncio.sleep(random.uniform(0.02, 0.5))
+            count = random.randint(1, BATCH_MAX)
+            values = [self._ledger.next_value(self._name, partition) for _ in range(count)]
+            now_ms = self._client.world.now_ms()
+            batch = encode_batch(
+                [Record(offset=0, timestamp=now_ms, key=None, value=value) for value in values],
+                producer_id=producer_id,
+                producer_epoch=epoch,
+                base_sequence=sequence,
+            )
+            base_offset = await self._until_acknowledged(partition, batch)
+            for index, value in enumerate(values):
+                self._ledger.note_acknowledged(partition, base_offset + index, value)
+            self._story.add("acknowledged", producer=self._name, partition=partition, offset=base_offset, records=count)
+            sequence += count
+
+    async def _until_acknowledged(self, partition: int, batch: bytes) -> int:
+        while True:
+            try:
+                error, base_offset = await self._client.produce(partition, batch)
+            except NotNow:
+                await asyncio.sleep(PAUSE_S)
+                continue
+            if error is ErrorCode.NONE:
+                return base_offset
+            if error in _FINAL:
+                raise Violation(f"{self._name} was refused with {error.name} in partition {partition}")
+            await asyncio.sleep(PAUSE_S)
