@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import time
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -137,22 +136,15 @@ def ready_pod(pod: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 class Steps:
-    """Prints each step of a scenario with its time, past pytest's capture."""
+    """Prints each step of a scenario with its time."""
 
-    def __init__(self, capture: Any) -> None:
-        self._capture = capture
-        self._started = time.monotonic()
-        self._last = self._started
+    def __init__(self, write_line: Callable[[str], None]) -> None:
+        self._write_line = write_line
+        self._started = self._last = time.monotonic()
 
     def done(self, what: str) -> None:
         now = time.monotonic()
-        with self._capture.disabled():
-            print(
-                f"\n  {now - self._started:6.1f} s  (+{now - self._last:5.1f})  {what}",
-                end="",
-                flush=True,
-                file=sys.stderr,
-            )
+        self._write_line(f"  {now - self._started:6.1f} s  (+{now - self._last:5.1f})  {what}")
         self._last = now
 
 
@@ -171,9 +163,9 @@ def cluster(namespace: str) -> Cluster:
     return Cluster(namespace)
 
 
-@pytest.fixture
-def steps(capsys: pytest.CaptureFixture[str]) -> Steps:
-    return Steps(capsys)
+@pytest.fixture(scope="module")
+def steps(request: pytest.FixtureRequest) -> Steps:
+    return Steps(request.config.pluginmanager.getplugin("terminalreporter").write_line)
 
 
 def pod_manifest(name: str, image: str, command: Sequence[str], **spec: Any) -> Manifest:

@@ -1,0 +1,290 @@
+"""The whole product from nothing: helm install, a Topic, clients in a group, failures under load, Spark's archive, uninstall.
+
+The tests of this module are the steps of one scenario, in order; each finds what those before it left.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+CLIENTS = Path(__file__).resolve().parent / "clients"
+RELEASE = "millstream"
+BOOTSTRAP = f"{RELEASE}-bootstrap:9092"
+RECORDS = 2000
+MORE_RECORDS = 500
+SMALL = {"requests": {"cpu": "20m", "memory": "64Mi"}, "limits": {"memory": "512Mi"}}
+KINDS = ("operator", "controller", "coordinator", "broker")
+
+Record = tuple[int, int, str, str]
+"""Partition, offset, key, value."""
+
+
+def records_of(lines: str) -> list[Record]:
+    return [tuple(json.loads(line)) for line in lines.splitlines() if line.startswith("[")]
+
+
+def topic(name: str, **spec: Any) -> dict[str, Any]:
+    body = {"clusterRef": {"name": RELEASE}, **spec}
+    return {"apiVersion": "millstream.dev/v1alpha1", "kind": "Topic", "metadata": {"name": name}, "spec": body}
+
+
+def consumer_group(name: str, **spec: Any) -> dict[str, Any]:
+    body = {"clusterRef": {"name": RELEASE}, **spec}
+    return {"apiVersion": "millstream.dev/v1alpha1", "kind": "ConsumerGroup", "metadata": {"name": name}, "spec": body}
+
+
+class Client:
+    """A pod with unmodified Kafka clients; programs reach it by standard input."""
+
+    def __init__(self, cluster: Any) -> None:
+        self._cluster = cluster
+
+    def run(self, program: str, *arguments: str, timeout_s: float = 120) -> list[Record]:
+        source = (CLIENTS / f"{program}.py").read_text()
+        words = ("python", "-", *arguments)
+        return records_of(self._cluster.execute("client", *words, stdin=source, timeout_s=timeout_s))
+
+    def start(self, program: str, *arguments: str) -> subprocess.Popen[str]:
+        """The same in the background; `finish` ends it."""
+        words = ["kubectl", "-n", self._cluster.namespace, "exec", "-i", "client", "--", "python", "-", *arguments]
+        process = subprocess.Popen(
+            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        assert process.stdin is not None
+        process.stdin.write((CLIENTS / f"{program}.py").read_text())
+        process.stdin.close()
+        process.stdin = None
+        return process
+
+    def finish(self, process: subprocess.Popen[str], timeout_s: float) -> list[Record]:
+        out, err = process.communicate(timeout=timeout_s)
+        assert process.returncode == 0, f"{process.args!r}\n{err}\n{self._cluster.explain()}"
+        return records_of(out)
+
+    def kcat(self, *words: str, stdin: str | None = None) -> str:
+        return str(self._cluster.execute("client", "kcat", "-b", BOOTSTRAP, *words, stdin=stdin))
+
+
+@pytest.fixture(scope="module")
+def client(cluster: Any, pod: Callable[..., Any]) -> Client:
+    cluster.apply(pod("client", cluster.image("client"), ["sleep", "infinity"]))
+    cluster.wait_for_pod("client")
+    return Client(cluster)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def uninstalled_in_the_end(cluster: Any) -> Iterator[None]:
+    """A failed step must not leave a release, whose resources outlive their namespace, behind."""
+    yield
+    if RELEASE in cluster.helm("list", "--all", "--short").split():
+        cluster.run("helm", "-n", cluster.namespace, "uninstall", RELEASE, "--wait", timeout_s=240, check=False)
+
+
+def test_helm_installs_a_cluster(cluster: Any, client: Client, steps: Any) -> None:
+    steps.done("client pod runs")
+    values = {
+        "images.registry": cluster.registry,
+        "broker.storage.className": cluster.storage_class,
+        "broker.storage.size": "1Gi",
+        "broker.storage.whenDeleted": "Delete",
+    }
+    settings = [word for key, value in values.items() for word in ("--set", f"{key}={value}")]
+    for kind in KINDS:
+        settings += ["--set-json", f"{kind}.resources={json.dumps(SMALL)}"]
+    cluster.helm("install", RELEASE, str(ROOT / "charts/millstream"), *settings)
+    steps.done("helm install")
+    status = cluster.wait_for_condition("cluster", RELEASE, "Ready", "True", timeout_s=180)["status"]
+    assert (status["brokers"], status["controllers"], status["coordinators"]) == ("3/3", "2/2", "2/2")
+    steps.done("Cluster is Ready: 3 brokers, 2 controllers, 2 coordinators")
+
+
+def test_a_topic_is_applied_and_placed(cluster: Any, client: Client, steps: Any) -> None:
+    cluster.apply(topic("orders", partitions=6, config={"retention.ms": "-1"}, deletionPolicy="Delete"))
+    status = cluster.wait_for_condition("topic", "orders", "Ready", "True", timeout_s=60)["status"]
+    assert status["partitions"]["online"] == 6
+    assert sorted(status["leaders"].values()) == [2, 2, 2]
+    steps.done("Topic is Ready: 6 partitions over 3 brokers")
+    listed = json.loads(client.kcat("-L", "-J"))
+    names = [broker["name"] for broker in listed["brokers"]]
+    assert len([name for name in names if "-broker-" in name]) == 3
+    assert len([name for name in names if "-coordinator-" in name]) == 2
+    orders = next(each for each in listed["topics"] if each["topic"] == "orders")
+    assert len(orders["partitions"]) == 6
+    steps.done("kcat lists 3 brokers and 2 coordinators")
+
+
+def test_clients_produce_and_consume_in_a_group(cluster: Any, client: Client, steps: Any) -> None:
+    cluster.apply(consumer_group("readers", topics=["orders"]))
+    produced = client.run("produce", BOOTSTRAP, "orders", "0", str(RECORDS))
+    assert len(produced) == RECORDS
+    steps.done(f"{RECORDS} records produced with confluent-kafka")
+    members = [client.start("consume", BOOTSTRAP, "readers", "orders", "-") for _ in range(2)]
+    consumed = [client.finish(member, timeout_s=90) for member in members]
+    assert sorted(consumed[0] + consumed[1]) == sorted(produced)
+    assert {each[0] for each in consumed[0]}.isdisjoint({each[0] for each in consumed[1]})
+    steps.done("consumed once by two members of a group")
+    assert sorted(client.run("read_all", BOOTSTRAP, "orders")) == sorted(produced)
+    steps.done("read back with kafka-python")
+    printed = client.kcat("-C", "-t", "orders", "-o", "beginning", "-e", "-q", "-f", "%p %o %k %s\n").splitlines()
+    assert len(printed) == RECORDS
+    lag_of(cluster, "readers", 0)
+    steps.done("read back with kcat; the ConsumerGroup shows no lag")
+
+
+def lag_of(cluster: Any, group: str, expected: int) -> None:
+    def shown() -> bool:
+        found = cluster.get("consumergroup", group) or {}
+        return bool(found.get("status", {}).get("lag", {}).get("total") == expected)
+
+    cluster.wait_until(f"ConsumerGroup {group} shows a lag of {expected}", shown, timeout_s=60)
+
+
+def test_bad_topics_say_what_is_wrong(cluster: Any, steps: Any) -> None:
+    cluster.apply(topic("too-many-replicas", partitions=1, replicationFactor=9))
+    cluster.apply(topic("unknown-config", partitions=1, config={"no.such.config": "1"}))
+    cluster.apply(topic("orders", partitions=2, config={"retention.ms": "-1"}, deletionPolicy="Delete"))
+    for name, word in (("too-many-replicas", "replica"), ("unknown-config", "no.such.config"), ("orders", "partition")):
+        found = cluster.wait_for_condition("topic", name, "Ready", "False", timeout_s=60)
+        ready = next(each for each in found["status"]["conditions"] if each["type"] == "Ready")
+        assert word in ready["message"].lower(), ready
+    cluster.apply(topic("orders", partitions=6, config={"retention.ms": "-1"}, deletionPolicy="Delete"))
+    cluster.wait_for_condition("topic", "orders", "Ready", "True", timeout_s=60)
+    cluster.kubectl("delete", "topic", "too-many-replicas", "unknown-config", timeout_s=60)
+    steps.done("three bad Topics got a condition each, and go away again")
+
+
+def test_a_pod_of_each_kind_dies_under_load(cluster: Any, client: Client, steps: Any) -> None:
+    cluster.apply(topic("load", partitions=6, deletionPolicy="Delete"))
+    cluster.wait_for_condition("topic", "load", "Ready", "True", timeout_s=60)
+    load = client.start("load", BOOTSTRAP, "load", "/tmp/stop-load")
+    members = [client.start("consume", BOOTSTRAP, "load-readers", "load", "/tmp/stop-readers") for _ in range(2)]
+    for kind in KINDS:
+        name = kill_one(cluster, kind)
+        steps.done(f"{name} killed and replaced")
+    cluster.execute("client", "touch", "/tmp/stop-load")
+    acknowledged = client.finish(load, timeout_s=250)
+    steps.done(f"{len(acknowledged)} records acknowledged meanwhile")
+    cluster.execute("client", "touch", "/tmp/stop-readers")
+    consumed = [record for member in members for record in client.finish(member, timeout_s=120)]
+    stored = client.run("read_all", BOOTSTRAP, "load")
+    assert sorted(stored) == sorted(set(acknowledged)), "stored exactly what was acknowledged, once"
+    for key in {record[2] for record in stored}:
+        numbers = [int(value) for partition, offset, each, value in sorted(stored) if each == key]
+        assert numbers == sorted(numbers), f"{key} is out of order"
+    assert set(consumed) == set(stored), "the group saw every record"
+    steps.done(f"all stored in order, none twice; the group saw all ({len(consumed) - len(stored)} of them again)")
+
+
+def kill_one(cluster: Any, kind: str) -> str:
+    """Delete a pod of the kind without grace, and wait for all of the kind to be ready again."""
+    selector = f"millstream.dev/role={kind}" if kind != "operator" else "app.kubernetes.io/name=millstream-operator"
+    pods = cluster.list("pods", selector)
+    name, count = pods[0]["metadata"]["name"], len(pods)
+    uid = pods[0]["metadata"]["uid"]
+    cluster.kubectl("delete", "pod", name, "--grace-period=0", "--force", timeout_s=60)
+
+    def replaced() -> bool:
+        now = cluster.list("pods", selector)
+        ready = [
+            pod
+            for pod in now
+            if pod["metadata"]["uid"] != uid
+            and any(
+                each["type"] == "Ready" and each["status"] == "True" for each in pod["status"].get("conditions", [])
+            )
+        ]
+        return len(ready) == count
+
+    cluster.wait_until(f"{name} is replaced", replaced, timeout_s=120)
+    return str(name)
+
+
+def spark_manifest(cluster: Any, name: str) -> str:
+    """The manifest as it ships, with the registry and the addresses of this installation."""
+    text = (ROOT / "spark-on-k8s/manifests" / name).read_text()
+    return text.replace(f"millstream-spark:{cluster.version}", str(cluster.image("spark")))
+
+
+def archive(cluster: Any, steps: Any, *, kill: str = "") -> None:
+    cluster.kubectl("delete", "job", "archive-orders", "--ignore-not-found", "--wait", timeout_s=60)
+    cluster.kubectl("apply", "-f", "-", stdin=spark_manifest(cluster, "archive.yaml"))
+    if kill:
+        selector = f"spark-role={kill}"
+        running = "jsonpath={.items[?(@.status.phase=='Running')].metadata.name}"
+        name = cluster.wait_until(
+            f"a Spark {kill} runs",
+            lambda: cluster.kubectl("get", "pods", "-l", selector, "-o", running).split(),
+            timeout_s=120,
+        )[0]
+        cluster.kubectl("delete", "pod", name, "--grace-period=0", "--force", timeout_s=60)
+        steps.done(f"{name} killed")
+
+    def complete() -> bool:
+        status = (cluster.get("job", "archive-orders") or {}).get("status", {})
+        conditions = {each["type"] for each in status.get("conditions", []) if each["status"] == "True"}
+        if "Failed" in conditions:
+            pytest.fail(f"the archive job failed\n{cluster.explain()}", pytrace=False)
+        return "Complete" in conditions
+
+    cluster.wait_until("the archive job is complete", complete, timeout_s=300)
+
+
+def lake(cluster: Any, pod: Callable[..., Any], name: str) -> list[Record]:
+    """What the lake holds, read without Spark."""
+    program = (CLIENTS / "read_lake.py").read_text()
+    spec = {
+        "mounts": [{"name": "lake", "mountPath": "/lake", "readOnly": True}],
+        "volumes": [{"name": "lake", "persistentVolumeClaim": {"claimName": "lake"}}],
+    }
+    cluster.apply(pod(name, cluster.image("client"), ["python", "-c", program, "/lake/orders"], **spec))
+    return records_of(cluster.wait_for_end(name))
+
+
+def test_spark_archives_the_topic(cluster: Any, client: Client, pod: Callable[..., Any], steps: Any) -> None:
+    cluster.kubectl("apply", "-f", "-", stdin=spark_manifest(cluster, "consumer-group.yaml"))
+    lag_of(cluster, "archive-orders", RECORDS)
+    steps.done(f"the archive's ConsumerGroup shows its lag: {RECORDS}")
+    archive(cluster, steps)
+    stored = client.run("read_all", BOOTSTRAP, "orders")
+    assert sorted(lake(cluster, pod, "lake-1")) == sorted(stored)
+    lag_of(cluster, "archive-orders", 0)
+    steps.done(f"{len(stored)} records archived as Parquet and read back with pyarrow; no lag left")
+    client.run("produce", BOOTSTRAP, "orders", str(RECORDS), str(MORE_RECORDS))
+    lag_of(cluster, "archive-orders", MORE_RECORDS)
+    archive(cluster, steps, kill="driver")
+    stored = client.run("read_all", BOOTSTRAP, "orders")
+    assert len(stored) == RECORDS + MORE_RECORDS
+    assert sorted(lake(cluster, pod, "lake-2")) == sorted(stored)
+    lag_of(cluster, "archive-orders", 0)
+    steps.done(f"{MORE_RECORDS} more archived across the driver's death: every record once")
+
+
+def test_uninstall_leaves_nothing_behind(cluster: Any, steps: Any) -> None:
+    cluster.kubectl("delete", "pod", "client", "--grace-period=0", "--force")
+    cluster.kubectl("delete", "-f", "-", stdin=spark_manifest(cluster, "archive.yaml"), timeout_s=120)
+    cluster.kubectl("delete", "pod", "lake-1", "lake-2", "--ignore-not-found")
+    cluster.helm("uninstall", RELEASE, "--wait", "--timeout", "4m")
+    steps.done("helm uninstall")
+    kinds = (
+        "pods,services,statefulsets,deployments,jobs,configmaps,secrets,persistentvolumeclaims,serviceaccounts,roles"
+    )
+    kinds += ",rolebindings,poddisruptionbudgets,clusters,topics,consumergroups,metadataslots"
+    ours_not = ("configmap/kube-root-ca.crt", "serviceaccount/default")
+
+    def left() -> list[str]:
+        names = cluster.kubectl("get", kinds, "-o", "name").split()
+        names += cluster.run("kubectl", "get", "clusterroles,clusterrolebindings", "-o", "name").split()
+        return [name for name in names if name not in ours_not and ("/e2e" in name or "clusterrole" not in name)]
+
+    cluster.wait_until("nothing is left", lambda: not left() or None, timeout_s=60)
+    steps.done("nothing is left in the namespace but what Kubernetes put there")
+    definitions = cluster.run("kubectl", "get", "crd", "-o", "name").split()
+    cluster.run("kubectl", "delete", *[name for name in definitions if name.endswith(".millstream.dev")])
+    steps.done("and the CRDs, which helm leaves to the administrator")
