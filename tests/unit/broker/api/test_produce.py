@@ -7,7 +7,8 @@ from uuid import UUID
 import pytest
 
 from millstream_wire.errors import ErrorCode
-from millstream_wire.messages import FetchRequest, ProduceRequest
+from millstream_wire.messages import DescribeProducersRequest, FetchRequest, ProduceRequest
+from millstream_wire.messages.describe_producers import TopicRequest
 from millstream_wire.messages.fetch import FetchPartition, FetchTopic
 from millstream_wire.messages.produce import PartitionProduceData, TopicProduceData
 
@@ -157,6 +158,10 @@ def test_repetitions_of_an_idempotent_producer_are_answered_with_the_first_offse
     replies = [answer(node, produce(data)) for data in (first, second, first, second)]
     assert [(reply.error_code, reply.base_offset) for reply in replies] == [(0, 0), (0, 2), (0, 0), (0, 2)]
     assert node.replica("orders").log.log_end_offset == 3
+    asked = DescribeProducersRequest(topics=[TopicRequest(name="orders", partition_indexes=[0, 5])])
+    known, missing = node.call(asked, 0).topics[0].partitions
+    assert [(p.producer_id, p.producer_epoch, p.last_sequence) for p in known.active_producers] == [(9, 0, 2)]
+    assert missing.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     gap = batch("z", producer_id=9, producer_epoch=0, base_sequence=7)
     assert answer(node, produce(gap)).error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
     answer(node, produce(batch("d", producer_id=9, producer_epoch=1, base_sequence=0)))
@@ -169,7 +174,27 @@ def test_only_coordinators_write_to_internal_topics(node: Any, batch: Any) -> No
     request = produce(batch("a", key=b"k"), topic="__consumer_offsets")
     assert answer(node, request).error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
     assert answer(node, request, client_id=None).error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
-    assert answer(node, request, client_id="__coordinator-10001").error_code == 0
+    assert answer(node, request, client_id="__coordinator-10001").error_code == ErrorCode.INVALID_RECORD
+
+
+def test_a_shards_fence_holds_where_the_log_remembers_nothing(node: Any, batch: Any) -> None:
+    from millstream_cluster import records as r
+    from millstream_cluster.ids import NodeId, ProducerEpoch, ProducerId
+
+    topic_id = node.create_topic("__consumer_offsets", cleanup_policy="compact")
+    node.learn(r.ShardAssigned(topic_id, 0, NodeId(10_001), ProducerId(7), ProducerEpoch(4)))
+
+    def write(epoch: int, sequence: int) -> int:
+        data = batch("a", key=b"k", producer_id=7, producer_epoch=epoch, base_sequence=sequence)
+        code: int = answer(node, produce(data, topic="__consumer_offsets"), client_id="__coordinator").error_code
+        return code
+
+    assert write(epoch=4, sequence=1) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert write(epoch=3, sequence=0) == ErrorCode.INVALID_PRODUCER_EPOCH
+    assert write(epoch=4, sequence=0) == 0
+    assert write(epoch=4, sequence=1) == 0
+    assert write(epoch=5, sequence=0) == 0
+    assert write(epoch=4, sequence=2) == ErrorCode.INVALID_PRODUCER_EPOCH
 
 
 def test_a_full_disk_loses_nothing_and_the_broker_goes_on(node: Any, batch: Any, values: Any) -> None:

@@ -6,6 +6,7 @@ from millstream_broker.api.delete_records import handle_delete_records
 from millstream_broker.api.describe_cluster import handle_describe_cluster
 from millstream_broker.api.describe_configs import handle_describe_configs
 from millstream_broker.api.describe_log_dirs import handle_describe_log_dirs
+from millstream_broker.api.describe_producers import handle_describe_producers
 from millstream_broker.api.describe_topic_partitions import handle_describe_topic_partitions
 from millstream_broker.api.fetch import handle_fetch
 from millstream_broker.api.find_coordinator import handle_find_coordinator
@@ -48,6 +49,7 @@ HANDLERS: Mapping[ApiKey, Handler] = {
     ApiKey.OFFSET_DELETE: handle_group_request,
     ApiKey.DESCRIBE_QUORUM: handle_forwarded,
     ApiKey.DESCRIBE_CLUSTER: handle_describe_cluster,
+    ApiKey.DESCRIBE_PRODUCERS: handle_describe_producers,
     ApiKey.UNREGISTER_BROKER: handle_forwarded,
     ApiKey.LIST_TRANSACTIONS: handle_list_transactions,
     ApiKey.LIST_CONFIG_RESOURCES: handle_list_config_resources,

@@ -7,9 +7,11 @@ import asyncio
 from typing import Any
 from uuid import UUID
 
+from millstream_broker.core.shard_fence import shard_refusal
 from millstream_broker.core.validation import Refused, validate
 from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.leaders import endpoints, leader_elsewhere
+from millstream_broker.shell.replica import Replica
 from millstream_log import LogError
 from millstream_log.errors import StorageError
 from millstream_runtime.context import RequestContext
@@ -23,10 +25,10 @@ from millstream_wire.messages.produce import (
     PartitionProduceResponse,
     TopicProduceResponse,
 )
+from millstream_wire.records import BatchHeader
 
 ACKS_ALL = -1
 COORDINATOR_CLIENT_ID = "__coordinator"
-ADMIN_CLIENT_ID = "__admin_client"
 TOPIC_IDS_SINCE = 13
 LEADER_HINTS_SINCE = 10
 
@@ -87,13 +89,15 @@ class _Produce:
         trusted = False
         if replica.is_internal:
             trusted = self._client_id.startswith(COORDINATOR_CLIENT_ID)
-            if not trusted and self._client_id != ADMIN_CLIENT_ID:
+            if not trusted:
                 raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{replica.topic} is written by coordinators only")
         partition, settings = replica.partition, replica.settings
         if self._acks == ACKS_ALL and len(partition.isr) < settings.min_insync_replicas:
             raise Refused(ErrorCode.NOT_ENOUGH_REPLICAS, f"{len(partition.isr)} replicas are in sync")
         batch = data.records
         header = validate(batch, settings, version=self._version, now_ms=self._now_ms, trusted=trusted)
+        if trusted:
+            self._check_fence(replica, header)
         if batch.readonly:
             batch = bytearray(batch)
         try:
@@ -114,6 +118,15 @@ class _Produce:
             log_append_time_ms=result.log_append_time,
             log_start_offset=replica.log.log_start_offset,
         )
+
+    def _check_fence(self, replica: Replica, header: BatchHeader) -> None:
+        shard = self._broker.image.shard(replica.topic_id, replica.index)
+        is_remembered = replica.log.producer(header.producer_id) is not None
+        code = shard_refusal(header, shard, is_remembered=is_remembered)
+        if code is not ErrorCode.NONE:
+            raise Refused(
+                code, f"Producer {header.producer_id} with epoch {header.producer_epoch} does not own the shard"
+            )
 
 
 def _broken_off() -> "asyncio.Future[None]":

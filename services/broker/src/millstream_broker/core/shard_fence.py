@@ -1,0 +1,24 @@
+"""The fence of a coordinator topic: who may append to a shard, beyond what the log's own producer state says.
+
+The log refuses a deposed owner's epoch as long as it remembers a newer one. Where it remembers nothing, only the beginning
+of a claim is taken, and none that the metadata knows to be outdated.
+"""
+
+from millstream_cluster.members import Shard
+from millstream_wire.errors import ErrorCode
+from millstream_wire.records import BatchHeader
+
+CLAIM_SEQUENCE = 0
+
+
+def shard_refusal(header: BatchHeader, shard: Shard | None, *, is_remembered: bool) -> ErrorCode:
+    """`is_remembered`: the log has state of the batch's producer."""
+    if header.producer_id < 0:
+        return ErrorCode.INVALID_RECORD
+    if is_remembered:
+        return ErrorCode.NONE
+    if header.base_sequence != CLAIM_SEQUENCE:
+        return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    if shard is not None and header.producer_id == shard.producer_id and header.producer_epoch < shard.producer_epoch:
+        return ErrorCode.INVALID_PRODUCER_EPOCH
+    return ErrorCode.NONE
