@@ -1,1 +1,43 @@
+"""The APIs a controller serves, each by the function that handles it; ApiVersions is derived from this table."""
 
+from collections.abc import Mapping
+
+from millstream_controller.api.allocate_producer_ids import handle_allocate_producer_ids
+from millstream_controller.api.alter_configs import handle_alter_configs
+from millstream_controller.api.broker_heartbeat import handle_broker_heartbeat
+from millstream_controller.api.broker_registration import handle_broker_registration
+from millstream_controller.api.create_partitions import handle_create_partitions
+from millstream_controller.api.create_topics import handle_create_topics
+from millstream_controller.api.delete_topics import handle_delete_topics
+from millstream_controller.api.describe_quorum import handle_describe_quorum
+from millstream_controller.api.fetch import handle_fetch
+from millstream_controller.api.fetch_snapshot import handle_fetch_snapshot
+from millstream_controller.api.incremental_alter_configs import handle_incremental_alter_configs
+from millstream_controller.api.init_producer_id import handle_init_producer_id
+from millstream_controller.api.unregister_broker import handle_unregister_broker
+from millstream_runtime.context import Handler
+from millstream_wire.api import ApiKey
+
+HANDLERS: Mapping[ApiKey, Handler] = {
+    ApiKey.FETCH: handle_fetch,
+    ApiKey.CREATE_TOPICS: handle_create_topics,
+    ApiKey.DELETE_TOPICS: handle_delete_topics,
+    ApiKey.INIT_PRODUCER_ID: handle_init_producer_id,
+    ApiKey.ALTER_CONFIGS: handle_alter_configs,
+    ApiKey.CREATE_PARTITIONS: handle_create_partitions,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: handle_incremental_alter_configs,
+    ApiKey.DESCRIBE_QUORUM: handle_describe_quorum,
+    ApiKey.FETCH_SNAPSHOT: handle_fetch_snapshot,
+    ApiKey.BROKER_REGISTRATION: handle_broker_registration,
+    ApiKey.BROKER_HEARTBEAT: handle_broker_heartbeat,
+    ApiKey.UNREGISTER_BROKER: handle_unregister_broker,
+    ApiKey.ALLOCATE_PRODUCER_IDS: handle_allocate_producer_ids,
+}
+
+UNADVERTISED = (
+    ApiKey.FETCH_SNAPSHOT,
+    ApiKey.BROKER_REGISTRATION,
+    ApiKey.BROKER_HEARTBEAT,
+    ApiKey.ALLOCATE_PRODUCER_IDS,
+)
+"""What only nodes of the cluster send to each other."""

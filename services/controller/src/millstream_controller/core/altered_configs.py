@@ -14,6 +14,8 @@ from millstream_controller.core.refusal import DONE, Outcome, Refused
 from millstream_controller.core.topic_configs import check_config
 from millstream_wire.errors import ErrorCode
 
+_TYPES = {2: ResourceType.TOPIC, 4: ResourceType.BROKER, 32: ResourceType.GROUP}
+
 
 class Operation(IntEnum):
     """What to do with a key, as IncrementalAlterConfigs numbers it."""
@@ -30,6 +32,11 @@ class Resource:
 
     type: ResourceType | None
     name: str
+
+    @staticmethod
+    def of(number: int, name: str) -> "Resource":
+        """A resource as the protocol numbers its type."""
+        return Resource(_TYPES.get(number), name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from millstream_cluster import records as r
 from millstream_cluster.decision import Decision
-from millstream_cluster.ids import BrokerEpoch, NodeId, Role, role_of
+from millstream_cluster.ids import BrokerEpoch, NodeId, ProducerId, Role, role_of
 from millstream_cluster.members import Node
 from millstream_controller.core.leadership import give_up, lose_disk, take_up
 from millstream_controller.core.machine import ControllerMachine
@@ -121,7 +121,10 @@ def heartbeat(machine: ControllerMachine, beat: Heartbeat) -> Decision[r.Metadat
         message = (
             f"node {beat.node_id} has metadata up to {beat.metadata_offset}, the log ends at {machine.image.offset}"
         )
-        return Decision((), HeartbeatReply(Outcome(ErrorCode.UNKNOWN_SERVER_ERROR, message), log_went_back=True))
+        # Or this controller is deposed and does not know it: the append of some record, whichever, tells.
+        barrier = r.ProducerIdsAllocated(ProducerId(machine.image.next_producer_id + 1))
+        outcome = Outcome(ErrorCode.UNKNOWN_SERVER_ERROR, message)
+        return Decision((barrier,), HeartbeatReply(outcome, log_went_back=True))
     caught_up = beat.metadata_offset >= node.epoch
     records: tuple[r.MetadataRecord, ...] = ()
     fenced = node.fenced

@@ -30,15 +30,15 @@ class Absences:
 
 def keep_up(
     machine: ControllerMachine, sessions: Sessions, absences: Absences, now_ms: int
-) -> Decision[r.MetadataRecord, None]:
-    """The next step of upkeep; no records: all is well until something changes or time passes."""
+) -> Decision[r.MetadataRecord, bool]:
+    """The next step of upkeep; the reply tells whether there was one. None: all is well until something changes."""
     for node in sessions.expired(machine.image.nodes.values(), now_ms):
-        return Decision(fence(machine, node), None)
+        return Decision(fence(machine, node), True)
     elections = list(take_up(machine.offline_partitions(), live_brokers(machine)))[:RECORDS_MAX]
     if elections:
-        return Decision(tuple(elections), None)
+        return Decision(tuple(elections), True)
     moves = balance(machine)
     if moves:
-        return Decision(moves, None)
+        return Decision(moves, True)
     gone = absences.over(machine, now_ms)
-    return Decision(tuple(r.NodeUnregistered(node.node_id, node.epoch) for node in gone), None)
+    return Decision(tuple(r.NodeUnregistered(node.node_id, node.epoch) for node in gone), bool(gone))

@@ -1,0 +1,38 @@
+"""BrokerHeartbeat (63), versions 0 to 2, from brokers and coordinators. Left out: offline and cordoned log directories."""
+
+import logging
+
+from millstream_controller.core.nodes import Heartbeat, heartbeat
+from millstream_controller.shell.active import LogWentBack, NotActive
+from millstream_controller.shell.controller import Controller
+from millstream_runtime.context import RequestContext
+from millstream_wire.errors import ErrorCode
+from millstream_wire.messages import BrokerHeartbeatRequest, BrokerHeartbeatResponse
+
+logger = logging.getLogger(__name__)
+
+
+async def handle_broker_heartbeat(
+    controller: Controller, request: BrokerHeartbeatRequest, context: RequestContext
+) -> BrokerHeartbeatResponse:
+    beat = Heartbeat(
+        request.broker_id,
+        request.broker_epoch,
+        request.current_metadata_offset,
+        request.want_fence,
+        request.want_shut_down,
+    )
+    try:
+        active = controller.active
+        active.heard(request.broker_id, request.broker_epoch)
+        answer = await active.execute(lambda machine: heartbeat(machine, beat))
+        if answer.log_went_back:
+            await active.stop(LogWentBack(answer.outcome.message or ""))
+    except NotActive:
+        return BrokerHeartbeatResponse(error_code=ErrorCode.NOT_CONTROLLER)
+    return BrokerHeartbeatResponse(
+        error_code=answer.outcome.error,
+        is_caught_up=answer.caught_up,
+        is_fenced=answer.fenced,
+        should_shut_down=answer.should_shut_down,
+    )

@@ -1,0 +1,38 @@
+"""CreatePartitions (37), versions 0 to 3."""
+
+from millstream_controller.core.new_partitions import Growth, create_partitions
+from millstream_controller.shell.active import NotActive
+from millstream_controller.shell.controller import Controller
+from millstream_runtime.context import RequestContext
+from millstream_wire.errors import ErrorCode
+from millstream_wire.messages import CreatePartitionsRequest, CreatePartitionsResponse
+from millstream_wire.messages.create_partitions import CreatePartitionsTopic, CreatePartitionsTopicResult
+
+
+async def handle_create_partitions(
+    controller: Controller, request: CreatePartitionsRequest, context: RequestContext
+) -> CreatePartitionsResponse:
+    wanted = [_growth(topic) for topic in request.topics]
+    try:
+        answers = await controller.active.execute(
+            lambda machine: create_partitions(machine, wanted, validate_only=request.validate_only)
+        )
+    except NotActive:
+        refused = [
+            CreatePartitionsTopicResult(name=topic.name, error_code=ErrorCode.NOT_CONTROLLER)
+            for topic in request.topics
+        ]
+        return CreatePartitionsResponse(results=refused)
+    return CreatePartitionsResponse(
+        results=[
+            CreatePartitionsTopicResult(name=name, error_code=outcome.error, error_message=outcome.message)
+            for name, outcome in answers
+        ]
+    )
+
+
+def _growth(topic: CreatePartitionsTopic) -> Growth:
+    assignments = None
+    if topic.assignments is not None:
+        assignments = tuple(tuple(each.broker_ids) for each in topic.assignments)
+    return Growth(topic.name, topic.count, assignments)

@@ -1,0 +1,64 @@
+"""CreateTopics (19), versions 2 to 7. Left out: nothing; quotas on it come with quotas."""
+
+from millstream_cluster.configs import ConfigEntry
+from millstream_controller.core.new_topics import CreatedTopic, NewTopic, create_topics
+from millstream_controller.shell.active import NotActive
+from millstream_controller.shell.controller import Controller
+from millstream_runtime.context import RequestContext
+from millstream_wire.errors import ErrorCode
+from millstream_wire.messages import CreateTopicsRequest, CreateTopicsResponse
+from millstream_wire.messages.create_topics import CreatableTopic, CreatableTopicConfigs, CreatableTopicResult
+
+
+async def handle_create_topics(
+    controller: Controller, request: CreateTopicsRequest, context: RequestContext
+) -> CreateTopicsResponse:
+    wanted = [_new_topic(topic) for topic in request.topics]
+    try:
+        created = await controller.active.execute(
+            lambda machine: create_topics(
+                machine, wanted, validate_only=request.validate_only, new_id=controller.new_id
+            )
+        )
+    except NotActive:
+        refused = [
+            CreatableTopicResult(name=topic.name, error_code=ErrorCode.NOT_CONTROLLER) for topic in request.topics
+        ]
+        return CreateTopicsResponse(topics=refused)
+    return CreateTopicsResponse(topics=[_result(topic, request.validate_only) for topic in created])
+
+
+def _new_topic(topic: CreatableTopic) -> NewTopic:
+    return NewTopic(
+        topic.name,
+        topic.num_partitions,
+        topic.replication_factor,
+        tuple((each.partition_index, tuple(each.broker_ids)) for each in topic.assignments),
+        tuple((config.name, config.value) for config in topic.configs),
+    )
+
+
+def _result(topic: CreatedTopic, validate_only: bool) -> CreatableTopicResult:
+    result = CreatableTopicResult(
+        name=topic.name,
+        error_code=topic.outcome.error,
+        error_message=topic.outcome.message,
+        num_partitions=topic.partitions,
+        replication_factor=topic.replication_factor,
+        configs=None,
+    )
+    if topic.configs is not None:
+        result.configs = [_config(entry) for entry in topic.configs.values()]
+    if topic.topic_id is not None and not validate_only:
+        result.topic_id = topic.topic_id
+    return result
+
+
+def _config(entry: ConfigEntry) -> CreatableTopicConfigs:
+    return CreatableTopicConfigs(
+        name=entry.key.name,
+        value=None if entry.key.sensitive else entry.text,
+        read_only=entry.read_only,
+        config_source=entry.source,
+        is_sensitive=entry.key.sensitive,
+    )

@@ -1,0 +1,89 @@
+"""DescribeQuorum (55), versions 0 to 2: the active controller, its standbys as voters, brokers and coordinators as observers.
+
+There is no quorum of our own to describe: a voter is a controller that follows and may take over.
+"""
+
+from millstream_cluster.ids import METADATA_TOPIC, Role, role_of
+from millstream_controller.core.observers import Observer
+from millstream_controller.shell.active import Active, NotActive
+from millstream_controller.shell.controller import Controller
+from millstream_runtime.context import RequestContext
+from millstream_wire.errors import ErrorCode
+from millstream_wire.messages import DescribeQuorumRequest, DescribeQuorumResponse
+from millstream_wire.messages.describe_quorum import (
+    Listener,
+    Node,
+    ReplicaState,
+    ResponsePartitionData,
+    ResponseTopicData,
+)
+
+LISTENER_NAME = "CONTROLLER"
+STANDBY_SILENT_MS_MAX = 60_000
+
+
+async def handle_describe_quorum(
+    controller: Controller, request: DescribeQuorumRequest, context: RequestContext
+) -> DescribeQuorumResponse:
+    try:
+        active = controller.active
+    except NotActive:
+        return DescribeQuorumResponse(error_code=ErrorCode.NOT_CONTROLLER)
+    now_ms = controller.world.now_ms()
+    elected = active.log.image.controller
+    assert elected is not None, "an active controller has elected itself"
+    listener = Listener(name=LISTENER_NAME, host=elected.host, port=elected.port)
+    return DescribeQuorumResponse(
+        topics=[
+            ResponseTopicData(
+                topic_name=topic.topic_name,
+                partitions=[
+                    _partition(active, topic.topic_name, each.partition_index, now_ms) for each in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ],
+        nodes=[Node(node_id=elected.controller_id, listeners=[listener])],
+    )
+
+
+def _partition(active: Active, topic: str, partition: int, now_ms: int) -> ResponsePartitionData:
+    if topic != METADATA_TOPIC or partition != 0:
+        return ResponsePartitionData(
+            partition_index=partition, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, leader_id=-1, leader_epoch=-1
+        )
+    elected = active.log.image.controller
+    assert elected is not None
+    itself = ReplicaState(
+        replica_id=elected.controller_id,
+        log_end_offset=active.log.end_offset,
+        last_fetch_timestamp=now_ms,
+        last_caught_up_timestamp=now_ms,
+    )
+    standbys = [each for each in active.observers if _is_standby(each, now_ms)]
+    observers = [each for each in active.observers if each.replica_id in active.log.image.nodes]
+    return ResponsePartitionData(
+        partition_index=partition,
+        leader_id=elected.controller_id,
+        leader_epoch=elected.epoch,
+        high_watermark=active.log.end_offset,
+        current_voters=[itself, *(_state(each) for each in standbys)],
+        observers=[_state(each) for each in observers],
+    )
+
+
+def _is_standby(observer: Observer, now_ms: int) -> bool:
+    try:
+        role = role_of(observer.replica_id)
+    except ValueError:
+        return False
+    return role is Role.CONTROLLER and now_ms - observer.last_fetch_ms <= STANDBY_SILENT_MS_MAX
+
+
+def _state(observer: Observer) -> ReplicaState:
+    return ReplicaState(
+        replica_id=observer.replica_id,
+        log_end_offset=observer.log_end_offset,
+        last_fetch_timestamp=observer.last_fetch_ms,
+        last_caught_up_timestamp=observer.last_caught_up_ms,
+    )

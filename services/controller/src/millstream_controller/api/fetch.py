@@ -1,0 +1,89 @@
+"""Fetch (1), versions 4 to 18, of the metadata log alone: `__cluster_metadata`, partition 0, for followers and for the curious.
+
+Long polls; a follower that is behind the log's start is told which snapshot to fetch. Left out: sessions (every fetch is full).
+"""
+
+from millstream_cluster.ids import METADATA_TOPIC, METADATA_TOPIC_ID
+from millstream_controller.shell.active import Active, NotActive
+from millstream_controller.shell.controller import Controller
+from millstream_runtime.context import RequestContext
+from millstream_wire.errors import ErrorCode
+from millstream_wire.messages import FetchRequest, FetchResponse
+from millstream_wire.messages.fetch import (
+    FetchableTopicResponse,
+    FetchPartition,
+    FetchTopic,
+    LeaderIdAndEpoch,
+    PartitionData,
+    SnapshotId,
+)
+
+VERSION_WITH_IDS = 13
+WAIT_MS_MAX = 30_000
+
+
+async def handle_fetch(controller: Controller, request: FetchRequest, context: RequestContext) -> FetchResponse:
+    try:
+        active = controller.active
+    except NotActive:
+        return FetchResponse(error_code=ErrorCode.NOT_CONTROLLER)
+    replica_id = max(request.replica_id, request.replica_state.replica_id)
+    for topic in request.topics:
+        for partition in topic.partitions:
+            if _unknown(topic, partition, context.version) is ErrorCode.NONE:
+                await _wait(controller, active, request, replica_id, partition.fetch_offset)
+    if controller.find_active() is not active:
+        return FetchResponse(error_code=ErrorCode.NOT_CONTROLLER)
+    return FetchResponse(
+        responses=[
+            FetchableTopicResponse(
+                topic=topic.topic,
+                topic_id=topic.topic_id,
+                partitions=[_answer(active, request, topic, each, context.version) for each in topic.partitions],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+async def _wait(controller: Controller, active: Active, request: FetchRequest, replica_id: int, offset: int) -> None:
+    if replica_id >= 0:
+        active.observers.fetched(replica_id, offset, active.log.end_offset, controller.world.now_ms())
+    if request.min_bytes > 0 and offset == active.log.end_offset:
+        await active.log.wait_beyond(offset, min(request.max_wait_ms, WAIT_MS_MAX))
+
+
+def _answer(
+    active: Active, request: FetchRequest, topic: FetchTopic, wanted: FetchPartition, version: int
+) -> PartitionData:
+    error = _unknown(topic, wanted, version)
+    if error is not ErrorCode.NONE:
+        return PartitionData(partition_index=wanted.partition, error_code=error)
+    log = active.log
+    elected = log.image.controller
+    assert elected is not None, "an active controller has elected itself"
+    answer = PartitionData(
+        partition_index=wanted.partition,
+        high_watermark=log.end_offset,
+        last_stable_offset=log.end_offset,
+        log_start_offset=log.start_offset,
+        current_leader=LeaderIdAndEpoch(leader_id=elected.controller_id, leader_epoch=elected.epoch),
+        records=b"",
+    )
+    if log.start_offset <= wanted.fetch_offset <= log.end_offset:
+        answer.records = log.read(wanted.fetch_offset, min(request.max_bytes, wanted.partition_max_bytes))
+        return answer
+    is_follower = max(request.replica_id, request.replica_state.replica_id) >= 0
+    if wanted.fetch_offset < log.start_offset and is_follower and log.snapshot is not None:
+        answer.snapshot_id = SnapshotId(end_offset=log.snapshot.end_offset, epoch=log.snapshot.epoch)
+        return answer
+    answer.error_code = ErrorCode.OFFSET_OUT_OF_RANGE
+    return answer
+
+
+def _unknown(topic: FetchTopic, wanted: FetchPartition, version: int) -> ErrorCode:
+    if version >= VERSION_WITH_IDS and topic.topic_id != METADATA_TOPIC_ID:
+        return ErrorCode.UNKNOWN_TOPIC_ID
+    if version < VERSION_WITH_IDS and topic.topic != METADATA_TOPIC:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return ErrorCode.NONE if wanted.partition == 0 else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -1,0 +1,44 @@
+"""IncrementalAlterConfigs (44), versions 0 and 1: topics, brokers, groups. Left out: broker loggers, client metrics."""
+
+from millstream_controller.core.altered_configs import Change, Resource, alter_incrementally
+from millstream_controller.core.refusal import Outcome
+from millstream_controller.shell.active import NotActive
+from millstream_controller.shell.controller import Controller
+from millstream_runtime.context import RequestContext
+from millstream_wire.errors import ErrorCode
+from millstream_wire.messages import IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse
+from millstream_wire.messages.incremental_alter_configs import AlterConfigsResource, AlterConfigsResourceResponse
+
+
+async def handle_incremental_alter_configs(
+    controller: Controller, request: IncrementalAlterConfigsRequest, context: RequestContext
+) -> IncrementalAlterConfigsResponse:
+    wanted = [
+        (
+            Resource.of(resource.resource_type, resource.resource_name),
+            tuple(Change(config.name, config.config_operation, config.value) for config in resource.configs),
+        )
+        for resource in request.resources
+    ]
+    try:
+        done = await controller.active.execute(
+            lambda machine: alter_incrementally(machine, wanted, validate_only=request.validate_only)
+        )
+        answers = dict(done)
+    except NotActive:
+        answers = {resource: Outcome(ErrorCode.NOT_CONTROLLER) for resource, _ in wanted}
+    return IncrementalAlterConfigsResponse(
+        responses=[
+            _response(resource, answers[Resource.of(resource.resource_type, resource.resource_name)])
+            for resource in request.resources
+        ]
+    )
+
+
+def _response(resource: AlterConfigsResource, outcome: Outcome) -> AlterConfigsResourceResponse:
+    return AlterConfigsResourceResponse(
+        error_code=outcome.error,
+        error_message=outcome.message,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+    )

@@ -1,0 +1,157 @@
+"""The controller as a service: listens, loads the log, and is either the active controller or a standby, in turns.
+
+Who is active is decided by the store's compare-and-swap alone. What a request means is in api/, what follows from it in core/.
+"""
+
+import asyncio
+import logging
+
+from millstream_cluster.errors import ClusterError
+from millstream_cluster.ids import uuid_text
+from millstream_controller.api import HANDLERS, UNADVERTISED
+from millstream_controller.config import ControllerConfig
+from millstream_controller.core.takeover import WrongCluster
+from millstream_controller.shell.active import Active, LogWentBack, NotActive
+from millstream_controller.shell.controller import Controller
+from millstream_controller.shell.metadata_log import MetadataLog
+from millstream_controller.shell.metrics import ControllerMetrics
+from millstream_controller.shell.open_store import open_store
+from millstream_controller.shell.standby import Standby
+from millstream_controller.shell.store import Fenced, Store, StoreBroken, StoreUnavailable
+from millstream_runtime.server import Server
+from millstream_runtime.service import Health, ServiceFailed
+from millstream_runtime.world import World
+from millstream_wire.records import RecordsError
+
+logger = logging.getLogger(__name__)
+
+STORE_RETRY_S = 1.0
+
+
+class ControllerApp:
+    """A `Service`."""
+
+    def __init__(self, config: ControllerConfig, world: World) -> None:
+        self.config = config
+        self.world = world
+        self.name = f"controller-{config.node_id}"
+        self.ready = asyncio.Event()
+        self.listeners: dict[str, tuple[str, int]] = {}
+        self._controller = Controller(world)
+        self._state = "starting"
+        self._writer = f"{world.random.getrandbits(64):016x}"
+
+    def health(self) -> Health:
+        return Health(healthy=True, ready=self.ready.is_set(), detail=self._state)
+
+    async def run(self) -> None:
+        server = Server(
+            self.name, HANDLERS, self._controller, self.world, self.config.limits, unadvertised=UNADVERTISED
+        )
+        metrics = ControllerMetrics(self._controller.find_active)
+        self.world.metrics.registry.register(metrics)
+        store: Store | None = None
+        try:
+            await self._listen(server)
+            store = await open_store(self.config.store, self.world, self._writer)
+            await self._govern(store)
+        except (StoreBroken, WrongCluster, LogWentBack) as error:
+            raise ServiceFailed(str(error)) from error
+        except (ClusterError, RecordsError) as error:
+            raise ServiceFailed(f"the metadata log cannot be read: {error}") from error
+        finally:
+            self.world.metrics.registry.unregister(metrics)
+            await server.close()
+            if store is not None:
+                await store.close()
+
+    async def _listen(self, server: Server) -> None:
+        endpoint = self.config.listener
+        try:
+            listener = await server.listen(endpoint.host, endpoint.port, listener_name=endpoint.name)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise ServiceFailed(f"cannot listen on {endpoint.host}:{endpoint.port}: {reason}") from error
+        self.listeners[endpoint.name] = (listener.host, listener.port)
+
+    def advertised(self) -> tuple[str, int]:
+        """Where other nodes reach this controller."""
+        host, port = self.listeners[self.config.listener.name]
+        if self.config.advertised is not None:
+            return self.config.advertised.host, self.config.advertised.port or port
+        return host, port
+
+    async def _govern(self, store: Store) -> None:
+        """Load, lead or follow, and again; until cancelled or the store cannot be trusted."""
+        gone_epoch = 0
+        while True:
+            log = await self._load(store)
+            self._check_cluster(log)
+            elected = log.image.controller
+            if elected is None or elected.controller_id == self.config.node_id or elected.epoch == gone_epoch:
+                await self._lead(store, log)
+                continue
+            self._state = f"standby of controller {elected.controller_id}"
+            self.ready.set()
+            logger.info("controller standby id=%d active=%d", self.config.node_id, elected.controller_id)
+            standby = Standby(
+                self.world,
+                self.config.node_id,
+                elected,
+                log.end_offset,
+                takeover_timeout_ms=self.config.takeover_timeout_ms,
+            )
+            if await standby.watch():
+                gone_epoch = elected.epoch
+
+    async def _load(self, store: Store) -> MetadataLog:
+        waiting = False
+        while True:
+            try:
+                return MetadataLog(await store.load())
+            except StoreUnavailable as error:
+                if not waiting:
+                    logger.warning("metadata store away error=%s", error)
+                waiting, self._state = True, "the metadata store is away"
+                await asyncio.sleep(STORE_RETRY_S)
+
+    def _check_cluster(self, log: MetadataLog) -> None:
+        wanted, found = self.config.cluster_id, log.image.cluster_id
+        if wanted is not None and found is not None and wanted != found:
+            raise WrongCluster(f"the metadata log is of cluster {found}, cluster.id says {wanted}")
+
+    async def _lead(self, store: Store, log: MetadataLog) -> None:
+        """Take over and be the active controller until somebody else is, or the store goes away."""
+        host, port = self.advertised()
+        active = Active(self.config.settings, self.world, store, log, self._writer)
+        try:
+            await active.take_over(
+                self.config.node_id,
+                host=host,
+                port=port,
+                cluster_id=self.config.cluster_id,
+                new_cluster_id=uuid_text(self._controller.new_id()),
+            )
+            self._controller.set_active(active)
+            self._state = f"active in epoch {active.epoch}"
+            self.ready.set()
+            await active.run()
+        except Fenced as error:
+            logger.info("controller deposed id=%d epoch=%d reason=%s", self.config.node_id, active.epoch, error)
+            await self._refuse_namesake(store)
+        except StoreUnavailable as error:
+            logger.warning("controller steps down id=%d epoch=%d reason=%s", self.config.node_id, active.epoch, error)
+            await asyncio.sleep(STORE_RETRY_S)
+        finally:
+            self._controller.set_active(None)
+            self._state = "loading"
+            await active.stop(NotActive("the controller stops"))
+
+    async def _refuse_namesake(self, store: Store) -> None:
+        """Two processes of one id would depose each other for ever."""
+        elected = (await self._load(store)).image.controller
+        if elected is not None and elected.controller_id == self.config.node_id:
+            raise ServiceFailed(
+                f"another process is controller {self.config.node_id} too, at {elected.host}:{elected.port}: "
+                "node.id must be unique"
+            )

@@ -1,0 +1,98 @@
+"""What one controller is told at its start: Kafka's properties, read and checked once."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+from millstream_cluster.ids import COORDINATOR_ID_BASE, NodeId, Role, node_id_of
+from millstream_cluster.records import Endpoint
+from millstream_controller.core.settings import Settings
+from millstream_runtime.network import Limits
+from millstream_runtime.properties import Properties, PropertyError, parse_address
+
+DEFAULT_LISTENER = "CONTROLLER://127.0.0.1:9093"
+_WILDCARDS = ("", "0.0.0.0", "::")
+
+
+@dataclass(frozen=True, slots=True)
+class InDirectory:
+    """`file:DIR`: the controllers of one machine share it."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class InKubernetes:
+    """`kubernetes:NAMESPACE/NAME`: objects of the API server, labelled with the cluster's name."""
+
+    namespace: str
+    name: str
+
+
+StorePlace: TypeAlias = InDirectory | InKubernetes
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerConfig:
+    node_id: NodeId
+    """20,000 and node.id."""
+    store: StorePlace
+    """controller.store"""
+    listener: Endpoint = field(default_factory=lambda: _endpoint("listeners", DEFAULT_LISTENER))
+    """listeners: NAME://host:port, port 0 for any free one."""
+    advertised: Endpoint | None = None
+    """advertised.listeners: what other nodes are told; unset, the listener's own address."""
+    cluster_id: str | None = None
+    """cluster.id: refuse a store of any other cluster; a new store is given this one."""
+    takeover_timeout_ms: int = 6_000
+    """controller.takeover.timeout.ms: how long the active controller may be out of reach."""
+    settings: Settings = field(default_factory=Settings)
+    limits: Limits = field(default_factory=Limits)
+
+    @staticmethod
+    def from_properties(properties: Properties) -> "ControllerConfig":
+        listener = _endpoint("listeners", properties.text("listeners", DEFAULT_LISTENER))
+        advertised = properties.optional("advertised.listeners")
+        if advertised is None and listener.host in _WILDCARDS:
+            raise PropertyError("advertised.listeners must say how other nodes reach this controller")
+        number = properties.integer("node.id", 0, least=0, most=COORDINATOR_ID_BASE - 1)
+        defaults = Limits()
+        return ControllerConfig(
+            node_id=node_id_of(Role.CONTROLLER, number),
+            store=_store(properties.text("controller.store")),
+            listener=listener,
+            advertised=_endpoint("advertised.listeners", advertised) if advertised is not None else None,
+            cluster_id=properties.optional("cluster.id"),
+            takeover_timeout_ms=properties.integer("controller.takeover.timeout.ms", 6_000, least=100),
+            settings=Settings(
+                num_partitions=properties.integer("num.partitions", 1, least=1),
+                default_replication_factor=properties.integer("default.replication.factor", 1, least=1),
+                offsets_topic_num_partitions=properties.integer("offsets.topic.num.partitions", 50, least=1),
+                delete_topic_enable=properties.boolean("delete.topic.enable", True),
+                session_timeout_ms=properties.integer("broker.session.timeout.ms", 9_000, least=1),
+                static=properties.as_dict(),
+            ),
+            limits=Limits(
+                frame_max_bytes=properties.integer("socket.request.max.bytes", defaults.frame_max_bytes, least=1),
+                connections_max_idle_ms=properties.integer(
+                    "connections.max.idle.ms", defaults.connections_max_idle_ms, least=1
+                ),
+            ),
+        )
+
+
+def _store(text: str) -> StorePlace:
+    kind, _, place = text.partition(":")
+    if kind == "file" and place:
+        return InDirectory(Path(place))
+    namespace, separator, name = place.partition("/")
+    if kind == "kubernetes" and separator and namespace and name:
+        return InKubernetes(namespace, name)
+    raise PropertyError(f"controller.store must be file:DIR or kubernetes:NAMESPACE/NAME, not {text!r}")
+
+
+def _endpoint(key: str, text: str) -> Endpoint:
+    name, separator, _ = text.partition("://")
+    if "," in text or not separator:
+        raise PropertyError(f"{key} must be one NAME://host:port, not {text!r}")
+    return Endpoint(name, *parse_address(key, text))

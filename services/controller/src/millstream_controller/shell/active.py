@@ -1,0 +1,146 @@
+"""The active controller: takes over by the store's compare-and-swap, then hosts the machine and keeps it up.
+
+Everything it knows dies with it: when an append fails, whoever runs it loads the log anew and starts another one.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import TypeVar
+
+from millstream_cluster.decision import Decision
+from millstream_cluster.image import Image
+from millstream_cluster.records import MetadataRecord
+from millstream_controller.core.machine import ControllerMachine
+from millstream_controller.core.observers import Observers
+from millstream_controller.core.sessions import Sessions
+from millstream_controller.core.settings import Settings
+from millstream_controller.core.takeover import take_over
+from millstream_controller.core.upkeep import Absences, keep_up
+from millstream_controller.shell.journal import StoreJournal
+from millstream_controller.shell.metadata_log import MetadataLog
+from millstream_controller.shell.store import Store
+from millstream_runtime.replicated import NotCommitted, Replicated
+from millstream_runtime.world import World
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+TICK_MS = 250
+
+
+class NotActive(Exception):
+    """This controller is not the active one (any more): ask another."""
+
+
+class LogWentBack(Exception):
+    """A node has applied metadata that the log does not contain: the store was restored from an older state."""
+
+
+class Active:
+    def __init__(self, settings: Settings, world: World, store: Store, log: MetadataLog, writer: str) -> None:
+        self.log = log
+        self.observers = Observers()
+        self.epoch = log.epoch + 1
+        self._settings = settings
+        self._world = world
+        machine = ControllerMachine(settings, Image.of(log.image.records(), log.image.offset))
+        journal = StoreJournal(store, log, writer, self.epoch, world.now_ms)
+        self._replicated: Replicated[ControllerMachine, MetadataRecord] = Replicated(machine, journal, world.now_ms)
+        self._sessions = Sessions(settings.session_timeout_ms)
+        self._absences = Absences(settings.coordinator_forget_ms)
+        self._changed = asyncio.Event()
+
+    @property
+    def machine(self) -> ControllerMachine:
+        """For looking at; what it says may not be committed yet."""
+        return self._replicated.machine
+
+    async def take_over(
+        self, controller_id: int, *, host: str, port: int, cluster_id: str | None, new_cluster_id: str
+    ) -> None:
+        """Depose every earlier controller; raises what the store says if another was faster."""
+        try:
+            await self._replicated.execute(
+                lambda machine, _: take_over(
+                    machine,
+                    controller_id,
+                    host=host,
+                    port=port,
+                    cluster_id=cluster_id,
+                    new_cluster_id=new_cluster_id,
+                )
+            )
+        except NotCommitted:
+            raise await self._replicated.wait_failed() from None
+        logger.info("controller active id=%d epoch=%d cluster=%s", controller_id, self.epoch, self.log.image.cluster_id)
+
+    async def execute(self, decide: Callable[[ControllerMachine], Decision[MetadataRecord, T]]) -> T:
+        """Decide, wait until all that the decision saw is committed, answer; NotActive if that will never be."""
+
+        def noted(machine: ControllerMachine, now_ms: int) -> Decision[MetadataRecord, T]:
+            decision = decide(machine)
+            if decision.records:
+                self._changed.set()
+            return decision
+
+        try:
+            return await self._replicated.execute(noted)
+        except NotCommitted as error:
+            raise NotActive(str(error)) from error
+
+    def heard(self, node_id: int, broker_epoch: int) -> None:
+        """A node spoke: its session goes on, whether or not the store lets us answer."""
+        node = self.machine.image.node(node_id)
+        if node is not None and node.epoch == broker_epoch:
+            self._sessions.heard(node, self._world.monotonic_ms())
+
+    def session_live(self, node_id: int) -> bool:
+        node = self.machine.image.node(node_id)
+        return node is not None and not node.fenced and self._sessions.live(node, self._world.monotonic_ms())
+
+    async def run(self) -> None:
+        """Keep up until an append fails; raises why."""
+        async with asyncio.TaskGroup() as tasks:
+            upkeep = tasks.create_task(self._keep_up())
+            failure = await self._replicated.wait_failed()
+            upkeep.cancel()
+        raise failure
+
+    async def stop(self, reason: Exception) -> None:
+        """Take no more commands; `run` raises the reason."""
+        await self._replicated.stop(reason)
+
+    async def _keep_up(self) -> None:
+        """Decide what time demands, after each change and at each tick.
+
+        A pause of ours, or a store that was away, says nothing about the nodes: their sessions start anew.
+        """
+        patience_ms = self._settings.session_timeout_ms // 3
+        before_ms = self._world.monotonic_ms()
+        while True:
+            now_ms = self._world.monotonic_ms()
+            if now_ms - before_ms > TICK_MS + patience_ms:
+                logger.warning("sessions start anew reason=paused_for_%d_ms", now_ms - before_ms)
+                self._sessions.start_anew()
+            before_ms = now_ms
+            self._changed.clear()
+            try:
+                more = True
+                while more:
+                    more = await self.execute(self._step)
+            except NotActive:
+                return
+            try:
+                async with asyncio.timeout(TICK_MS / 1000):
+                    await self._changed.wait()
+            except TimeoutError:
+                continue
+
+    def _step(self, machine: ControllerMachine) -> Decision[MetadataRecord, bool]:
+        now_ms = self._world.monotonic_ms()
+        for node in self._sessions.expired(machine.image.nodes.values(), now_ms):
+            logger.warning("session expired node=%d epoch=%d", node.node_id, node.epoch)
+        self._sessions.keep(machine.image.nodes.values())
+        return keep_up(machine, self._sessions, self._absences, now_ms)

@@ -1,0 +1,52 @@
+"""Metadata records as Kafka record batches, and back: the one form of both stores, of Fetch and of snapshots.
+
+The first record of each appended batch carries who appended it and the how-manieth append of that writer it was.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from millstream_cluster.records import MetadataRecord, decode_record, encode_record
+from millstream_wire.records import Compression, Record, check, decode_batch, encode_batch, split
+
+WRITER_HEADER = "writer"
+COMPRESS_FROM_BYTES = 4_096
+_SNAPSHOT_BATCH_RECORDS = 1_000
+_RECORDS_BYTES_MAX = 64 << 20
+
+
+def encode_records(
+    records: Sequence[MetadataRecord], *, base_offset: int, epoch: int, timestamp_ms: int, writer: str | None
+) -> bytes:
+    """One batch of these records; compressed where that is worth it."""
+    headers = ((WRITER_HEADER, writer.encode()),) if writer is not None else ()
+    encoded = []
+    size = 0
+    for index, record in enumerate(records):
+        key, value = encode_record(record)
+        size += len(key) + len(value)
+        encoded.append(Record(base_offset + index, timestamp_ms, key, value, headers if index == 0 else ()))
+    compression = Compression.ZSTD if size > COMPRESS_FROM_BYTES else Compression.NONE
+    return encode_batch(encoded, base_offset=base_offset, leader_epoch=epoch, compression=compression)
+
+
+def decode_records(data: bytes) -> Iterator[tuple[int, MetadataRecord]]:
+    """The records of these batches with their offsets; anything unreadable raises."""
+    for batch in split(data):
+        header = check(batch)
+        for record in decode_batch(batch, header, limit=_RECORDS_BYTES_MAX):
+            yield record.offset, decode_record(record.key, record.value)
+
+
+def encode_snapshot(records: Iterable[MetadataRecord], *, epoch: int, timestamp_ms: int) -> bytes:
+    """A snapshot's batches; their offsets only count the snapshot's own records."""
+    all_records = list(records)
+    return b"".join(
+        encode_records(
+            all_records[start : start + _SNAPSHOT_BATCH_RECORDS],
+            base_offset=start,
+            epoch=epoch,
+            timestamp_ms=timestamp_ms,
+            writer=None,
+        )
+        for start in range(0, len(all_records), _SNAPSHOT_BATCH_RECORDS)
+    )

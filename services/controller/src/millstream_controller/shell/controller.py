@@ -1,0 +1,29 @@
+"""What the API handlers work with: this process as a controller, whether it is the active one now or not."""
+
+from uuid import UUID
+
+from millstream_controller.shell.active import Active, NotActive
+from millstream_runtime.world import World
+
+
+class Controller:
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self._active: Active | None = None
+
+    @property
+    def active(self) -> Active:
+        """The active controller, if this process is it; else NotActive."""
+        if self._active is None:
+            raise NotActive("this is not the active controller")
+        return self._active
+
+    def find_active(self) -> Active | None:
+        return self._active
+
+    def set_active(self, active: Active | None) -> None:
+        self._active = active
+
+    def new_id(self) -> UUID:
+        """A random UUID."""
+        return UUID(int=self.world.random.getrandbits(128), version=4)

@@ -1,0 +1,57 @@
+"""Replicated's journal: commands become batches, batches are appended to the store, then they are part of the log.
+
+It decides only how commands are grouped; a command's records are never split over two batches.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+
+from millstream_cluster.records import MetadataRecord
+from millstream_controller.shell.batches import encode_records
+from millstream_controller.shell.metadata_log import MetadataLog
+from millstream_controller.shell.store import Store, StoreBroken
+
+logger = logging.getLogger(__name__)
+
+Commands = Sequence[tuple[MetadataRecord, ...]]
+
+
+class StoreJournal:
+    def __init__(self, store: Store, log: MetadataLog, writer: str, epoch: int, now_ms: Callable[[], int]) -> None:
+        self._store = store
+        self._log = log
+        self._writer = writer
+        self._epoch = epoch
+        self._now_ms = now_ms
+        self._appends = 0
+
+    async def append(self, commands: Commands) -> None:
+        """Append these commands in as few batches as the store's size allows, and a snapshot first where one is due."""
+        if self._store.wants_snapshot:
+            await self._snapshot()
+        batch = self._encode(commands)
+        if len(batch) > self._store.batch_bytes_max:
+            if len(commands) == 1:
+                raise StoreBroken(f"one command of {len(batch)} bytes is larger than the store takes")
+            half = len(commands) // 2
+            await self.append(commands[:half])
+            await self.append(commands[half:])
+            return
+        await self._store.append(batch)
+        self._log.committed(batch, [record for command in commands for record in command])
+
+    def _encode(self, commands: Commands) -> bytes:
+        self._appends += 1
+        return encode_records(
+            [record for command in commands for record in command],
+            base_offset=self._log.end_offset,
+            epoch=self._epoch,
+            timestamp_ms=self._now_ms(),
+            writer=f"{self._writer}:{self._appends}",
+        )
+
+    async def _snapshot(self) -> None:
+        snapshot = self._log.take_snapshot(self._now_ms())
+        await self._store.save_snapshot(snapshot)
+        self._log.begin_with(snapshot)
+        logger.info("metadata snapshot end_offset=%d bytes=%d", snapshot.end_offset, len(snapshot.data))

@@ -1,0 +1,194 @@
+"""The metadata log as objects of the API server: a ring of slots for appends, chunked objects for snapshots.
+
+The ring (core/ring.py) decides; this file makes its calls and resolves their unknown outcomes by looking again. With the API
+server away it waits: produce, fetch and commits go on without it, and nothing here is tied to a lease.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from millstream_controller.core.ring import SLOTS, Ring, RingError, SnapshotRef, StoredSlot, Verdict
+from millstream_controller.shell.slot_objects import (
+    Conflict,
+    Forbidden,
+    NoAnswer,
+    Object,
+    SlotObjects,
+    chunk_body,
+    chunk_name,
+    parse_chunk,
+    parse_slot,
+    slot_body,
+    slot_name,
+)
+from millstream_controller.shell.store import Fenced, Loaded, Snapshot, StoreBroken, StoreUnavailable
+from millstream_runtime.world import World
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+CHUNK_BYTES = 700_000
+"""Base64 makes it 933,336: below 1 MiB, and far below etcd's 1.5 MiB."""
+_BACKOFF_S = (0.1, 0.2, 0.5, 1.0, 2.0)
+_LOAD_ATTEMPTS = 5
+
+
+class KubernetesStore:
+    batch_bytes_max = CHUNK_BYTES
+
+    def __init__(
+        self, objects: SlotObjects, world: World, *, namespace: str, cluster: str, writer: str, slots: int = SLOTS
+    ) -> None:
+        self._objects = objects
+        self._world = world
+        self._namespace = namespace
+        self._cluster = cluster
+        self._writer = writer
+        self._ring = Ring(writer, slots)
+        self._slots = slots
+        self._loaded = False
+        self._snapshots = 0
+
+    async def load(self) -> Loaded:
+        self._loaded = False
+        for _ in range(_LOAD_ATTEMPTS):
+            batches = self._take_over(await self._once(lambda: self._objects.list("slot")))
+            reference = self._ring.snapshot
+            if reference is None:
+                self._loaded = True
+                return Loaded(None, tuple(batches))
+            snapshot = await self._read_snapshot(reference)
+            if snapshot is not None:
+                self._loaded = True
+                return Loaded(snapshot, tuple(batches))
+            # The writer replaced its snapshot while we read it; the slots name the new one by now.
+        name = self._ring.snapshot.name if self._ring.snapshot is not None else ""
+        raise StoreBroken(f"snapshot {name} of cluster {self._cluster} has missing parts")
+
+    async def append(self, batch: bytes) -> None:
+        if not self._loaded:
+            raise Fenced("the metadata log is not loaded")
+        assert len(batch) <= CHUNK_BYTES
+        write = self._ring.write(batch)
+        body = slot_body(self._cluster, self._namespace, write.index, write.slot, write.expected)
+        obsolete = self._ring.written(await self._swap(write.index, body, create=write.expected is None))
+        if obsolete is not None:
+            await self._forget(obsolete)
+
+    @property
+    def wants_snapshot(self) -> bool:
+        return self._ring.uncovered >= self._slots // 2
+
+    async def save_snapshot(self, snapshot: Snapshot) -> None:
+        """Write the parts under a name of their own; the next append makes them the log's beginning."""
+        if not self._loaded:
+            raise Fenced("the metadata log is not loaded")
+        chunks = [snapshot.data[at : at + CHUNK_BYTES] for at in range(0, len(snapshot.data), CHUNK_BYTES)]
+        sequence = self._ring.last_sequence
+        self._snapshots += 1
+        name = f"{self._cluster}-snapshot-{sequence}-{self._writer[:8].lower()}-{self._snapshots}"
+        for number, chunk in enumerate(chunks):
+            await self._create_chunk(chunk_body(self._cluster, self._namespace, name, number, chunk))
+        self._ring.adopt(SnapshotRef(name, len(chunks), snapshot.end_offset, snapshot.epoch, sequence))
+
+    async def collect_garbage(self) -> None:
+        """Remove snapshots that no append names. Only for a writer whose append succeeded since it loaded: then no
+        earlier writer can still make one of them count."""
+        reference = self._ring.snapshot
+        for body in await self._once(lambda: self._objects.list("snapshot")):
+            name = str(body["metadata"]["name"])
+            if reference is None or name.rpartition("-")[0] != reference.name:
+                await self._delete(name)
+
+    async def close(self) -> None:
+        await self._objects.close()
+
+    def _take_over(self, found: list[Object]) -> list[bytes]:
+        try:
+            return self._ring.load(parse_slot(body) for body in found)
+        except RingError as error:
+            raise StoreBroken(f"the metadata log of cluster {self._cluster} cannot be read: {error}") from error
+
+    async def _swap(self, index: int, body: Object, *, create: bool) -> str:
+        """Write until the outcome is definite; return the slot's new version."""
+        name = slot_name(self._cluster, index)
+        attempt = 0
+        while True:
+            try:
+                answer = await (self._objects.create(body) if create else self._objects.replace(name, body))
+                return str(answer["metadata"]["resourceVersion"])
+            except (Conflict, NoAnswer) as error:
+                if isinstance(error, NoAnswer):
+                    await self._wait(attempt, error)
+                    attempt += 1
+            except Forbidden as error:
+                raise StoreBroken(f"the API server refuses the metadata log: {error}") from error
+            present = await self._look(name)
+            match self._ring.found(present):
+                case Verdict.DONE:
+                    assert present is not None
+                    return present.version
+                case Verdict.FENCED:
+                    self._loaded = False
+                    raise Fenced(f"another controller has written slot {index} of cluster {self._cluster}")
+                case Verdict.RETRY:
+                    continue
+
+    async def _look(self, name: str) -> StoredSlot | None:
+        body = await self._persistently(lambda: self._objects.get(name))
+        return None if body is None else parse_slot(body)
+
+    async def _read_snapshot(self, reference: SnapshotRef) -> Snapshot | None:
+        parts = []
+        for number in range(reference.chunks):
+            body = await self._once(lambda number=number: self._objects.get(chunk_name(reference.name, number)))  # type: ignore[misc]
+            if body is None:
+                return None
+            parts.append(parse_chunk(body))
+        return Snapshot(reference.end_offset, reference.epoch, b"".join(parts))
+
+    async def _create_chunk(self, body: Object) -> None:
+        """A name is used for one snapshot only, so a part that exists already is this very part."""
+        try:
+            await self._persistently(lambda: self._objects.create(body))
+        except Conflict:
+            return
+
+    async def _forget(self, obsolete: SnapshotRef) -> None:
+        for number in range(obsolete.chunks):
+            await self._delete(chunk_name(obsolete.name, number))
+
+    async def _delete(self, name: str) -> None:
+        """Tidying: what cannot be removed now is removed after the next takeover."""
+        try:
+            await self._objects.delete(name)
+        except (NoAnswer, Forbidden) as error:
+            logger.warning("metadata snapshot part left behind name=%s error=%s", name, error)
+
+    async def _once(self, call: Callable[[], Awaitable[T]]) -> T:
+        try:
+            return await call()
+        except NoAnswer as error:
+            raise StoreUnavailable(f"the API server does not answer: {error}") from error
+        except Forbidden as error:
+            raise StoreBroken(f"the API server refuses the metadata log: {error}") from error
+
+    async def _persistently(self, call: Callable[[], Awaitable[T]]) -> T:
+        attempt = 0
+        while True:
+            try:
+                return await call()
+            except NoAnswer as error:
+                await self._wait(attempt, error)
+                attempt += 1
+            except Forbidden as error:
+                raise StoreBroken(f"the API server refuses the metadata log: {error}") from error
+
+    async def _wait(self, attempt: int, error: Exception) -> None:
+        if attempt in (0, len(_BACKOFF_S)):
+            logger.warning("metadata append waits for the API server error=%s", error)
+        pause_s = _BACKOFF_S[min(attempt, len(_BACKOFF_S) - 1)]
+        await asyncio.sleep(pause_s * (0.5 + self._world.random.random()))

@@ -1,0 +1,94 @@
+"""The committed log as this controller serves it: its recent batches, its snapshot, and who waits for more.
+
+It also folds what is committed into an Image of its own, apart from the machine's, which may be ahead of it: snapshots and
+followers only ever get what is committed.
+"""
+
+import asyncio
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import islice
+
+from millstream_cluster.image import Image
+from millstream_cluster.records import MetadataRecord
+from millstream_controller.shell.batches import decode_records, encode_snapshot
+from millstream_controller.shell.store import Loaded, Snapshot
+from millstream_wire.records import parse_header
+
+KEPT_BYTES_MAX = 16 << 20
+
+
+class MetadataLog:
+    """Invariant: the kept batches follow each other without gaps from `start_offset` to `end_offset`."""
+
+    def __init__(self, loaded: Loaded) -> None:
+        self.snapshot = loaded.snapshot
+        self.image = Image()
+        if loaded.snapshot is not None:
+            records = (record for _, record in decode_records(loaded.snapshot.data))
+            self.image = Image.of(records, loaded.snapshot.end_offset - 1)
+        self.start_offset = self.end_offset
+        self._batches: list[bytes] = []
+        self._ends: list[int] = []  # the offset after each batch
+        self._kept_bytes = 0
+        self._more = asyncio.Event()
+        for batch in loaded.batches:
+            self.committed(batch, [record for _, record in decode_records(batch)])
+
+    @property
+    def end_offset(self) -> int:
+        """The high watermark: everything before it is committed."""
+        return self.image.offset + 1
+
+    @property
+    def epoch(self) -> int:
+        return self.image.controller.epoch if self.image.controller is not None else 0
+
+    def committed(self, batch: bytes, records: Sequence[MetadataRecord]) -> None:
+        """One more batch is in the store."""
+        header = parse_header(batch)
+        if header.base_offset != self.end_offset:
+            raise ValueError(f"a batch at offset {header.base_offset} where the log ends at {self.end_offset}")
+        for offset, record in enumerate(records, header.base_offset):
+            self.image.apply(record, offset)
+        self._batches.append(batch)
+        self._ends.append(header.next_offset)
+        self._kept_bytes += len(batch)
+        self._more.set()
+        self._more = asyncio.Event()
+
+    def take_snapshot(self, timestamp_ms: int) -> Snapshot:
+        """What is committed now, as a snapshot."""
+        data = encode_snapshot(self.image.records(), epoch=self.epoch, timestamp_ms=timestamp_ms)
+        return Snapshot(self.end_offset, self.epoch, data)
+
+    def begin_with(self, snapshot: Snapshot) -> None:
+        """The store begins with this snapshot now; of what it covers only the most recent part is kept for followers."""
+        self.snapshot = snapshot
+        covered = bisect_right(self._ends, snapshot.end_offset)
+        count = 0
+        while count < covered and self._kept_bytes > KEPT_BYTES_MAX:
+            self._kept_bytes -= len(self._batches[count])
+            self.start_offset = self._ends[count]
+            count += 1
+        del self._batches[:count], self._ends[:count]
+
+    def read(self, offset: int, max_bytes: int) -> bytes:
+        """Whole batches from the one that holds `offset`, at least one if there is any."""
+        parts: list[bytes] = []
+        size = 0
+        for batch in islice(self._batches, bisect_right(self._ends, offset), None):
+            if parts and size + len(batch) > max_bytes:
+                break
+            parts.append(batch)
+            size += len(batch)
+        return b"".join(parts)
+
+    async def wait_beyond(self, offset: int, timeout_ms: int) -> None:
+        """Return when there is something at `offset`, or when the time is over."""
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                while self.end_offset <= offset:
+                    await self._more.wait()
+        except TimeoutError:
+            return

@@ -1,0 +1,64 @@
+"""Where the metadata log lives: a store with compare-and-swap, behind one interface.
+
+Both stores promise: an append by a writer that missed anything fails, whatever it missed; an append whose outcome was unknown
+has been resolved by re-reading when `append` returns; a load sees everything that was ever acknowledged.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+class StoreError(Exception):
+    """Root of what a store may say."""
+
+
+class Fenced(StoreError):
+    """Another controller has appended: this one's state is old and must be loaded anew."""
+
+
+class StoreUnavailable(StoreError):
+    """The store does not answer for now; nothing is known to be wrong with it."""
+
+
+class StoreBroken(StoreError):
+    """What the store holds, or its disk, cannot be trusted: a person has to look. One clear line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The Image's records as record batches, true after everything before `end_offset`."""
+
+    end_offset: int
+    epoch: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A consistent view of the log: the newest snapshot and every batch after it, oldest first."""
+
+    snapshot: Snapshot | None
+    batches: tuple[bytes, ...]
+
+
+class Store(Protocol):
+    """One writer's view of the log. Calls do not overlap: the owner makes them one after the other."""
+
+    batch_bytes_max: int
+    """The largest batch that one append takes."""
+
+    async def load(self) -> Loaded:
+        """Read all of it, consistently; from here on this writer may append until somebody else does."""
+
+    async def append(self, batch: bytes) -> None:
+        """Make this batch the next one, durably, or raise Fenced or StoreBroken; waits while the store is away."""
+
+    @property
+    def wants_snapshot(self) -> bool:
+        """Whether so much has been appended since the last snapshot that a new one is due."""
+
+    async def save_snapshot(self, snapshot: Snapshot) -> None:
+        """Let the log begin with this snapshot of what this writer has appended or loaded."""
+
+    async def close(self) -> None:
+        """Let go of files and connections."""
