@@ -1,0 +1,126 @@
+"""Our node beside Apache Kafka on this machine: `make bench`. How to read what it prints: bench/README.md."""
+
+import argparse
+import dataclasses
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from itertools import count
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "tests" / "conformance")]
+
+from cases import Case, Done, all_cases  # noqa: E402
+from confluent_kafka.admin import AdminClient, NewTopic  # noqa: E402
+from kafka_tools import KAFKA_VERSION, KafkaUnavailable  # noqa: E402
+from report import Measurement, table  # noqa: E402
+from servers import Kafka, Millstream, Server  # noqa: E402
+from usage import machine_busy_s, usage_of  # noqa: E402
+
+_SETTLE_S = 0.3  # what a server does for a request after it has answered belongs to that request
+
+_topic_numbers = count(1)
+
+
+def main() -> int:
+    options = _options()
+    if shutil.which("cc") is None:
+        print("bench: needs a C compiler (cc) for the raw client", file=sys.stderr)
+        return 2
+    with tempfile.TemporaryDirectory(prefix="millstream-bench-", dir=options.directory) as scratch:
+        directory = Path(scratch)
+        cases = [case for case in all_cases(_compile_client(directory)) if options.only in case.name]
+        servers: list[Server] = [Millstream(directory / "millstream"), Kafka(directory / "kafka")]
+        try:
+            measurements = _compare(servers, cases, options)
+        except KafkaUnavailable as reason:
+            print(f"bench: {reason}", file=sys.stderr)
+            return 2
+        finally:
+            for server in servers:
+                server.stop()
+    print(_about(options.rounds))
+    print(table(measurements, ours=servers[0].name, theirs=servers[1].name))
+    if options.json:
+        options.json.write_text(json.dumps([dataclasses.asdict(m) for m in measurements], indent=1))
+    return 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="bench", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5, help="measured rounds of each case and server (5)")
+    parser.add_argument("--warm-up", type=int, default=3, help="rounds before them that do not count (3)")
+    parser.add_argument("--scale", type=float, default=1.0, help="the share of each case's full size (1.0)")
+    parser.add_argument("--only", default="", help="only the cases whose name contains this")
+    parser.add_argument("--json", type=Path, help="also write every measurement to this file")
+    parser.add_argument("--directory", type=Path, help="where the servers keep their data while they run")
+    return parser.parse_args()
+
+
+def _compare(servers: list[Server], cases: list[Case], options: argparse.Namespace) -> list[Measurement]:
+    for server in servers:
+        _say(f"starting {server.name}")
+        server.start()
+    for turn in range(options.warm_up):
+        for server in servers:
+            _say(f"warming {server.name}, round {turn + 1} of {options.warm_up}")
+            for case in cases:
+                _measure(server, case, options.scale)
+    measurements = []
+    for turn in range(options.rounds):
+        for case in cases:
+            # A B, then B A: whatever else the machine does falls on both alike.
+            for server in servers if turn % 2 == 0 else reversed(servers):
+                measurement = _measure(server, case, options.scale)
+                measurements.append(measurement)
+                _say(
+                    f"round {turn + 1} of {options.rounds}: {case.name}: {server.name}: {measurement.server_cpu_s:.2f} CPU-s"
+                )
+    return measurements
+
+
+def _measure(server: Server, case: Case, scale: float) -> Measurement:
+    topic = f"bench-{os.getpid()}-{next(_topic_numbers)}"
+    admin = AdminClient({"bootstrap.servers": server.bootstrap, "log_level": 0})
+    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(30)
+    time.sleep(_SETTLE_S)
+    busy_before, before, started = machine_busy_s(), usage_of(server.pid), time.monotonic()
+    done = case.run(server.bootstrap, topic, scale)
+    time.sleep(_SETTLE_S)
+    busy, after, seconds = machine_busy_s() - busy_before, usage_of(server.pid), time.monotonic() - started
+    admin.delete_topics([topic])[topic].result(30)
+    cpu_s = after.cpu_s - before.cpu_s
+    return Measurement(case.name, server.name, done, cpu_s, after.resident_bytes, _others(busy, cpu_s, done, seconds))
+
+
+def _others(busy_s: float, server_cpu_s: float, done: Done, seconds: float) -> float:
+    return max(0.0, busy_s - server_cpu_s - done.client_cpu_s) / (seconds * (os.cpu_count() or 1))
+
+
+def _compile_client(directory: Path) -> Path:
+    client = directory / "raw_client"
+    subprocess.run(["cc", "-O2", "-o", str(client), str(HERE / "raw_client.c")], check=True)
+    return client
+
+
+def _about(rounds: int) -> str:
+    load = os.getloadavg()[0]
+    return (
+        f"\nmillstream on Python {platform.python_version()} beside Apache Kafka {KAFKA_VERSION}: "
+        f"server processor time, {rounds} alternating rounds, median (smallest..largest), "
+        f"{os.cpu_count()} processors, load {load:.1f}"
+    )
+
+
+def _say(text: str) -> None:
+    print(f"[{time.strftime('%H:%M:%S')}] {text}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,121 @@
+"""The two servers under comparison, each started on a directory of its own and on loopback."""
+
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Protocol
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+from kafka_broker import SERVER_JVM, KafkaBroker
+
+_START_TIMEOUT_S = 30
+
+# As in the configuration that Apache Kafka ships, so that it is measured as its users run it.
+SHIPPED = {
+    "num.network.threads": "3",
+    "num.io.threads": "8",
+    "socket.send.buffer.bytes": "102400",
+    "socket.receive.buffer.bytes": "102400",
+    "socket.request.max.bytes": "104857600",
+    "num.partitions": "1",
+}
+
+
+class Server(Protocol):
+    name: str
+
+    @property
+    def pid(self) -> int: ...
+    @property
+    def bootstrap(self) -> str: ...
+    def start(self) -> None: ...
+    def stop(self) -> None: ...
+
+
+class Kafka:
+    name = "kafka"
+
+    def __init__(self, directory: Path) -> None:
+        self._broker = KafkaBroker(directory, properties=SHIPPED, jvm=SERVER_JVM)
+
+    @property
+    def pid(self) -> int:
+        return self._broker.pid
+
+    @property
+    def bootstrap(self) -> str:
+        return self._broker.bootstrap
+
+    def start(self) -> None:
+        self._broker.start()
+
+    def stop(self) -> None:
+        self._broker.stop()
+
+
+class Millstream:
+    name = "millstream"
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._port = _free_port_range(4)
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None, "not started"
+        return self._process.pid
+
+    @property
+    def bootstrap(self) -> str:
+        return f"127.0.0.1:{self._port}"
+
+    def start(self) -> None:
+        self._directory.mkdir(parents=True, exist_ok=True)
+        program = Path(sys.executable).with_name("millstream")
+        command = [str(program), "node", "--port", str(self._port), "--data", str(self._directory / "data")]
+        with open(self._directory / "server.log", "wb") as log:
+            self._process = subprocess.Popen(command, stdout=log, stderr=log)
+        self._wait_until_it_answers()
+
+    def stop(self) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def _wait_until_it_answers(self) -> None:
+        deadline = time.monotonic() + _START_TIMEOUT_S
+        while True:
+            assert self._process is not None
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"no answer: {(self._directory / 'server.log').read_text()[-2000:]}")
+            try:
+                socket.create_connection(("127.0.0.1", self._port), 1).close()
+                AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0}).list_topics(timeout=2)
+            except (OSError, KafkaException):
+                time.sleep(0.05)
+            else:
+                return
+
+
+def _free_port_range(count: int) -> int:
+    """Return the first of `count` free ports in a row, below those that the kernel hands out."""
+    for first in range(19_092, 32_000, count):
+        try:
+            held = [socket.create_server(("127.0.0.1", first + i)) for i in range(count)]
+        except OSError:
+            continue
+        for server in held:
+            server.close()
+        return first
+    raise RuntimeError("no free ports")
