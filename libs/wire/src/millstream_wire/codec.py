@@ -48,10 +48,14 @@ _encoders: dict[tuple[type, int], Encoder] = {}
 
 
 def decode(cls: type[M], version: int, data: memoryview | bytes) -> M:
-    """Read a message that takes up all of `data`; its `records` fields stay views into `data`."""
+    """Read a message that takes up all of `data`; its `records` fields stay views into `data`.
+
+    A request may be followed by bytes that mean nothing, as with Kafka: librdkafka's Metadata for all topics is (its #5049).
+    """
     view = memoryview(data)
     message, end = _run(cls, version, view, 0)
-    _refuse_rest(cls, end, view)
+    if end > len(view) or not cls.is_request:
+        _refuse_rest(cls, end, view)
     return message
 
 
