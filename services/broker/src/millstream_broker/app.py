@@ -123,6 +123,7 @@ class BrokerApp:
                 try:
                     await registration.unfenced.wait()
                     children.append(tasks.create_task(broker.producer_ids.run(lambda: registration.broker_epoch)))
+                    await broker.producer_ids.stocked.wait()
                     self.ready.set()
                     logger.info("broker ready broker=%d listeners=%s", config.node_id, self.listeners)
                     await asyncio.Event().wait()

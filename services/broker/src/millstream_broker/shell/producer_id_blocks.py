@@ -22,6 +22,8 @@ class ProducerIdBlocks:
         self._controllers = controllers
         self._ids = ProducerIds()
         self._wake = asyncio.Event()
+        self.stocked = asyncio.Event()
+        """Set once there was a first block."""
 
     def take(self) -> int | None:
         """A producer id nobody else has; None while the controller owes us a block."""
@@ -32,6 +34,7 @@ class ProducerIdBlocks:
 
     def add(self, block: ProducerIdBlock) -> None:
         self._ids.add(block)
+        self.stocked.set()
 
     async def run(self, broker_epoch: Callable[[], int]) -> None:
         """Fetch blocks; started once the broker is registered."""

@@ -1,7 +1,8 @@
 """Every partition this broker keeps: opened at the start, then made, led, deleted and set aside as the plans say."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 from uuid import UUID
 
@@ -63,8 +64,11 @@ class Replicas:
 
     # ---- following the metadata ----
 
-    def apply(self, steps: Iterable[Step], settings_of: SettingsOf) -> None:
+    def apply(self, steps: Sequence[Step], settings_of: SettingsOf) -> None:
         """Execute a plan, in its order."""
+        counts = Counter(type(step).__name__.lower() for step in steps)
+        if counts:
+            logger.info("partitions follow the metadata %s", " ".join(f"{kind}={n}" for kind, n in counts.items()))
         for step in steps:
             match step:
                 case Create(partition):
@@ -98,7 +102,7 @@ class Replicas:
         self._failed.pop(key, None)
         replica = Replica(name, partition.topic_id, log, settings, node_id=self._node_id)
         self._add(replica)
-        logger.info("partition created partition=%s topic_id=%s", name, partition.topic_id)
+        logger.debug("partition created partition=%s topic_id=%s", name, partition.topic_id)
         self._assign(replica, partition)
 
     def _assign(self, replica: Replica, partition: Partition) -> None:
@@ -108,14 +112,14 @@ class Replicas:
         for effect in replica.partition.on_assigned(event):
             match effect:
                 case LeadershipBegan(leader_epoch, start_offset):
-                    logger.info(
+                    logger.debug(
                         "leadership began partition=%s leader_epoch=%d offset=%d",
                         replica.name,
                         leader_epoch,
                         start_offset,
                     )
                 case LeadershipEnded():
-                    logger.info("leadership ended partition=%s leader=%d", replica.name, partition.leader)
+                    logger.debug("leadership ended partition=%s leader=%d", replica.name, partition.leader)
                     self._delays.changed(replica.key)
 
     def _remove(self, key: ReplicaKey, *, keep: bool) -> None:
