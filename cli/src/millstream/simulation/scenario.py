@@ -39,7 +39,7 @@ SETTINGS = {
     "controller.takeover.timeout.ms": "2000",
     "offsets.topic.num.partitions": "4",
     "group.initial.rebalance.delay.ms": "200",
-    "log.segment.bytes": "16384",
+    "log.segment.bytes": "1048576",
 }
 
 

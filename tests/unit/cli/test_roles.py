@@ -1,0 +1,87 @@
+"""What each role of a process is told, from what the user said."""
+
+from pathlib import Path
+
+import pytest
+
+from millstream.processes import plan_processes
+from millstream.roles import Place, Role, properties_of, roles_of
+from millstream_runtime.properties import Properties, PropertyError
+
+PLACE = Place("127.0.0.1", (9092, 9093, 9094, 9095), Path("data"))
+ALL = tuple(Role)
+
+
+def told(role: Role, roles=ALL, place: Place = PLACE, **given: str) -> dict[str, str]:
+    values = {key.replace("_", "."): value for key, value in given.items()}
+    return properties_of(role, roles, Properties(values), place).as_dict()
+
+
+def test_a_process_plays_all_roles_unless_told_otherwise() -> None:
+    assert roles_of(Properties({})) == (Role.CONTROLLER, Role.BROKER, Role.COORDINATOR)
+    assert roles_of(Properties({"process.roles": "coordinator, broker"})) == (Role.BROKER, Role.COORDINATOR)
+    with pytest.raises(PropertyError, match="process.roles must be some of .*'zookeeper'"):
+        roles_of(Properties({"process.roles": "broker,zookeeper"}))
+
+
+def test_each_role_has_a_port_of_its_own_and_knows_the_controller() -> None:
+    listeners = {role: told(role)["listeners"] for role in ALL}
+    assert listeners == {
+        Role.CONTROLLER: "CONTROLLER://127.0.0.1:9093",
+        Role.BROKER: "PLAINTEXT://127.0.0.1:9092",
+        Role.COORDINATOR: "PLAINTEXT://127.0.0.1:9094",
+    }
+    assert {told(role)["controller.bootstrap.servers"] for role in ALL} == {"127.0.0.1:9093"}
+    assert told(Role.CONTROLLER)["controller.store"] == "file:data/controller"
+    assert told(Role.BROKER)["log.dirs"] == "data/broker"
+
+
+def test_listeners_are_about_the_broker_where_there_is_one() -> None:
+    given = {"listeners": "PLAINTEXT://10.0.0.1:1000", "advertised.listeners": "PLAINTEXT://name:2000"}
+    broker = properties_of(Role.BROKER, ALL, Properties(given), PLACE).as_dict()
+    assert (broker["listeners"], broker["advertised.listeners"]) == tuple(given.values())
+    coordinator = properties_of(Role.COORDINATOR, ALL, Properties(given), PLACE).as_dict()
+    assert coordinator["listeners"] == "PLAINTEXT://10.0.0.1:9094"
+    assert coordinator["advertised.listeners"] == "PLAINTEXT://name:9094"
+    alone = properties_of(Role.CONTROLLER, (Role.CONTROLLER,), Properties({"listeners": "C://h:7"}), PLACE).as_dict()
+    assert (alone["listeners"], alone["controller.bootstrap.servers"]) == ("C://h:7", "127.0.0.1:7")
+
+
+def test_who_listens_everywhere_advertises_a_name() -> None:
+    place = Place("0.0.0.0", PLACE.ports, PLACE.data_dir)
+    for role in ALL:
+        advertised = told(role, place=place)["advertised.listeners"]
+        assert "0.0.0.0" not in advertised
+        assert advertised.endswith(
+            str(dict(zip(("broker", "controller", "coordinator"), PLACE.ports, strict=False))[role])
+        )
+    assert told(Role.BROKER, place=place)["controller.bootstrap.servers"] == "127.0.0.1:9093"
+
+
+def test_without_a_controller_of_its_own_a_process_must_be_told_where_they_are() -> None:
+    with pytest.raises(PropertyError, match="controller.bootstrap.servers must be set"):
+        told(Role.BROKER, roles=(Role.BROKER,))
+    given = {"controller.bootstrap.servers": "a:1,b:2"}
+    assert (
+        properties_of(Role.BROKER, (Role.BROKER,), Properties(given), PLACE).text("controller.bootstrap.servers")
+        == "a:1,b:2"
+    )
+
+
+def test_a_planned_cluster_gives_brokers_the_first_ports(tmp_path: Path) -> None:
+    counts = {Role.BROKER: 3, Role.CONTROLLER: 2, Role.COORDINATOR: 2}
+    planned = plan_processes(counts, range(9092, 9106), tmp_path, {"num.partitions": "4"})
+    assert [(each.name, each.port) for each in planned] == [
+        ("broker-1", 9092),
+        ("broker-2", 9093),
+        ("broker-3", 9094),
+        ("controller-1", 9095),
+        ("controller-2", 9096),
+        ("coordinator-1", 9097),
+        ("coordinator-2", 9098),
+    ]
+    assert {each.properties["controller.bootstrap.servers"] for each in planned} == {"127.0.0.1:9095,127.0.0.1:9096"}
+    assert len({each.properties["http.port"] for each in planned}) == 7
+    assert planned[0].command[-2:] == ["--data", str(tmp_path / "broker-1")]
+    assert "num.partitions=4\n" in planned[0].config_text()
+    assert len({each.properties["controller.store"] for each in planned if each.role is Role.CONTROLLER}) == 1
