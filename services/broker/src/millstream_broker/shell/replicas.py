@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, KeysView, Sequence
 from typing import TypeAlias
 from uuid import UUID
 
@@ -39,8 +39,8 @@ class Replicas:
         return iter(list(self._by_id.values()))
 
     @property
-    def keys(self) -> frozenset[ReplicaKey]:
-        return frozenset(self._by_id)
+    def keys(self) -> KeysView[ReplicaKey]:
+        return self._by_id.keys()
 
     @property
     def failed(self) -> list[Partition]:
