@@ -64,7 +64,7 @@ def properties_of(role: Role, roles: Sequence[Role], given: Properties, place: P
     if Role.CONTROLLER in roles:
         port = _port_of_controller(roles, values, place)
         defaults["controller.bootstrap.servers"] = f"{place.reachable_host}:{port}"
-    if place.host in _ANY and role is not Role.CONTROLLER:
+    if place.host in _ANY:
         port = _listener_port(values.get("listeners", defaults["listeners"]))
         defaults["advertised.listeners"] = f"{LISTENER_NAMES[role]}://{socket.gethostname()}:{port}"
     if "controller.bootstrap.servers" not in {**defaults, **values}:

@@ -20,7 +20,7 @@ def told(role: Role, roles=ALL, place: Place = PLACE, **given: str) -> dict[str,
 def test_a_process_plays_all_roles_unless_told_otherwise() -> None:
     assert roles_of(Properties({})) == (Role.CONTROLLER, Role.BROKER, Role.COORDINATOR)
     assert roles_of(Properties({"process.roles": "coordinator, broker"})) == (Role.BROKER, Role.COORDINATOR)
-    with pytest.raises(PropertyError, match="process.roles must be some of .*'zookeeper'"):
+    with pytest.raises(PropertyError, match=r"process\.roles must be some of .*'zookeeper'"):
         roles_of(Properties({"process.roles": "broker,zookeeper"}))
 
 
@@ -59,7 +59,7 @@ def test_who_listens_everywhere_advertises_a_name() -> None:
 
 
 def test_without_a_controller_of_its_own_a_process_must_be_told_where_they_are() -> None:
-    with pytest.raises(PropertyError, match="controller.bootstrap.servers must be set"):
+    with pytest.raises(PropertyError, match=r"controller\.bootstrap\.servers must be set"):
         told(Role.BROKER, roles=(Role.BROKER,))
     given = {"controller.bootstrap.servers": "a:1,b:2"}
     assert (
