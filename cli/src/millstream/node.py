@@ -2,17 +2,19 @@
 
 import sys
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from millstream.builders import Build, builder_of
-from millstream.ports import free_ports
+from millstream.ports import check_free, free_ports
 from millstream.roles import HTTP_OFFSET, PORTS, Place, Role, properties_of, roles_of
 from millstream_cluster.configs import BROKER_CONFIGS
 from millstream_runtime.process import configure_logging, run_services
-from millstream_runtime.properties import Properties, PropertyError
+from millstream_runtime.properties import Properties, PropertyError, parse_file
 from millstream_runtime.service import Service
 from millstream_runtime.world import World
 
+EXIT_FAILED = 1
 EXIT_USAGE = 2
 DEFAULT_PORT = 9092
 NODE_KEYS = ("process.roles", "http.port")
@@ -25,11 +27,16 @@ def run_node(options: Namespace) -> int:
         given = Properties.read(options.config, settings)
         place = Place(options.host, _ports(options), options.data)
         roles = roles_of(given)
-        builders = _builders(roles, given, place)
-        http_port = given.integer("http.port", place.ports[HTTP_OFFSET], least=0, most=65535)
+        told = {role: properties_of(role, roles, given, place) for role in roles}
+        builders = _builders(told, given)
+        http_address = (options.host, given.integer("http.port", place.ports[HTTP_OFFSET], least=0, most=65535))
+        check_free([*sorted(each.addresses("listeners")[0] for each in told.values()), http_address])
     except PropertyError as error:
         print(f"millstream: {error}", file=sys.stderr)
         return EXIT_USAGE
+    except OSError as error:
+        print(f"millstream: {error.strerror}", file=sys.stderr)
+        return EXIT_FAILED
     services: list[Service] = []
 
     def build(world: World) -> Sequence[Service]:
@@ -39,7 +46,7 @@ def run_node(options: Namespace) -> int:
     def greet() -> None:
         print(_ready_line(services, given, options), flush=True)
 
-    return run_services(build, http_address=(options.host, http_port), on_ready=greet)
+    return run_services(build, http_address=http_address, on_ready=greet)
 
 
 def _ports(options: Namespace) -> tuple[int, int, int, int]:
@@ -53,14 +60,10 @@ def _ports(options: Namespace) -> tuple[int, int, int, int]:
     return first, second, third, fourth
 
 
-def _builders(roles: Sequence[Role], given: Properties, place: Place) -> list[Build]:
-    builders = []
-    known: set[str] = {*NODE_KEYS, *BROKER_CONFIGS}
-    for role in roles:
-        properties = properties_of(role, roles, given, place)
-        builders.append(builder_of(role, properties))
-        known |= properties.known
-    given.refuse_unknown(known)
+def _builders(told: Mapping[Role, Properties], given: Properties) -> list[Build]:
+    builders = [builder_of(role, properties) for role, properties in told.items()]
+    known = {key for properties in told.values() for key in properties.known}
+    given.refuse_unknown({*NODE_KEYS, *BROKER_CONFIGS, *known})
     return builders
 
 
@@ -69,4 +72,8 @@ def _ready_line(services: Sequence[Service], given: Properties, options: Namespa
     names = {service.name.partition("-")[0]: service for service in services}
     main = names.get(Role.BROKER, services[-1])
     host, port = next(iter(main.listeners.values()))
-    return f"millstream ready on {host}:{port} (node {given.text('node.id', '0')}, data {options.data})"
+    about = [f"node {given.text('node.id', '0')}", f"data {options.data}"]
+    if main.name.startswith(Role.BROKER):
+        directory = Path(given.text("log.dirs", given.text("log.dir", str(options.data / "broker"))))
+        about.append(f"cluster {parse_file(directory / 'meta.properties').get('cluster.id')}")
+    return f"millstream ready on {host}:{port} ({', '.join(about)})"

@@ -99,6 +99,15 @@ class Client:
         body = cast(list[Part], encode_parts(message, version))
         return await self._send(header, version, [encode_request_header(header), *body], timeout_ms)
 
+    def send(self, message: Any) -> None:
+        """Send a request that is never answered: Produce with acks=0."""
+        if self._closed_reason is not None:
+            raise Disconnected(f"{self._channel.peer}: {self._closed_reason}")
+        key = ApiKey(message.api_key)
+        version = self._common_version(key)
+        header = RequestHeader(api_key=key, version=version, correlation_id=self._next_id(), client_id=self._client_id)
+        self._channel.send([encode_request_header(header), *cast(list[Part], encode_parts(message, version))])
+
     async def forward(self, frame: bytes | memoryview, *, timeout_ms: int) -> bytes:
         """Send a whole request (header and body) under a correlation id of our own; return what follows it in the answer."""
         renumbered = bytearray(frame)
@@ -192,6 +201,11 @@ class Nodes:
         """As Client.request; the timeout covers connecting too."""
         client, left_ms = await self._client(host, port, timeout_ms)
         return await client.request(message, timeout_ms=left_ms, version=version)
+
+    async def send(self, host: str, port: int, message: Request, *, timeout_ms: int) -> None:
+        """As Client.send; the timeout is for connecting."""
+        client, _ = await self._client(host, port, timeout_ms)
+        client.send(message)
 
     async def forward(self, host: str, port: int, frame: bytes | memoryview, *, timeout_ms: int) -> bytes:
         client, left_ms = await self._client(host, port, timeout_ms)

@@ -74,7 +74,7 @@ class _Process:
         running = [loop.create_task(service.run(), name=service.name) for service in services]
         greeting = loop.create_task(self._greet(services))
         stopping = loop.create_task(self._stop.wait())
-        http = loop.create_task(self._serve_http(services, world, greeting))
+        http = loop.create_task(self._serve_http(services, world, greeting), name="http")
         try:
             done, _ = await asyncio.wait([*running, http, stopping], return_when=asyncio.FIRST_COMPLETED)
         finally:
