@@ -1,1 +1,53 @@
+"""The APIs a coordinator serves, each by the function that handles it; ApiVersions is derived from this table."""
 
+from collections.abc import Mapping
+
+from millstream_coordinator.api.delete_groups import handle_delete_groups
+from millstream_coordinator.api.describe_cluster import handle_describe_cluster
+from millstream_coordinator.api.describe_configs import handle_describe_configs
+from millstream_coordinator.api.describe_groups import handle_describe_groups
+from millstream_coordinator.api.describe_log_dirs import handle_describe_log_dirs
+from millstream_coordinator.api.describe_topic_partitions import handle_describe_topic_partitions
+from millstream_coordinator.api.find_coordinator import handle_find_coordinator
+from millstream_coordinator.api.forwarded import handle_forwarded
+from millstream_coordinator.api.heartbeat import handle_heartbeat
+from millstream_coordinator.api.init_producer_id import handle_init_producer_id
+from millstream_coordinator.api.join_group import handle_join_group
+from millstream_coordinator.api.leave_group import handle_leave_group
+from millstream_coordinator.api.list_config_resources import handle_list_config_resources
+from millstream_coordinator.api.list_groups import handle_list_groups
+from millstream_coordinator.api.metadata import handle_metadata
+from millstream_coordinator.api.offset_commit import handle_offset_commit
+from millstream_coordinator.api.offset_delete import handle_offset_delete
+from millstream_coordinator.api.offset_fetch import handle_offset_fetch
+from millstream_coordinator.api.sync_group import handle_sync_group
+from millstream_runtime.context import Handler
+from millstream_wire.api import ApiKey
+
+HANDLERS: Mapping[ApiKey, Handler] = {
+    ApiKey.METADATA: handle_metadata,
+    ApiKey.OFFSET_COMMIT: handle_offset_commit,
+    ApiKey.OFFSET_FETCH: handle_offset_fetch,
+    ApiKey.FIND_COORDINATOR: handle_find_coordinator,
+    ApiKey.JOIN_GROUP: handle_join_group,
+    ApiKey.HEARTBEAT: handle_heartbeat,
+    ApiKey.LEAVE_GROUP: handle_leave_group,
+    ApiKey.SYNC_GROUP: handle_sync_group,
+    ApiKey.DESCRIBE_GROUPS: handle_describe_groups,
+    ApiKey.LIST_GROUPS: handle_list_groups,
+    ApiKey.CREATE_TOPICS: handle_forwarded,
+    ApiKey.DELETE_TOPICS: handle_forwarded,
+    ApiKey.INIT_PRODUCER_ID: handle_init_producer_id,
+    ApiKey.DESCRIBE_CONFIGS: handle_describe_configs,
+    ApiKey.ALTER_CONFIGS: handle_forwarded,
+    ApiKey.DESCRIBE_LOG_DIRS: handle_describe_log_dirs,
+    ApiKey.CREATE_PARTITIONS: handle_forwarded,
+    ApiKey.DELETE_GROUPS: handle_delete_groups,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: handle_forwarded,
+    ApiKey.OFFSET_DELETE: handle_offset_delete,
+    ApiKey.DESCRIBE_QUORUM: handle_forwarded,
+    ApiKey.DESCRIBE_CLUSTER: handle_describe_cluster,
+    ApiKey.UNREGISTER_BROKER: handle_forwarded,
+    ApiKey.LIST_CONFIG_RESOURCES: handle_list_config_resources,
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: handle_describe_topic_partitions,
+}

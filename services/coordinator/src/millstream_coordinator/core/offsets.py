@@ -4,10 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from millstream_cluster.decision import Decision
-from millstream_wire.errors import ErrorCode
-
 from millstream_coordinator.core.classic.group import ClassicGroup, GroupState
 from millstream_coordinator.core.classic.subscription import subscribes
+from millstream_coordinator.core.record_format import COMMAND_BYTES_MAX, size_of
 from millstream_coordinator.core.records import (
     CommittedOffset,
     GroupRemoved,
@@ -16,8 +15,11 @@ from millstream_coordinator.core.records import (
     ShardRecord,
 )
 from millstream_coordinator.core.shard import Shard, TopicPartition
+from millstream_wire.errors import ErrorCode
 
 NO_GENERATION = -1
+SMALL_COMMIT = 50
+"""So many offsets fit into a batch whatever their metadata."""
 REMOVALS_MAX = 1_000
 """Records per decision that removes many: they go to the log as one batch."""
 
@@ -47,9 +49,12 @@ def commit(shard: Shard, request: CommitRequest, now_ms: int) -> Decision[ShardR
     group = shard.groups.get(request.group_id)
     if error := _commit_refusal(shard, group, request):
         return Decision((), error)
+    records = tuple(_committed(request.group_id, offset, now_ms) for offset in request.offsets)
+    if len(records) > SMALL_COMMIT and sum(map(size_of, records)) > COMMAND_BYTES_MAX:
+        return Decision((), ErrorCode.INVALID_COMMIT_OFFSET_SIZE)
     if group is not None and request.member_id in group.members:
         group.hear_from(group.members[request.member_id], now_ms)
-    return Decision(tuple(_committed(request.group_id, offset, now_ms) for offset in request.offsets), ErrorCode.NONE)
+    return Decision(records, ErrorCode.NONE)
 
 
 def _committed(group_id: str, asked: OffsetToCommit, now_ms: int) -> OffsetCommitted:

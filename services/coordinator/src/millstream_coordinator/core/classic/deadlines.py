@@ -1,7 +1,5 @@
 """What time does to a classic group: heartbeats keep members, silence removes them, phases of a rebalance end."""
 
-from millstream_wire.errors import ErrorCode
-
 from millstream_coordinator.core.classic.group import ClassicGroup, GroupState
 from millstream_coordinator.core.classic.messages import Effect
 from millstream_coordinator.core.classic.rebalance import (
@@ -10,6 +8,7 @@ from millstream_coordinator.core.classic.rebalance import (
     prepare_rebalance,
     rebalance_or_complete,
 )
+from millstream_wire.errors import ErrorCode
 
 
 def on_heartbeat(

@@ -12,8 +12,6 @@ Dead is the state of a group that was removed from under those who still held it
 from collections import Counter
 from enum import StrEnum
 
-from millstream_wire.errors import ErrorCode
-
 from millstream_coordinator.core.classic.limits import GroupLimits
 from millstream_coordinator.core.classic.member import Member
 from millstream_coordinator.core.classic.messages import (
@@ -28,6 +26,7 @@ from millstream_coordinator.core.classic.messages import (
     Ticket,
 )
 from millstream_coordinator.core.stored_group import StoredGroup
+from millstream_wire.errors import ErrorCode
 
 
 class GroupState(StrEnum):

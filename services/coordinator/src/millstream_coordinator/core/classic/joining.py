@@ -1,7 +1,5 @@
 """JoinGroup: who is let in, who has to come back with an id, and whether the group has to rebalance for it."""
 
-from millstream_wire.errors import ErrorCode
-
 from millstream_coordinator.core.classic.group import ClassicGroup, GroupState
 from millstream_coordinator.core.classic.member import Member
 from millstream_coordinator.core.classic.messages import Effect, JoinAnswer, JoinRequest, StaticMemberReplaced
@@ -10,6 +8,7 @@ from millstream_coordinator.core.classic.rebalance import (
     prepare_rebalance,
     rebalance_or_complete,
 )
+from millstream_wire.errors import ErrorCode
 
 PENDING_MEMBERS_MAX = 10_000
 """Ids given out and not yet joined with, per group: clients that never come back must not fill the memory."""

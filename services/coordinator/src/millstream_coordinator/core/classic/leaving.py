@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable
 
-from millstream_wire.errors import ErrorCode
-
 from millstream_coordinator.core.classic.group import ClassicGroup, GroupState
 from millstream_coordinator.core.classic.messages import Effect, LeavingMember, LeftMember
 from millstream_coordinator.core.classic.rebalance import complete_join_if_ready, rebalance_or_complete
+from millstream_wire.errors import ErrorCode
 
 
 def on_leave(

@@ -6,9 +6,8 @@ Requests that may wait carry a ticket; every ticket gets exactly one Answer.
 from dataclasses import dataclass
 from typing import NewType
 
-from millstream_wire.errors import ErrorCode
-
 from millstream_coordinator.core.stored_group import StoredGroup
+from millstream_wire.errors import ErrorCode
 
 Ticket = NewType("Ticket", int)
 """Names a request that waits for its answer; the shell hands them out and never reuses one."""

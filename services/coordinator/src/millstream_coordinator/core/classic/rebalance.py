@@ -1,9 +1,8 @@
 """The course of a rebalance: gather the members, begin a generation, or find that nobody is left."""
 
-from millstream_wire.errors import ErrorCode
-
 from millstream_coordinator.core.classic.group import ClassicGroup, GroupState
 from millstream_coordinator.core.classic.messages import GroupEmptied, JoinAnswer, SyncAnswer
+from millstream_wire.errors import ErrorCode
 
 GENERATION_MAX = 2**31 - 1
 

@@ -1,8 +1,8 @@
 """What a consumer group's members subscribe to, read from metadata that is otherwise theirs alone."""
 
-import struct
-
 from millstream_coordinator.core.classic.group import ClassicGroup, GroupState
+from millstream_wire.codec import DecodeError, decode_embedded
+from millstream_wire.stored import ConsumerProtocolSubscription
 
 CONSUMER_PROTOCOL_TYPE = "consumer"
 
@@ -20,19 +20,8 @@ def subscribes(group: ClassicGroup, topic: str) -> bool:
 
 
 def subscribed_topics(metadata: bytes) -> frozenset[str] | None:
-    """The topics of a ConsumerProtocolSubscription (every version begins alike); None if it is not one."""
+    """The topics of a ConsumerProtocolSubscription; None if it is not one."""
     try:
-        _version, count = struct.unpack_from(">hi", metadata)
-        position, topics = 6, set()
-        if count * 2 > len(metadata):
-            return None
-        for _ in range(count):
-            (length,) = struct.unpack_from(">h", metadata, position)
-            end = position + 2 + length
-            if length < 0 or end > len(metadata):
-                return None
-            topics.add(metadata[position + 2 : end].decode())
-            position = end
-    except (struct.error, UnicodeDecodeError):
+        return frozenset(decode_embedded(ConsumerProtocolSubscription, metadata).topics)
+    except DecodeError:
         return None
-    return frozenset(topics)

@@ -2,8 +2,6 @@
 
 from typing import assert_never
 
-from millstream_wire.errors import ErrorCode
-
 from millstream_coordinator.core.classic.group import ClassicGroup, GroupState
 from millstream_coordinator.core.classic.member import Member
 from millstream_coordinator.core.classic.messages import (
@@ -17,6 +15,7 @@ from millstream_coordinator.core.classic.messages import (
     SyncRequest,
 )
 from millstream_coordinator.core.classic.rebalance import forget_assignment, prepare_rebalance
+from millstream_wire.errors import ErrorCode
 
 
 def on_sync(group: ClassicGroup, request: SyncRequest, now_ms: int) -> list[Effect]:

@@ -1,0 +1,30 @@
+"""DeleteGroups (API key 42), versions 0 to 2: empty groups and their offsets."""
+
+from millstream_coordinator.core.offsets import delete_group
+from millstream_coordinator.shell.coordinator import Coordinator
+from millstream_runtime.context import RequestContext
+from millstream_wire.errors import ErrorCode
+from millstream_wire.messages import DeleteGroupsRequest, DeleteGroupsResponse
+from millstream_wire.messages.delete_groups import DeletableGroupResult
+
+
+async def handle_delete_groups(
+    coordinator: Coordinator, request: DeleteGroupsRequest, context: RequestContext
+) -> DeleteGroupsResponse:
+    response = DeleteGroupsResponse()
+    for group_id in request.groups_names:
+        error = await _delete(coordinator, group_id)
+        response.results.append(DeletableGroupResult(group_id=group_id, error_code=error))
+    return response
+
+
+async def _delete(coordinator: Coordinator, group_id: str) -> ErrorCode:
+    while True:
+        groups = coordinator.groups_of(group_id)
+        if isinstance(groups, ErrorCode):
+            return groups
+        removal = await coordinator.committed(groups.execute(lambda shard, _: delete_group(shard, group_id)))
+        if isinstance(removal, ErrorCode):
+            return removal
+        if not removal.more:
+            return removal.error

@@ -1,0 +1,13 @@
+"""DescribeConfigs (API key 32), versions 1 to 4: topics, groups, and this coordinator under its own node id."""
+
+from millstream_cluster.answers.describe_configs import describe_configs
+from millstream_coordinator.shell.coordinator import Coordinator
+from millstream_runtime.context import RequestContext
+from millstream_wire.messages import DescribeConfigsRequest, DescribeConfigsResponse
+
+
+def handle_describe_configs(
+    coordinator: Coordinator, request: DescribeConfigsRequest, context: RequestContext
+) -> DescribeConfigsResponse:
+    config = coordinator.config
+    return describe_configs(coordinator.image, request, node_id=config.node_id, static=config.properties)

@@ -1,0 +1,67 @@
+"""DescribeGroups (API key 15), versions 0 to 6: until version 5 a group that does not exist is Dead, then an error."""
+
+from millstream_cluster.answers.operations import GROUP_OPERATIONS
+from millstream_cluster.decision import Decision
+from millstream_coordinator.core.classic.group import ClassicGroup, GroupState
+from millstream_coordinator.core.shard import Shard
+from millstream_coordinator.shell.coordinator import Coordinator
+from millstream_runtime.context import RequestContext
+from millstream_wire.errors import ErrorCode
+from millstream_wire.messages import DescribeGroupsRequest, DescribeGroupsResponse
+from millstream_wire.messages.describe_groups import DescribedGroup, DescribedGroupMember
+
+GROUP_ID_NOT_FOUND_SINCE = 6
+
+
+async def handle_describe_groups(
+    coordinator: Coordinator, request: DescribeGroupsRequest, context: RequestContext
+) -> DescribeGroupsResponse:
+    response = DescribeGroupsResponse()
+    for group_id in request.groups:
+        described = await _describe(coordinator, group_id, context.version)
+        if request.include_authorized_operations and described.error_code == ErrorCode.NONE:
+            described.authorized_operations = GROUP_OPERATIONS
+        response.groups.append(described)
+    return response
+
+
+async def _describe(coordinator: Coordinator, group_id: str, version: int) -> DescribedGroup:
+    groups = coordinator.groups_of(group_id)
+    if isinstance(groups, ErrorCode):
+        return DescribedGroup(group_id=group_id, error_code=groups)
+    described = await coordinator.committed(
+        groups.execute(lambda shard, _: Decision((), _described(shard, group_id, version)))
+    )
+    if isinstance(described, ErrorCode):
+        return DescribedGroup(group_id=group_id, error_code=described)
+    return described
+
+
+def _described(shard: Shard, group_id: str, version: int) -> DescribedGroup:
+    state = shard.state_of(group_id)
+    described = DescribedGroup(group_id=group_id, group_state=state)
+    if state is GroupState.DEAD and version >= GROUP_ID_NOT_FOUND_SINCE:
+        described.error_code = ErrorCode.GROUP_ID_NOT_FOUND
+        described.error_message = f"There is no group {group_id}."
+    group = shard.groups.get(group_id)
+    if group is not None:
+        described.protocol_type = group.protocol_type or ""
+        # Between two generations there is no protocol, and metadata without one means nothing.
+        protocol = group.protocol if state is GroupState.STABLE else None
+        described.protocol_data = protocol or ""
+        described.members = _members(group, protocol)
+    return described
+
+
+def _members(group: ClassicGroup, protocol: str | None) -> list[DescribedGroupMember]:
+    return [
+        DescribedGroupMember(
+            member_id=member.member_id,
+            group_instance_id=member.group_instance_id,
+            client_id=member.client_id,
+            client_host=member.client_host,
+            member_metadata=member.metadata(protocol),
+            member_assignment=member.assignment,
+        )
+        for member in group.members.values()
+    ]

@@ -1,0 +1,12 @@
+"""DescribeTopicPartitions (API key 75), version 0."""
+
+from millstream_cluster.answers.describe_topic_partitions import describe_topic_partitions
+from millstream_coordinator.shell.coordinator import Coordinator
+from millstream_runtime.context import RequestContext
+from millstream_wire.messages import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
+
+
+def handle_describe_topic_partitions(
+    coordinator: Coordinator, request: DescribeTopicPartitionsRequest, context: RequestContext
+) -> DescribeTopicPartitionsResponse:
+    return describe_topic_partitions(coordinator.image, request)

@@ -1,0 +1,20 @@
+"""What belongs to the controller: CreateTopics (19), DeleteTopics (20), AlterConfigs (33), CreatePartitions (37),
+IncrementalAlterConfigs (44), DescribeQuorum (55), UnregisterBroker (64), in every version.
+
+The client's frame goes to the active controller unchanged and the answer comes back unread.
+"""
+
+from millstream_cluster.answers.refusal import refuse_admin
+from millstream_coordinator.shell.coordinator import Coordinator
+from millstream_runtime.client import ClientError
+from millstream_runtime.context import RawReply, RequestContext
+from millstream_wire.errors import ErrorCode
+from millstream_wire.schema import Request, Response
+
+
+async def handle_forwarded(coordinator: Coordinator, request: Request, context: RequestContext) -> RawReply | Response:
+    try:
+        return await coordinator.controllers.forward(context.frame, timeout_ms=coordinator.config.request_timeout_ms)
+    except ClientError as error:
+        # Perhaps it was executed: the client has to look, as after any timeout.
+        return refuse_admin(request, ErrorCode.REQUEST_TIMED_OUT, f"No answer from the controller: {error}")

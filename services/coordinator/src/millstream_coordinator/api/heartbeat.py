@@ -1,0 +1,16 @@
+"""Heartbeat (API key 12), versions 0 to 4. Never waits: the most frequent request there is."""
+
+from millstream_coordinator.shell.coordinator import Coordinator
+from millstream_runtime.context import RequestContext
+from millstream_wire.errors import ErrorCode
+from millstream_wire.messages import HeartbeatRequest, HeartbeatResponse
+
+
+def handle_heartbeat(coordinator: Coordinator, request: HeartbeatRequest, context: RequestContext) -> HeartbeatResponse:
+    if not request.group_id:
+        return HeartbeatResponse(error_code=ErrorCode.INVALID_GROUP_ID)
+    groups = coordinator.groups_of(request.group_id)
+    if isinstance(groups, ErrorCode):
+        return HeartbeatResponse(error_code=groups)
+    error = groups.heartbeat(request.group_id, request.member_id, request.generation_id, request.group_instance_id)
+    return HeartbeatResponse(error_code=error)

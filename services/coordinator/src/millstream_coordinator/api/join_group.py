@@ -1,0 +1,71 @@
+"""JoinGroup (API key 11), versions 0 to 9."""
+
+from millstream_cluster.answers.refusal import refuse_group
+from millstream_coordinator.core.classic.messages import JoinAnswer, JoinRequest, MemberProtocol, Ticket
+from millstream_coordinator.shell.coordinator import Coordinator
+from millstream_runtime.context import RequestContext
+from millstream_runtime.replicated import NotCommitted
+from millstream_wire.errors import ErrorCode
+from millstream_wire.messages import JoinGroupRequest, JoinGroupResponse
+from millstream_wire.messages.join_group import JoinGroupResponseMember
+from millstream_wire.schema import Response
+
+REBALANCE_TIMEOUT_SINCE = 1
+KNOWN_MEMBER_ID_SINCE = 4
+NULL_PROTOCOL_SINCE = 7
+SKIP_ASSIGNMENT_SINCE = 9
+
+
+async def handle_join_group(coordinator: Coordinator, request: JoinGroupRequest, context: RequestContext) -> Response:
+    """Answer when the group's rebalance is complete, which may take its whole rebalance timeout."""
+    if not request.group_id:
+        return refuse_group(request, context.version, ErrorCode.INVALID_GROUP_ID)
+    groups = coordinator.groups_of(request.group_id)
+    if isinstance(groups, ErrorCode):
+        return refuse_group(request, context.version, groups)
+    new_member_id = coordinator.new_member_id(request.group_instance_id or context.client_id or "")
+    try:
+        answer = await groups.join(request.group_id, lambda ticket: _asked(request, context, ticket, new_member_id))
+    except NotCommitted:
+        return refuse_group(request, context.version, ErrorCode.NOT_COORDINATOR)
+    return _response(answer, context.version)
+
+
+def _asked(request: JoinGroupRequest, context: RequestContext, ticket: Ticket, new_member_id: str) -> JoinRequest:
+    version = context.version
+    session_timeout_ms = request.session_timeout_ms
+    return JoinRequest(
+        ticket=ticket,
+        member_id=request.member_id,
+        new_member_id=new_member_id,
+        group_instance_id=request.group_instance_id,
+        client_id=context.client_id or "",
+        client_host=f"/{context.host}",
+        session_timeout_ms=session_timeout_ms,
+        rebalance_timeout_ms=(
+            request.rebalance_timeout_ms if version >= REBALANCE_TIMEOUT_SINCE else session_timeout_ms
+        ),
+        protocol_type=request.protocol_type,
+        protocols=tuple(MemberProtocol(protocol.name, bytes(protocol.metadata)) for protocol in request.protocols),
+        requires_known_member_id=version >= KNOWN_MEMBER_ID_SINCE,
+        supports_skipping_assignment=version >= SKIP_ASSIGNMENT_SINCE,
+    )
+
+
+def _response(answer: JoinAnswer, version: int) -> JoinGroupResponse:
+    no_protocol = None if version >= NULL_PROTOCOL_SINCE else ""
+    return JoinGroupResponse(
+        error_code=answer.error,
+        generation_id=answer.generation,
+        protocol_type=answer.protocol_type,
+        protocol_name=no_protocol if answer.protocol is None else answer.protocol,
+        leader=answer.leader,
+        skip_assignment=answer.skip_assignment,
+        member_id=answer.member_id,
+        members=[
+            JoinGroupResponseMember(
+                member_id=member.member_id, group_instance_id=member.group_instance_id, metadata=member.metadata
+            )
+            for member in answer.members
+        ],
+    )

@@ -1,0 +1,41 @@
+"""OffsetDelete (API key 47), version 0."""
+
+from millstream_coordinator.core.offsets import delete_offsets
+from millstream_coordinator.shell.coordinator import Coordinator
+from millstream_runtime.context import RequestContext
+from millstream_wire.errors import ErrorCode
+from millstream_wire.messages import OffsetDeleteRequest, OffsetDeleteResponse
+from millstream_wire.messages.offset_delete import OffsetDeleteResponsePartition, OffsetDeleteResponseTopic
+
+
+async def handle_offset_delete(
+    coordinator: Coordinator, request: OffsetDeleteRequest, context: RequestContext
+) -> OffsetDeleteResponse:
+    groups = coordinator.groups_of(request.group_id)
+    if isinstance(groups, ErrorCode):
+        return OffsetDeleteResponse(error_code=groups)
+    image = coordinator.image
+    asked = [(topic.name, each.partition_index) for topic in request.topics for each in topic.partitions]
+    known = [partition for partition in asked if image.partition(*partition) is not None]
+    outcome = await coordinator.committed(
+        groups.execute(lambda shard, _: delete_offsets(shard, request.group_id, known))
+    )
+    if isinstance(outcome, ErrorCode):
+        return OffsetDeleteResponse(error_code=outcome)
+    return OffsetDeleteResponse(
+        topics=[
+            OffsetDeleteResponseTopic(
+                name=topic.name,
+                partitions=[
+                    OffsetDeleteResponsePartition(
+                        partition_index=each.partition_index,
+                        error_code=outcome.get(
+                            (topic.name, each.partition_index), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                        ),
+                    )
+                    for each in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )

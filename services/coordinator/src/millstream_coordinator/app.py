@@ -1,0 +1,160 @@
+"""The coordinator as a service: follows the metadata, registers, takes up its shards, serves, and leaves in order.
+
+Order is all that is decided here. Nothing is kept on disk: a coordinator's state is in `__consumer_offsets`.
+"""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from uuid import UUID
+
+from millstream_cluster.image import Image
+from millstream_cluster.records import MetadataRecord
+from millstream_coordinator.api import HANDLERS
+from millstream_coordinator.config import CoordinatorConfig
+from millstream_coordinator.shell.clock import SteadyClock
+from millstream_coordinator.shell.coordinator import Coordinator
+from millstream_coordinator.shell.housekeeping import Housekeeping
+from millstream_coordinator.shell.metrics import CoordinatorMetrics
+from millstream_coordinator.shell.offsets_topic import OffsetsTopic
+from millstream_coordinator.shell.owned_shard import Surroundings
+from millstream_coordinator.shell.shards import Shards
+from millstream_runtime.client import Nodes
+from millstream_runtime.controllers import ControllerLink
+from millstream_runtime.follower import MetadataFollower
+from millstream_runtime.registration import AdvertisedListener, NodeIdentity, Registration
+from millstream_runtime.server import Server
+from millstream_runtime.service import Health, ServiceFailed
+from millstream_runtime.world import World
+
+logger = logging.getLogger(__name__)
+
+LOADING_MAX = 16
+LEAVE_TIMEOUT_MS = 5_000
+
+
+class CoordinatorApp:
+    """A `Service`."""
+
+    def __init__(self, config: CoordinatorConfig, world: World) -> None:
+        self.config = config
+        self.name = f"coordinator-{config.node_id}"
+        self.ready = asyncio.Event()
+        self.listeners: dict[str, tuple[str, int]] = {}
+        self._world = world
+        self._registration: Registration | None = None
+
+    def health(self) -> Health:
+        registration = self._registration
+        if registration is None or not registration.registered.is_set():
+            return Health(healthy=True, ready=False, detail="not registered")
+        if registration.fenced:
+            return Health(healthy=True, ready=False, detail="fenced")
+        return Health(healthy=True, ready=self.ready.is_set())
+
+    async def run(self) -> None:
+        config, world = self.config, self._world
+        # The controller knows a claimant by the client id of its link.
+        link = ControllerLink(world, config.controllers, client_id=self.name)
+        nodes = Nodes(world, client_id=self.name)
+        follower = MetadataFollower(world, link, node_id=config.node_id, on_records=self._on_records)
+        self._shards = Shards(self._surroundings(link), nodes, lambda: follower.image)
+        self._housekeeping = Housekeeping(config, self._shards, lambda: follower.image)
+        coordinator = Coordinator(
+            config,
+            world,
+            controllers=link,
+            nodes=nodes,
+            shards=self._shards,
+            offsets_topic=OffsetsTopic(config, link),
+            image=lambda: follower.image,
+        )
+        server = Server(self.name, HANDLERS, coordinator, world, config.limits)
+        metrics = CoordinatorMetrics(config.node_id, self._shards)
+        world.metrics.registry.register(metrics)
+        try:
+            await self._listen(server)
+            await self._serve(coordinator, link, follower)
+        finally:
+            world.metrics.registry.unregister(metrics)
+            await server.close()
+            await nodes.close()
+            await link.close()
+
+    async def _serve(self, coordinator: Coordinator, link: ControllerLink, follower: MetadataFollower) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            children = [tasks.create_task(follower.run())]
+            await follower.caught_up.wait()
+            registration = self._register(link, follower)
+            children.append(tasks.create_task(registration.run()))
+            children.append(tasks.create_task(self._shards.run()))
+            children.append(tasks.create_task(self._housekeeping.run()))
+            children.append(tasks.create_task(coordinator.offsets_topic.run()))
+            try:
+                await registration.unfenced.wait()
+                self.ready.set()
+                logger.info("coordinator ready coordinator=%d listeners=%s", self.config.node_id, self.listeners)
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                # Asked to stop (and not: a part of us failed): let the shards go elsewhere first.
+                if not self._world.killed and not any(child.done() or child.cancelling() for child in children):
+                    await registration.leave(timeout_ms=LEAVE_TIMEOUT_MS)
+                raise
+
+    def _on_records(self, image: Image, records: Sequence[MetadataRecord]) -> None:
+        self._shards.on_change()
+        self._housekeeping.on_records(records)
+
+    def _surroundings(self, link: ControllerLink) -> Surroundings:
+        return Surroundings(
+            node_id=self.config.node_id,
+            world=self._world,
+            controllers=link,
+            clock=SteadyClock(self._world),
+            limits=self.config.groups,
+            load_buffer_bytes=self.config.offsets_load_buffer_bytes,
+            loading=asyncio.Semaphore(LOADING_MAX),
+        )
+
+    async def _listen(self, server: Server) -> None:
+        for endpoint in self.config.listeners:
+            try:
+                listener = await server.listen(endpoint.host, endpoint.port, listener_name=endpoint.name)
+            except OSError as error:
+                reason = error.strerror or str(error)
+                raise ServiceFailed(f"cannot listen on {endpoint.host}:{endpoint.port}: {reason}") from error
+            self.listeners[endpoint.name] = (listener.host, listener.port)
+
+    def _register(self, link: ControllerLink, follower: MetadataFollower) -> Registration:
+        config = self.config
+        cluster_id = follower.image.cluster_id
+        if cluster_id is None:
+            raise ServiceFailed("the metadata log does not say which cluster it is of")
+        if config.cluster_id not in (None, cluster_id):
+            raise ServiceFailed(f"the controllers are of cluster {cluster_id}, cluster.id says {config.cluster_id}")
+        identity = NodeIdentity(
+            node_id=config.node_id,
+            cluster_id=cluster_id,
+            incarnation_id=UUID(int=self._world.random.getrandbits(128), version=4),
+            listeners=self._advertised(),
+            rack=config.rack,
+        )
+        self._registration = Registration(
+            self._world,
+            link,
+            identity,
+            heartbeat_interval_ms=config.heartbeat_interval_ms,
+            session_timeout_ms=config.session_timeout_ms,
+            metadata_offset=lambda: follower.image.offset,
+        )
+        return self._registration
+
+    def _advertised(self) -> tuple[AdvertisedListener, ...]:
+        told = {endpoint.name: endpoint for endpoint in self.config.advertised_listeners}
+        advertised = []
+        for name, (host, port) in self.listeners.items():
+            endpoint = told.get(name)
+            if endpoint is not None:
+                host, port = endpoint.host, endpoint.port or port
+            advertised.append(AdvertisedListener(name, host, port))
+        return tuple(advertised)

@@ -1,0 +1,134 @@
+"""What one coordinator is told at its start: Kafka's properties, read and checked once."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from millstream_cluster.ids import COORDINATOR_ID_BASE, Role, node_id_of
+from millstream_cluster.records import Endpoint
+from millstream_coordinator.core.classic.limits import GroupLimits
+from millstream_runtime.network import Limits
+from millstream_runtime.properties import Properties, PropertyError, parse_address
+
+DEFAULT_LISTENER = "PLAINTEXT"
+DEFAULT_PORT = 9094
+WILDCARDS = ("", "0.0.0.0", "::")
+
+
+@dataclass(frozen=True, slots=True)
+class CoordinatorConfig:
+    node_id: int
+    """10000 + node.id: coordinators have a range of their own."""
+    controllers: tuple[tuple[str, int], ...]
+    """controller.bootstrap.servers: every controller's host and port."""
+    listeners: tuple[Endpoint, ...] = (Endpoint(DEFAULT_LISTENER, "127.0.0.1", DEFAULT_PORT),)
+    """listeners: NAME://host:port, port 0 for any free one."""
+    advertised_listeners: tuple[Endpoint, ...] = ()
+    """advertised.listeners: what clients are told; where a name is missing, its listener's own address."""
+    rack: str | None = None
+    """broker.rack"""
+    cluster_id: str | None = None
+    """cluster.id: refuse any other cluster; unset, whatever the controller says."""
+    heartbeat_interval_ms: int = 2_000
+    """broker.heartbeat.interval.ms"""
+    session_timeout_ms: int = 9_000
+    """broker.session.timeout.ms"""
+    request_timeout_ms: int = 30_000
+    """request.timeout.ms: how long another node may take to answer."""
+    groups: GroupLimits = field(default_factory=GroupLimits)
+    """group.initial.rebalance.delay.ms, group.min.session.timeout.ms, group.max.session.timeout.ms, group.max.size"""
+    offset_metadata_max_bytes: int = 4_096
+    """offset.metadata.max.bytes: the longest note a client may put beside an offset."""
+    offsets_retention_ms: int = 7 * 24 * 3_600_000
+    """offsets.retention.minutes: how long an empty group's offsets are kept."""
+    offsets_retention_check_interval_ms: int = 600_000
+    """offsets.retention.check.interval.ms"""
+    offsets_commit_timeout_ms: int = 5_000
+    """offsets.commit.timeout.ms: how long a commit may wait for the log before its client is told to try again."""
+    offsets_topic_partitions: int = 50
+    """offsets.topic.num.partitions"""
+    offsets_topic_replication_factor: int = 1
+    """offsets.topic.replication.factor"""
+    offsets_topic_segment_bytes: int = 100 << 20
+    """offsets.topic.segment.bytes"""
+    offsets_load_buffer_bytes: int = 5 << 20
+    """offsets.load.buffer.size: how much of a shard is read at a time."""
+    limits: Limits = field(default_factory=Limits)
+    properties: Mapping[str, str] = field(default_factory=dict)
+    """Every property of the process, for DescribeConfigs."""
+
+    @staticmethod
+    def from_properties(properties: Properties) -> "CoordinatorConfig":
+        listeners = _endpoints(properties, "listeners", f"{DEFAULT_LISTENER}://127.0.0.1:{DEFAULT_PORT}")
+        advertised = _endpoints(properties, "advertised.listeners", "")
+        _check_reachable(listeners, advertised)
+        number = properties.integer("node.id", 0, least=0, most=COORDINATOR_ID_BASE - 1)
+        retention_minutes = properties.integer("offsets.retention.minutes", 10_080, least=1)
+        return CoordinatorConfig(
+            node_id=node_id_of(Role.COORDINATOR, number),
+            controllers=properties.addresses("controller.bootstrap.servers"),
+            listeners=listeners,
+            advertised_listeners=advertised,
+            rack=properties.optional("broker.rack"),
+            cluster_id=properties.optional("cluster.id"),
+            heartbeat_interval_ms=properties.integer("broker.heartbeat.interval.ms", 2_000, least=1),
+            session_timeout_ms=properties.integer("broker.session.timeout.ms", 9_000, least=1),
+            request_timeout_ms=properties.integer("request.timeout.ms", 30_000, least=1),
+            groups=_group_limits(properties),
+            offset_metadata_max_bytes=properties.integer("offset.metadata.max.bytes", 4_096, least=0),
+            offsets_retention_ms=retention_minutes * 60_000,
+            offsets_retention_check_interval_ms=properties.integer(
+                "offsets.retention.check.interval.ms", 600_000, least=1
+            ),
+            offsets_commit_timeout_ms=properties.integer("offsets.commit.timeout.ms", 5_000, least=1),
+            offsets_topic_partitions=properties.integer("offsets.topic.num.partitions", 50, least=1),
+            offsets_topic_replication_factor=properties.integer("offsets.topic.replication.factor", 1, least=1),
+            offsets_topic_segment_bytes=properties.integer("offsets.topic.segment.bytes", 100 << 20, least=1),
+            offsets_load_buffer_bytes=properties.integer("offsets.load.buffer.size", 5 << 20, least=1),
+            limits=_limits(properties),
+            properties=properties.as_dict(),
+        )
+
+
+def _group_limits(properties: Properties) -> GroupLimits:
+    limits = GroupLimits(
+        initial_rebalance_delay_ms=properties.integer("group.initial.rebalance.delay.ms", 3_000, least=0),
+        session_timeout_min_ms=properties.integer("group.min.session.timeout.ms", 6_000, least=1),
+        session_timeout_max_ms=properties.integer("group.max.session.timeout.ms", 1_800_000, least=1),
+        size_max=properties.integer("group.max.size", 2**31 - 1, least=1),
+    )
+    if limits.session_timeout_min_ms > limits.session_timeout_max_ms:
+        raise PropertyError("group.min.session.timeout.ms must not be more than group.max.session.timeout.ms")
+    return limits
+
+
+def _limits(properties: Properties) -> Limits:
+    defaults = Limits()
+    return Limits(
+        frame_max_bytes=properties.integer("socket.request.max.bytes", defaults.frame_max_bytes, least=1),
+        connections_max_idle_ms=properties.integer(
+            "connections.max.idle.ms", defaults.connections_max_idle_ms, least=1
+        ),
+    )
+
+
+def _endpoints(properties: Properties, key: str, default: str) -> tuple[Endpoint, ...]:
+    endpoints = []
+    for item in properties.texts(key, default):
+        name, separator, _ = item.partition("://")
+        if not separator:
+            raise PropertyError(f"{key} must be NAME://host:port, not {item!r}")
+        endpoints.append(Endpoint(name, *parse_address(key, item)))
+    if len({endpoint.name for endpoint in endpoints}) != len(endpoints):
+        raise PropertyError(f"{key} names a listener twice")
+    return tuple(endpoints)
+
+
+def _check_reachable(listeners: tuple[Endpoint, ...], advertised: tuple[Endpoint, ...]) -> None:
+    """A wildcard is an address to listen on, not one to connect to: clients must be told another."""
+    told = {endpoint.name: endpoint for endpoint in advertised}
+    if not listeners:
+        raise PropertyError("listeners must name at least one")
+    for endpoint in listeners:
+        host = told.get(endpoint.name, endpoint).host
+        if host in WILDCARDS:
+            raise PropertyError(f"advertised.listeners must say how clients reach the listener {endpoint.name}")

@@ -1,0 +1,73 @@
+"""What handlers get of the coordinator: its view of the cluster, its shards, and the ways to others."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from millstream_cluster.answers.metadata import any_live_broker
+from millstream_cluster.image import Image
+from millstream_coordinator.config import CoordinatorConfig
+from millstream_coordinator.shell.groups import Groups
+from millstream_coordinator.shell.offsets_topic import OffsetsTopic
+from millstream_coordinator.shell.shards import Shards
+from millstream_runtime.client import Disconnected, Nodes
+from millstream_runtime.context import RawReply
+from millstream_runtime.controllers import ControllerLink
+from millstream_runtime.replicated import NotCommitted
+from millstream_runtime.world import World
+from millstream_wire.errors import ErrorCode
+
+T = TypeVar("T")
+
+
+class Coordinator:
+    def __init__(
+        self,
+        config: CoordinatorConfig,
+        world: World,
+        *,
+        controllers: ControllerLink,
+        nodes: Nodes,
+        shards: Shards,
+        offsets_topic: OffsetsTopic,
+        image: Callable[[], Image],
+    ) -> None:
+        self.config = config
+        self.world = world
+        self.controllers = controllers
+        self.shards = shards
+        self.offsets_topic = offsets_topic
+        self._nodes = nodes
+        self._image = image
+
+    @property
+    def image(self) -> Image:
+        return self._image()
+
+    def groups_of(self, group_id: str) -> Groups | ErrorCode:
+        """Where the group is kept, or what its client has to be told."""
+        return self.shards.of_group(group_id)
+
+    async def committed(self, outcome: Awaitable[T]) -> T | ErrorCode:
+        """The outcome once it is in the log; if that takes too long, the client is to ask again."""
+        try:
+            async with asyncio.timeout(self.config.offsets_commit_timeout_ms / 1000):
+                return await outcome
+        except NotCommitted:
+            return ErrorCode.NOT_COORDINATOR
+        except TimeoutError:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+    async def forward_to_broker(self, frame: memoryview | bytes) -> RawReply:
+        """Have a live broker answer the client's request; a ClientError if there is none that does."""
+        node = self.image.node(any_live_broker(self.image))
+        endpoint = node.endpoint("") if node is not None else None
+        if endpoint is None:
+            raise Disconnected("no broker is there")
+        timeout_ms = self.config.request_timeout_ms
+        return RawReply([await self._nodes.forward(endpoint.host, endpoint.port, frame, timeout_ms=timeout_ms)])
+
+    def new_member_id(self, prefix: str) -> str:
+        """An id that nobody can guess, with a name before it that people recognize."""
+        bits = f"{self.world.random.getrandbits(128):032x}"
+        return f"{prefix}-{bits[:8]}-{bits[8:12]}-{bits[12:16]}-{bits[16:20]}-{bits[20:]}"

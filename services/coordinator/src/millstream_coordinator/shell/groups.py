@@ -1,0 +1,165 @@
+"""The groups of one shard in service: feeds them, carries out what they decide, wakes them at their deadlines.
+
+Everything that must outlive this process goes through `Replicated`; who waits for an answer waits in `_waiting`.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import TypeVar, assert_never, cast
+
+from millstream_cluster.decision import Decision
+from millstream_coordinator.core.classic.deadlines import on_deadline, on_heartbeat
+from millstream_coordinator.core.classic.group import ClassicGroup
+from millstream_coordinator.core.classic.joining import on_join
+from millstream_coordinator.core.classic.leaving import on_leave
+from millstream_coordinator.core.classic.messages import (
+    Answer,
+    Effect,
+    JoinAnswer,
+    JoinRequest,
+    LeavingMember,
+    LeftMember,
+    StoreGroup,
+    SyncAnswer,
+    SyncRequest,
+    Ticket,
+)
+from millstream_coordinator.core.classic.syncing import on_store_refused, on_stored, on_sync
+from millstream_coordinator.core.record_format import COMMAND_BYTES_MAX, size_of
+from millstream_coordinator.core.records import GroupStored, ShardClaimed, ShardRecord
+from millstream_coordinator.core.shard import Shard
+from millstream_coordinator.shell.clock import SteadyClock
+from millstream_runtime.replicated import NotCommitted, Replicated
+from millstream_wire.errors import ErrorCode
+
+T = TypeVar("T")
+
+
+class Groups:
+    def __init__(
+        self,
+        replicated: Replicated[Shard, ShardRecord],
+        clock: SteadyClock,
+        tasks: asyncio.TaskGroup,
+        barrier: ShardClaimed,
+    ) -> None:
+        self.shard = replicated.machine
+        self._replicated = replicated
+        self._clock = clock
+        self._tasks = tasks
+        self._barrier = barrier
+        self._tickets = 0
+        self._waiting: dict[Ticket, asyncio.Future[JoinAnswer | SyncAnswer]] = {}
+        self._timers: dict[str, tuple[int, asyncio.TimerHandle]] = {}
+        for group in list(self.shard.groups.values()):
+            self._arm(group)
+
+    # ---- the classic protocol ----
+
+    async def join(self, group_id: str, request: Callable[[Ticket], JoinRequest]) -> JoinAnswer:
+        now_ms = self._clock.now_ms()
+        ticket, answer = self._ticket()
+        group = self.shard.enter(group_id, now_ms)
+        self._perform(group, on_join(group, request(ticket), now_ms))
+        return cast(JoinAnswer, await answer)
+
+    async def sync(self, group_id: str, request: Callable[[Ticket], SyncRequest]) -> SyncAnswer:
+        group = self.shard.groups.get(group_id)
+        if group is None:
+            return SyncAnswer(error=ErrorCode.UNKNOWN_MEMBER_ID)
+        ticket, answer = self._ticket()
+        self._perform(group, on_sync(group, request(ticket), self._clock.now_ms()))
+        return cast(SyncAnswer, await answer)
+
+    def heartbeat(self, group_id: str, member_id: str, generation: int, instance_id: str | None) -> ErrorCode:
+        group = self.shard.groups.get(group_id)
+        if group is None:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        # The session ends later now: the timer finds that out when it fires.
+        return on_heartbeat(group, member_id, generation, instance_id, self._clock.now_ms())
+
+    def leave(self, group_id: str, leaving: Sequence[LeavingMember]) -> tuple[LeftMember, ...] | ErrorCode:
+        group = self.shard.groups.get(group_id)
+        if group is None:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        left, effects = on_leave(group, leaving, self._clock.now_ms())
+        self._perform(group, effects)
+        return left
+
+    # ---- the log ----
+
+    async def execute(self, decide: Callable[[Shard, int], Decision[ShardRecord, T]]) -> T:
+        """Decide, and return the reply once it is committed; NotCommitted if this shard is not ours any more."""
+        return await self._replicated.execute(decide)
+
+    async def read(self, look: Callable[[Shard], T]) -> T:
+        """Look at the shard, and return what was seen once it is certain that nobody else owned it by then."""
+        return await self._replicated.execute(lambda shard, _: Decision((self._barrier,), look(shard)))
+
+    async def _store(self, group: ClassicGroup, effect: StoreGroup) -> None:
+        record = GroupStored(effect.group)
+        if size_of(record) > COMMAND_BYTES_MAX:
+            self._perform(group, on_store_refused(group, effect.event, self._clock.now_ms()))
+            return
+
+        def decide(shard: Shard, _: int) -> Decision[ShardRecord, bool]:
+            # A group that was deleted meanwhile must not come back from the log.
+            alive = shard.groups.get(group.group_id) is group
+            return Decision((record,) if alive else (), alive)
+
+        try:
+            if not await self._replicated.execute(decide):
+                return
+        except NotCommitted:
+            return  # the shard is being dropped, and with it everyone who waits here
+        self._perform(group, on_stored(group, effect.event, self._clock.now_ms()))
+
+    # ---- carrying out ----
+
+    def _ticket(self) -> tuple[Ticket, asyncio.Future[JoinAnswer | SyncAnswer]]:
+        self._tickets += 1
+        ticket = Ticket(self._tickets)
+        answer = self._waiting[ticket] = asyncio.get_running_loop().create_future()
+        return ticket, answer
+
+    def _perform(self, group: ClassicGroup, effects: Sequence[Effect]) -> None:
+        for effect in effects:
+            match effect:
+                case Answer():
+                    answer = self._waiting.pop(effect.ticket)
+                    if not answer.done():  # its client may have gone away
+                        answer.set_result(effect.answer)
+                case StoreGroup():
+                    self._tasks.create_task(self._store(group, effect))
+                case _:
+                    assert_never(effect)
+        if not self.shard.forget_if_unused(group):
+            self._arm(group)
+
+    def _arm(self, group: ClassicGroup) -> None:
+        """Have the group woken at its deadline."""
+        deadline_ms = group.deadline()
+        armed = self._timers.get(group.group_id)
+        if armed is not None and deadline_ms is not None and deadline_ms < armed[0]:
+            armed[1].cancel()
+            armed = None
+        if armed is None and deadline_ms is not None:
+            delay_s = max(0, deadline_ms - self._clock.now_ms()) / 1000
+            timer = asyncio.get_running_loop().call_later(delay_s, self._wake, group.group_id)
+            self._timers[group.group_id] = deadline_ms, timer
+
+    def _wake(self, group_id: str) -> None:
+        del self._timers[group_id]
+        group = self.shard.groups.get(group_id)
+        if group is not None:
+            self._perform(group, on_deadline(group, self._clock.now_ms()))
+
+    def close(self, reason: str) -> None:
+        """The shard is not ours any more: everyone who waits has to look for its new owner."""
+        for _, timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+        for answer in self._waiting.values():
+            if not answer.done():
+                answer.set_exception(NotCommitted(reason))
+        self._waiting.clear()

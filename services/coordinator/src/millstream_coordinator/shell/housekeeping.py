@@ -1,0 +1,66 @@
+"""What nobody asks for: offsets of groups long empty expire, and those of deleted topics go with them."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+from millstream_cluster import records as r
+from millstream_cluster.decision import Decision
+from millstream_cluster.image import Image
+from millstream_coordinator.config import CoordinatorConfig
+from millstream_coordinator.core.offsets import Removal, expire, remove_topic
+from millstream_coordinator.core.records import ShardRecord
+from millstream_coordinator.core.shard import Shard
+from millstream_coordinator.shell.groups import Groups
+from millstream_coordinator.shell.shards import Shards
+from millstream_runtime.replicated import NotCommitted
+
+Decide = Callable[[Shard, int], Decision[ShardRecord, Removal]]
+
+
+class Housekeeping:
+    def __init__(self, config: CoordinatorConfig, shards: Shards, image: Callable[[], Image]) -> None:
+        self._config = config
+        self._shards = shards
+        self._image = image
+        self._topic_deleted = asyncio.Event()
+
+    def on_records(self, records: Sequence[r.MetadataRecord]) -> None:
+        if any(isinstance(record, r.TopicDeleted) for record in records):
+            self._topic_deleted.set()
+
+    async def run(self) -> None:
+        while True:
+            try:
+                async with asyncio.timeout(self._config.offsets_retention_check_interval_ms / 1000):
+                    await self._topic_deleted.wait()
+            except TimeoutError:
+                await self._everywhere(self._expire)
+            self._topic_deleted.clear()
+            await self._everywhere(self._forget_deleted_topics)
+
+    async def _everywhere(self, clean: Callable[[Groups], Awaitable[None]]) -> None:
+        for groups in self._shards.serving():
+            try:
+                await clean(groups)
+            except NotCommitted:
+                continue  # not ours any more: its new owner cleans it
+
+    async def _expire(self, groups: Groups) -> None:
+        retention_ms = self._config.offsets_retention_ms
+        await _until_done(groups, lambda shard, now_ms: expire(shard, retention_ms=retention_ms, now_ms=now_ms))
+
+    async def _forget_deleted_topics(self, groups: Groups) -> None:
+        """By the metadata of now: a topic that came back under its name meanwhile keeps what was committed to it."""
+        image = self._image()
+        known = {topic for offsets in groups.shard.offsets.values() for topic, _ in offsets}
+        for topic in sorted(known - image.topics.keys()):
+            await _until_done(groups, _removal_of(topic))
+
+
+def _removal_of(topic: str) -> Decide:
+    return lambda shard, _: remove_topic(shard, topic)
+
+
+async def _until_done(groups: Groups, decide: Decide) -> None:
+    while (await groups.execute(decide)).more:
+        pass

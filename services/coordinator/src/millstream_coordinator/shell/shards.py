@@ -1,0 +1,96 @@
+"""All shards of this coordinator, as the metadata assigns them: takes up new ones, drops those that went elsewhere."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator
+from uuid import UUID
+
+from millstream_cluster.ids import OFFSETS_TOPIC
+from millstream_cluster.image import Image
+from millstream_cluster.shard import shard_of
+from millstream_coordinator.shell.groups import Groups
+from millstream_coordinator.shell.owned_shard import OwnedShard, Surroundings
+from millstream_coordinator.shell.partition import OffsetsPartition
+from millstream_runtime.client import Nodes
+from millstream_wire.errors import ErrorCode
+
+logger = logging.getLogger(__name__)
+
+ShardKey = tuple[UUID, int]
+
+
+class Shards:
+    """Invariant: a shard has a running task exactly while the last metadata seen says that it is ours."""
+
+    def __init__(self, around: Surroundings, nodes: Nodes, image: Callable[[], Image]) -> None:
+        self._around = around
+        self._nodes = nodes
+        self._image = image
+        self._owned: dict[ShardKey, tuple[OwnedShard, asyncio.Task[None]]] = {}
+        self._changed = asyncio.Event()
+        self.commits = 0
+        """Offsets committed since the start."""
+
+    def on_change(self) -> None:
+        """The metadata changed."""
+        self._changed.set()
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            while True:
+                await self._changed.wait()
+                self._changed.clear()
+                await self._follow(self._image(), tasks)
+
+    def of_group(self, group_id: str) -> Groups | ErrorCode:
+        """The groups among which this one is, or what its client has to be told."""
+        topic = self._image().topic(OFFSETS_TOPIC)
+        if topic is None or not topic.partitions:
+            return ErrorCode.NOT_COORDINATOR
+        owned = self._owned.get((topic.topic_id, shard_of(group_id, len(topic.partitions))))
+        if owned is None:
+            return ErrorCode.NOT_COORDINATOR
+        return owned[0].groups or ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+
+    def serving(self) -> Iterator[Groups]:
+        for shard, _ in list(self._owned.values()):
+            if shard.groups is not None:
+                yield shard.groups
+
+    @property
+    def loading(self) -> int:
+        """Shards that are ours and not served yet."""
+        return sum(shard.groups is None for shard, _ in self._owned.values())
+
+    def owned(self) -> list[OwnedShard]:
+        return [shard for shard, _ in self._owned.values()]
+
+    async def _follow(self, image: Image, tasks: asyncio.TaskGroup) -> None:
+        topic = image.topic(OFFSETS_TOPIC)
+        ours = {
+            (shard.topic_id, shard.partition): shard
+            for shard in image.shards.values()
+            if shard.coordinator_id == self._around.node_id and topic is not None and shard.topic_id == topic.topic_id
+        }
+        for key in self._owned.keys() - ours.keys():
+            shard, task = self._owned.pop(key)
+            logger.info("shard dropped shard=%s", shard.partition.name)
+            task.cancel()
+        for key, assigned in ours.items():
+            if key not in self._owned:
+                self._take_up(key, tasks)
+            elif self._owned[key][0].is_behind(assigned.producer_epoch):
+                await self._owned[key][0].restart()
+
+    def _take_up(self, key: ShardKey, tasks: asyncio.TaskGroup) -> None:
+        topic_id, partition = key
+        place = OffsetsPartition(
+            self._around.world,
+            self._nodes,
+            self._image,
+            topic=OFFSETS_TOPIC,
+            topic_id=topic_id,
+            partition=partition,
+        )
+        shard = OwnedShard(place, self._around)
+        self._owned[key] = shard, tasks.create_task(shard.run())
