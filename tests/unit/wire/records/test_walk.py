@@ -1,7 +1,7 @@
 import contextlib
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from millstream_wire.records import InvalidRecord, Record, encode_batch, walk
@@ -34,3 +34,14 @@ def test_offset_deltas_count_up_from_zero() -> None:
 def test_garbage_is_refused_or_walked_to_its_end(garbage: bytes, count: int) -> None:
     with contextlib.suppress(InvalidRecord):
         walk(garbage, 0, len(garbage), count)
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 1 << 62), st.sampled_from([1, 64, 65, 8192, 8193]), st.data())
+def test_every_length_of_number_is_stepped_over(step: int, count: int, data: st.DataObject) -> None:
+    batch = encode_batch([Record(-1, step * (i % 2), None, None) for i in range(count)])
+    walk(batch, HEADER_SIZE, len(batch), count)
+    garbled = bytearray(batch)
+    garbled[data.draw(st.integers(HEADER_SIZE, len(batch) - 1))] ^= 0xFF
+    with contextlib.suppress(InvalidRecord):
+        walk(bytes(garbled), HEADER_SIZE, len(batch), count)
