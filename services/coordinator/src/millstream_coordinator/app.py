@@ -54,9 +54,9 @@ class CoordinatorApp:
 
     async def run(self) -> None:
         config, world = self.config, self._world
-        # The controller knows a claimant by the client id of its link.
+        # The controller knows a claimant by its client id, and brokers who may write to coordinators' topics.
         link = ControllerLink(world, config.controllers, client_id=self.name)
-        nodes = Nodes(world, client_id=self.name)
+        nodes = Nodes(world, client_id=f"__{self.name}")
         follower = MetadataFollower(world, link, node_id=config.node_id, on_records=self._on_records)
         self._shards = Shards(self._surroundings(link), nodes, lambda: follower.image)
         self._housekeeping = Housekeeping(config, self._shards, lambda: follower.image)
