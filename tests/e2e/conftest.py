@@ -136,15 +136,16 @@ def ready_pod(pod: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 class Steps:
-    """Prints each step of a scenario with its time."""
+    """Prints each step of a scenario with its time, past pytest's capture."""
 
-    def __init__(self, write_line: Callable[[str], None]) -> None:
-        self._write_line = write_line
+    def __init__(self, config: pytest.Config) -> None:
+        self._capture = config.pluginmanager.getplugin("capturemanager")
         self._started = self._last = time.monotonic()
 
     def done(self, what: str) -> None:
         now = time.monotonic()
-        self._write_line(f"  {now - self._started:6.1f} s  (+{now - self._last:5.1f})  {what}")
+        with self._capture.global_and_fixture_disabled():
+            print(f"\n  {now - self._started:6.1f} s  (+{now - self._last:5.1f})  {what}", end=" ", flush=True)
         self._last = now
 
 
@@ -165,7 +166,7 @@ def cluster(namespace: str) -> Cluster:
 
 @pytest.fixture(scope="module")
 def steps(request: pytest.FixtureRequest) -> Steps:
-    return Steps(request.config.pluginmanager.getplugin("terminalreporter").write_line)
+    return Steps(request.config)
 
 
 def pod_manifest(name: str, image: str, command: Sequence[str], **spec: Any) -> Manifest:
@@ -182,6 +183,6 @@ def pod_manifest(name: str, image: str, command: Sequence[str], **spec: Any) -> 
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": body}
 
 
-@pytest.fixture(name="pod")
+@pytest.fixture(scope="session", name="pod")
 def pod_factory() -> Callable[..., Manifest]:
     return pod_manifest
