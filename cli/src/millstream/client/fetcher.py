@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from types import TracebackType
 
 from millstream.client.assignment import TopicPartition
+from millstream.client.background import Background
 from millstream.client.buffer import PartitionBuffer
 from millstream.client.cluster import BACKOFF_MS, Cluster, request
 from millstream.client.errors import InvalidData, KafkaError, Refused, Unreachable, code_of
@@ -54,25 +55,22 @@ class Fetcher:
         self._buffers: dict[TopicPartition, PartitionBuffer] = {}
         self._pausing: dict[TopicPartition, int] = {}  # after a failure: not before this time
         self._missing_since: dict[str, int] = {}
-        self._busy: dict[int, asyncio.Task[None]] = {}
+        self._busy: set[int] = set()
         self._error: KafkaError | None = None
         self._work = asyncio.Event()
         self._arrived = asyncio.Event()
-        self._tasks = asyncio.TaskGroup()
+        self._background = Background()
 
     async def __aenter__(self) -> "Fetcher":
-        await self._tasks.__aenter__()
-        self._runner = self._tasks.create_task(self._run())
+        await self._background.__aenter__()
+        self._background.start(self._run())
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._runner.cancel()
-        for task in self._busy.values():
-            task.cancel()
         try:
-            await self._tasks.__aexit__(kind, error, trace)
+            await self._background.__aexit__(kind, error, trace)
         finally:
             await self._nodes.close()
 
@@ -130,7 +128,8 @@ class Fetcher:
         while True:
             self._work.clear()
             for leader_id, wanted in (await self._due()).items():
-                self._busy[leader_id] = self._tasks.create_task(self._fetch(leader_id, wanted))
+                self._busy.add(leader_id)
+                self._background.start(self._fetch(leader_id, wanted))
             try:
                 async with asyncio.timeout((BACKOFF_MS if self._pausing else _IDLE_MS) / 1000):
                     await self._work.wait()
@@ -145,7 +144,7 @@ class Fetcher:
             if partition in self._pausing or buffer.held_bytes >= self._config.ahead_bytes:
                 continue
             leader_id = await self._leader(partition)
-            if leader_id is not None and leader_id not in self._busy:
+            if leader_id is not None and leader_id not in self._busy and partition not in self._pausing:
                 due[leader_id][partition] = buffer
         return due
 
@@ -158,7 +157,9 @@ class Fetcher:
             if partition.partition < len(topic.partitions):
                 leader_id = topic.partitions[partition.partition].leader_id
         except Unreachable:
-            pass
+            for each in self._buffers:
+                self._retry_later(each)
+            return None
         except Refused as error:
             since_ms = self._missing_since.setdefault(partition.topic, now_ms)
             if not error.code.retriable or now_ms - since_ms > self._config.unknown_topic_timeout_ms:
@@ -188,9 +189,11 @@ class Fetcher:
             for partition in wanted:
                 self._retry_later(partition)
         except KafkaError as error:
+            for partition in wanted:
+                self._retry_later(partition)
             self._raise(error)
         finally:
-            self._busy.pop(leader_id, None)
+            self._busy.discard(leader_id)
             self._work.set()
 
     def _request(self, offsets: Mapping[TopicPartition, int]) -> tuple[FetchRequest, dict[object, str]]:

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Literal
 
 from millstream.client.assignment import TopicPartition
+from millstream.client.background import Background
 from millstream.client.batches import NO_IDENTITY, Batch, Delivered, Identity, Lane, size_of
 from millstream.client.cluster import BACKOFF_MS, Backoff, Cluster
 from millstream.client.errors import Closed, Expired, InvalidData, KafkaError, Refused, Unreachable, code_of
@@ -80,24 +81,25 @@ class Producer:
         self._work = asyncio.Event()
         self._flushing = 0
         self._closing = False
-        self._tasks = asyncio.TaskGroup()
+        self._background = Background()
 
     async def __aenter__(self) -> "Producer":
-        await self._tasks.__aenter__()
-        self._runner = self._tasks.create_task(self._run())
+        await self._background.__aenter__()
+        self._background.start(self._run())
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is None:
-            await self.flush()
-        self._closing = True
-        self._runner.cancel()
-        for lane in self._lanes.values():
-            while lane.batches:
-                self._fail(lane, Closed("the producer was closed"))
-        await self._tasks.__aexit__(kind, error, trace)
+        try:
+            if kind is None:
+                await self.flush()
+        finally:
+            self._closing = True
+            for lane in self._lanes.values():
+                while lane.batches:
+                    self._fail(lane, Closed("the producer was closed"))
+            await self._background.__aexit__(kind, error, trace)
 
     # ---- taking records ----
 
@@ -233,7 +235,7 @@ class Producer:
             timeout_ms = self._config.request_timeout_ms
             request = ProduceRequest(acks=self._config.acks, timeout_ms=timeout_ms, topic_data=list(by_topic.values()))
             self._busy.add(leader_id)
-            self._tasks.create_task(self._send(leader_id, request, batches))
+            self._background.start(self._send(leader_id, request, batches))
 
     async def _send(self, leader_id: int, request: ProduceRequest, batches: dict[TopicPartition, Batch]) -> None:
         try:
