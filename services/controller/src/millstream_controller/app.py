@@ -26,6 +26,7 @@ from millstream_wire.records import RecordsError
 logger = logging.getLogger(__name__)
 
 STORE_RETRY_S = 1.0
+PATIENCE_DOUBLINGS_MAX = 4
 
 
 class ControllerApp:
@@ -84,6 +85,7 @@ class ControllerApp:
     async def _govern(self, store: Store) -> None:
         """Load, lead or follow, and again; until cancelled or the store cannot be trusted."""
         gone_epoch = 0
+        out_of_reach = 0
         while True:
             log = await self._load(store)
             self._check_cluster(log)
@@ -99,10 +101,12 @@ class ControllerApp:
                 self.config.node_id,
                 elected,
                 log.end_offset,
-                takeover_timeout_ms=self.config.takeover_timeout_ms,
+                takeover_timeout_ms=self.config.takeover_timeout_ms << min(out_of_reach, PATIENCE_DOUBLINGS_MAX),
             )
             if await standby.watch():
                 gone_epoch = elected.epoch
+            # Two that reach the store but not each other would take over from one another for ever: ever more slowly.
+            out_of_reach = 0 if standby.had_contact else out_of_reach + 1
 
     async def _load(self, store: Store) -> MetadataLog:
         waiting = False

@@ -90,6 +90,11 @@ class Ring:
         return self._next - 1
 
     @property
+    def next_index(self) -> int:
+        """The slot that the next append goes to."""
+        return self._next % self.size
+
+    @property
     def uncovered(self) -> int:
         """How many appends no snapshot covers; with as many as there are slots the ring is full."""
         return self._next - 1 - (self._adopted.sequence if self._adopted is not None else -1)
@@ -127,7 +132,7 @@ class Ring:
         """Begin an append; it ends with `written`, or with `found` saying DONE or FENCED."""
         assert self._outstanding is None, "one append at a time"
         assert not self.full, "a slot is reused only when a snapshot covers it"
-        index = self._next % self.size
+        index = self.next_index
         self._append_number += 1
         slot = Slot(self._next, self._writer, self._append_number, self._adopted, data)
         self._outstanding = Write(index, self._versions.get(index), slot)
@@ -141,6 +146,10 @@ class Ring:
         self._next += 1
         before, self._committed = self._committed, self._adopted
         return before if before != self._committed else None
+
+    def deposed(self, present: StoredSlot | None) -> bool:
+        """Whether a consistent read of `next_index` shows that somebody else appended there."""
+        return (None if present is None else present.version) != self._versions.get(self.next_index)
 
     def found(self, present: StoredSlot | None) -> Verdict:
         """Judge an unknown outcome by a consistent read of the slot that was written."""

@@ -19,7 +19,7 @@ from millstream_controller.core.takeover import take_over
 from millstream_controller.core.upkeep import Absences, keep_up
 from millstream_controller.shell.journal import StoreJournal
 from millstream_controller.shell.metadata_log import MetadataLog
-from millstream_controller.shell.store import Store
+from millstream_controller.shell.store import Store, StoreError, StoreUnavailable
 from millstream_runtime.replicated import NotCommitted, Replicated
 from millstream_runtime.world import World
 
@@ -28,6 +28,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 TICK_MS = 250
+VERIFY_MS = 2_000
 
 
 class NotActive(Exception):
@@ -45,9 +46,12 @@ class Active:
         self.epoch = log.epoch + 1
         self._settings = settings
         self._world = world
+        self._store = store
         machine = ControllerMachine(settings, Image.of(log.image.records(), log.image.offset))
-        journal = StoreJournal(store, log, writer, self.epoch, world.now_ms)
-        self._replicated: Replicated[ControllerMachine, MetadataRecord] = Replicated(machine, journal, world.now_ms)
+        self._journal = StoreJournal(store, log, writer, self.epoch, world.now_ms)
+        self._replicated: Replicated[ControllerMachine, MetadataRecord] = Replicated(
+            machine, self._journal, world.now_ms
+        )
         self._sessions = Sessions(settings.session_timeout_ms)
         self._absences = Absences(settings.coordinator_forget_ms)
         self._changed = asyncio.Event()
@@ -74,6 +78,7 @@ class Active:
             )
         except NotCommitted:
             raise await self._replicated.wait_failed() from None
+        await self._store.tidy()
         logger.info("controller active id=%d epoch=%d cluster=%s", controller_id, self.epoch, self.log.image.cluster_id)
 
     async def execute(self, decide: Callable[[ControllerMachine], Decision[MetadataRecord, T]]) -> T:
@@ -103,14 +108,26 @@ class Active:
     async def run(self) -> None:
         """Keep up until an append fails; raises why."""
         async with asyncio.TaskGroup() as tasks:
-            upkeep = tasks.create_task(self._keep_up())
+            chores = [tasks.create_task(self._keep_up()), tasks.create_task(self._verify())]
             failure = await self._replicated.wait_failed()
-            upkeep.cancel()
+            for chore in chores:
+                chore.cancel()
         raise failure
 
     async def stop(self, reason: Exception) -> None:
         """Take no more commands; `run` raises the reason."""
         await self._replicated.stop(reason)
+
+    async def _verify(self) -> None:
+        """Look now and then whether somebody else took over; who serves reads only would never find out."""
+        while True:
+            await asyncio.sleep(VERIFY_MS / 1000)
+            try:
+                await self._journal.verify()
+            except StoreUnavailable:
+                continue  # an outage deposes nobody: whoever wants to take over needs the store too
+            except StoreError as error:
+                await self.stop(error)
 
     async def _keep_up(self) -> None:
         """Decide what time demands, after each change and at each tick.

@@ -9,6 +9,7 @@ import fcntl
 import logging
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -58,12 +59,18 @@ class FileStore:
             logger.warning("metadata append waits error=%s", refused)
             await asyncio.sleep(_RETRY_S)
 
+    async def verify(self) -> None:
+        await self._locked(self._unchanged_log)
+
     @property
     def wants_snapshot(self) -> bool:
         return self._bytes_since_snapshot >= self._snapshot_after_bytes
 
     async def save_snapshot(self, snapshot: Snapshot) -> None:
         await self._locked(lambda: self._save_snapshot(snapshot))
+
+    async def tidy(self) -> None:
+        await self._locked(self._remove_old_snapshots)
 
     async def close(self) -> None:
         if self._log is not None:
@@ -110,9 +117,7 @@ class FileStore:
         path = directory / _snapshot_name(snapshot.end_offset, snapshot.epoch)
         try:
             replace_file(path, snapshot.data, durable=True)
-            for other in _snapshot_paths(directory):
-                if other != path:
-                    other.unlink()
+            self._remove_old_snapshots()
             log.roll(self._world.now_ms())
             covered = sum(segment.end_offset <= snapshot.end_offset for segment in log.segments[:-1])
             log.delete_segments(covered)
@@ -120,6 +125,11 @@ class FileStore:
         except (OSError, LogError) as error:
             raise StoreBroken(f"the metadata snapshot {path} cannot be written: {error}") from error
         self._bytes_since_snapshot = 0
+
+    def _remove_old_snapshots(self) -> None:
+        """The newest one counts, by its name."""
+        for path in _snapshot_paths(self._directory / LOG_DIRECTORY)[:-1]:
+            path.unlink()
 
     def _unchanged_log(self) -> Log:
         """The log, if the directory still ends as it does; what others write only ever adds to it."""
@@ -135,15 +145,25 @@ class FileStore:
 
     async def _locked(self, work: Callable[[], T]) -> T:
         """Do blocking work under the lock. Shielded: whoever is cancelled must not let go of it while the work goes on."""
-        fd = await self._lock()
+        held = [await self._lock()]
 
         def work_and_unlock() -> T:
+            fd = (
+                held.pop()
+            )  # whoever takes it closes it: the work if it begins, else the one that gave up waiting for it
             try:
                 return work()
             finally:
                 os.close(fd)
 
-        return await asyncio.shield(asyncio.ensure_future(self._world.run_blocking(work_and_unlock)))
+        async def until_done() -> T:
+            try:
+                return await self._world.run_blocking(work_and_unlock)
+            finally:
+                with suppress(IndexError):
+                    os.close(held.pop())
+
+        return await asyncio.shield(asyncio.ensure_future(until_done()))
 
     async def _lock(self) -> int:
         try:

@@ -3,6 +3,7 @@
 It decides only how commands are grouped; a command's records are never split over two batches.
 """
 
+import asyncio
 import logging
 from collections.abc import Callable, Sequence
 
@@ -24,9 +25,19 @@ class StoreJournal:
         self._epoch = epoch
         self._now_ms = now_ms
         self._appends = 0
+        self._store_in_use = asyncio.Lock()
 
     async def append(self, commands: Commands) -> None:
         """Append these commands in as few batches as the store's size allows, and a snapshot first where one is due."""
+        async with self._store_in_use:
+            await self._append(commands)
+
+    async def verify(self) -> None:
+        """Raise Fenced if this writer is not the last one any more."""
+        async with self._store_in_use:
+            await self._store.verify()
+
+    async def _append(self, commands: Commands) -> None:
         if self._store.wants_snapshot:
             await self._snapshot()
         batch = self._encode(commands)
@@ -34,8 +45,8 @@ class StoreJournal:
             if len(commands) == 1:
                 raise StoreBroken(f"one command of {len(batch)} bytes is larger than the store takes")
             half = len(commands) // 2
-            await self.append(commands[:half])
-            await self.append(commands[half:])
+            await self._append(commands[:half])
+            await self._append(commands[half:])
             return
         await self._store.append(batch)
         self._log.committed(batch, [record for command in commands for record in command])

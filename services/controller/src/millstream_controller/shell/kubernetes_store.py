@@ -78,6 +78,15 @@ class KubernetesStore:
         if obsolete is not None:
             await self._forget(obsolete)
 
+    async def verify(self) -> None:
+        if not self._loaded:
+            raise Fenced("the metadata log is not loaded")
+        index = self._ring.next_index
+        body = await self._once(lambda: self._objects.get(slot_name(self._cluster, index)))
+        if self._ring.deposed(None if body is None else parse_slot(body)):
+            self._loaded = False
+            raise Fenced(f"another controller has written slot {index} of cluster {self._cluster}")
+
     @property
     def wants_snapshot(self) -> bool:
         return self._ring.uncovered >= self._slots // 2
@@ -94,9 +103,8 @@ class KubernetesStore:
             await self._create_chunk(chunk_body(self._cluster, self._namespace, name, number, chunk))
         self._ring.adopt(SnapshotRef(name, len(chunks), snapshot.end_offset, snapshot.epoch, sequence))
 
-    async def collect_garbage(self) -> None:
-        """Remove snapshots that no append names. Only for a writer whose append succeeded since it loaded: then no
-        earlier writer can still make one of them count."""
+    async def tidy(self) -> None:
+        """Remove snapshots that no append names: nobody can make one of them count any more."""
         reference = self._ring.snapshot
         for body in await self._once(lambda: self._objects.list("snapshot")):
             name = str(body["metadata"]["name"])

@@ -36,6 +36,8 @@ class Standby:
         self._position = position
         self._timeout_ms = takeover_timeout_ms
         self._client: Client | None = None
+        self.had_contact = False
+        """Whether the active controller ever answered."""
 
     async def watch(self) -> bool:
         """Return True when the active controller was out of reach for too long, False when it is not the active one."""
@@ -57,6 +59,7 @@ class Standby:
                     await asyncio.sleep(RETRY_MS / 1000)
                     continue
                 heard_ms, failures = self._world.monotonic_ms(), 0
+                self.had_contact = True
                 if not self._advance(response):
                     await asyncio.sleep(RETRY_MS / 1000)
                     return False

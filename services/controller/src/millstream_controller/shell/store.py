@@ -53,12 +53,18 @@ class Store(Protocol):
     async def append(self, batch: bytes) -> None:
         """Make this batch the next one, durably, or raise Fenced or StoreBroken; waits while the store is away."""
 
+    async def verify(self) -> None:
+        """Raise Fenced if another controller has appended: one that has nothing to append would not notice otherwise."""
+
     @property
     def wants_snapshot(self) -> bool:
         """Whether so much has been appended since the last snapshot that a new one is due."""
 
     async def save_snapshot(self, snapshot: Snapshot) -> None:
         """Let the log begin with this snapshot of what this writer has appended or loaded."""
+
+    async def tidy(self) -> None:
+        """Remove what earlier writers left behind. Only right after an append of one's own: then none of them can go on."""
 
     async def close(self) -> None:
         """Let go of files and connections."""

@@ -1,0 +1,109 @@
+from uuid import UUID
+
+import pytest
+
+from millstream_cluster.ids import NO_NODE
+from millstream_controller.core import nodes, upkeep
+from millstream_controller.core.new_topics import NewTopic
+from millstream_controller.core.sessions import Sessions
+from millstream_controller.core.upkeep import Absences, keep_up
+
+SESSION_MS = 9_000
+FORGET_MS = 300_000
+
+
+class Keeper:
+    def __init__(self, cluster) -> None:
+        self.cluster = cluster
+        self.sessions = Sessions(SESSION_MS)
+        self.absences = Absences(FORGET_MS)
+
+    def at(self, now_ms: int) -> int:
+        """Keep up until there is nothing to do; how many decisions that took."""
+        steps = 0
+        while self.cluster.do(keep_up(self.cluster.machine, self.sessions, self.absences, now_ms)):
+            steps += 1
+        return steps
+
+    def heard(self, node_id: int, now_ms: int) -> None:
+        self.sessions.heard(self.cluster.image.node(node_id), now_ms)
+
+
+@pytest.fixture
+def keeper(cluster) -> Keeper:
+    return Keeper(cluster)
+
+
+def test_a_silent_node_is_fenced_when_its_session_ends_and_not_before(cluster, keeper) -> None:
+    cluster.register(1)
+    cluster.register(2)
+    cluster.create(NewTopic("t", 2, 1))
+    keeper.at(0)
+    keeper.heard(2, 5_000)
+    keeper.at(SESSION_MS - 1)
+    assert not cluster.image.brokers[1].fenced
+    keeper.at(SESSION_MS)
+    assert cluster.image.brokers[1].fenced
+    assert not cluster.image.brokers[2].fenced
+    assert [partition.leader for partition in cluster.image.topic("t").partitions] == [NO_NODE, 2]
+
+
+def test_after_a_takeover_or_a_pause_every_node_gets_a_whole_session(cluster, keeper) -> None:
+    cluster.register(1)
+    keeper.at(100_000)
+    assert not cluster.image.brokers[1].fenced
+    keeper.sessions.start_anew()
+    keeper.at(100_000 + 2 * SESSION_MS)
+    assert not cluster.image.brokers[1].fenced
+    keeper.at(100_000 + 3 * SESSION_MS)
+    assert cluster.image.brokers[1].fenced
+
+
+def test_a_new_registration_begins_a_new_session(cluster, keeper) -> None:
+    cluster.register(1)
+    keeper.at(0)
+    cluster.register(1)
+    keeper.at(SESSION_MS)
+    assert not cluster.image.brokers[1].fenced
+
+
+def test_a_broker_that_leads_very_many_partitions_is_fenced_in_parts_each_safe(cluster, keeper, monkeypatch) -> None:
+    monkeypatch.setattr(nodes, "RECORDS_MAX", 3)
+    monkeypatch.setattr(upkeep, "RECORDS_MAX", 3)
+    cluster.register(1)
+    cluster.create(NewTopic("t", 10, 1))
+    keeper.at(0)
+    assert keeper.at(SESSION_MS) >= 4
+    assert cluster.image.brokers[1].fenced
+    cluster.beat(1)
+    assert sum(partition.online for partition in cluster.image.partitions()) == 3
+    keeper.heard(1, SESSION_MS)
+    keeper.at(SESSION_MS)
+    assert all(partition.online for partition in cluster.image.partitions())
+
+
+def test_coordinators_that_stay_away_are_forgotten_brokers_never(cluster, keeper) -> None:
+    cluster.register(1)
+    cluster.register(10_001)
+    keeper.at(0)
+    keeper.at(SESSION_MS)
+    assert cluster.image.node(10_001).fenced
+    keeper.at(SESSION_MS + FORGET_MS - 1)
+    assert cluster.image.node(10_001) is not None
+    keeper.at(SESSION_MS + FORGET_MS)
+    assert cluster.image.node(10_001) is None
+    assert cluster.image.node(1).fenced
+
+
+def test_a_coordinator_that_comes_back_is_not_forgotten(cluster, keeper) -> None:
+    cluster.register(10_001)
+    keeper.at(0)
+    keeper.at(SESSION_MS)
+    cluster.beat(10_001)
+    keeper.heard(10_001, FORGET_MS + SESSION_MS)
+    keeper.at(FORGET_MS + SESSION_MS)
+    keeper.at(FORGET_MS + 2 * SESSION_MS)
+    assert cluster.image.node(10_001).fenced
+    keeper.at(FORGET_MS + 2 * SESSION_MS + 1)
+    assert cluster.image.node(10_001) is not None
+    assert cluster.image.node(10_001).incarnation_id == UUID(int=1_000_100)
