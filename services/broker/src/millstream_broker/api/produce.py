@@ -4,9 +4,11 @@ Acknowledges 0, 1 and all; topic ids at version 13. One record batch per partiti
 """
 
 import asyncio
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 from uuid import UUID
 
+from millstream_broker.core.produce_reply import FIRST_VERSION, one_success
 from millstream_broker.core.shard_fence import shard_refusal
 from millstream_broker.core.validation import Refused, validate
 from millstream_broker.shell.broker import Broker
@@ -14,7 +16,7 @@ from millstream_broker.shell.leaders import endpoints, leader_elsewhere
 from millstream_broker.shell.replica import Replica
 from millstream_log import LogError
 from millstream_log.errors import StorageError
-from millstream_runtime.context import RequestContext
+from millstream_runtime.context import RawReply, RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import ProduceRequest, ProduceResponse
 from millstream_wire.messages.produce import (
@@ -34,20 +36,30 @@ LEADER_HINTS_SINCE = 10
 
 
 def handle_produce(broker: Broker, request: ProduceRequest, context: RequestContext) -> Any:
-    acks = request.acks
+    acks, version = request.acks, context.version
+    by_id = version >= TOPIC_IDS_SINCE
     produce = _Produce(broker, context, acks)
-    by_id = context.version >= TOPIC_IDS_SINCE
-    topics = []
+    outcomes = []
     for data in request.topic_data:
         topic: str | UUID = data.topic_id if by_id else data.name
-        answers = [produce.append(topic, partition) for partition in data.partition_data]
-        topics.append(TopicProduceResponse(name=data.name, topic_id=data.topic_id, partition_responses=answers))
+        outcomes.append([produce.append(topic, partition) for partition in data.partition_data])
     if acks == 0:
         return _broken_off() if produce.refused else None
-    response = ProduceResponse(responses=topics)
-    if produce.refused and context.version >= LEADER_HINTS_SINCE:
+    if not produce.refused and version >= FIRST_VERSION and len(outcomes) == 1 and len(outcomes[0]) == 1:
+        data, outcome = request.topic_data[0], outcomes[0][0]
+        assert isinstance(outcome, _Appended), "nothing was refused"
+        name = data.topic_id if by_id else data.name
+        return RawReply((one_success(name, data.partition_data[0].index, *outcome),))
+    response = _response(request, outcomes)
+    if produce.refused and version >= LEADER_HINTS_SINCE:
         _add_leader_hints(broker, response, context, by_id=by_id)
     return response
+
+
+class _Appended(NamedTuple):
+    base_offset: int
+    log_append_time_ms: int
+    log_start_offset: int
 
 
 class _Produce:
@@ -63,23 +75,14 @@ class _Produce:
         self._now_ms = broker.world.now_ms()
         self.refused = False
 
-    def append(self, topic: str | UUID, data: PartitionProduceData) -> PartitionProduceResponse:
+    def append(self, topic: str | UUID, data: PartitionProduceData) -> _Appended | Refused:
         try:
             return self._append(topic, data)
         except Refused as refused:
             self.refused = True
-            return PartitionProduceResponse(
-                index=data.index,
-                error_code=refused.code,
-                base_offset=-1,
-                record_errors=[
-                    BatchIndexAndErrorMessage(batch_index=record.batch_index, batch_index_error_message=record.message)
-                    for record in refused.records
-                ],
-                error_message=refused.message or None,
-            )
+            return refused
 
-    def _append(self, topic: str | UUID, data: PartitionProduceData) -> PartitionProduceResponse:
+    def _append(self, topic: str | UUID, data: PartitionProduceData) -> _Appended:
         if self._acks not in (ACKS_ALL, 0, 1):
             raise Refused(ErrorCode.INVALID_REQUIRED_ACKS, "acks must be 0, 1 or -1")
         broker = self._broker
@@ -100,24 +103,20 @@ class _Produce:
             self._check_fence(replica, header)
         if batch.readonly:
             batch = bytearray(batch)
+        log = replica.log
         try:
-            result = replica.log.append(batch, header, leader_epoch=partition.leader_epoch, now_ms=self._now_ms)
+            result = log.append(batch, header, leader_epoch=partition.leader_epoch, now_ms=self._now_ms)
         except LogError as error:
             if isinstance(error, StorageError):
                 broker.storage_failed(replica, error)
             raise Refused(error.error_code, str(error)) from error
         if not result.is_duplicate:
             size = len(batch)
-            partition.on_appended(replica.log.log_end_offset)
+            partition.on_appended(log.log_end_offset)
             broker.metrics.appended_bytes += size
             broker.metrics.appended_batches += 1
             broker.delays.progressed(replica.key, size)
-        return PartitionProduceResponse(
-            index=data.index,
-            base_offset=result.base_offset,
-            log_append_time_ms=result.log_append_time,
-            log_start_offset=replica.log.log_start_offset,
-        )
+        return _Appended(result.base_offset, result.log_append_time, log.log_start_offset)
 
     def _check_fence(self, replica: Replica, header: BatchHeader) -> None:
         shard = self._broker.image.shard(replica.topic_id, replica.index)
@@ -127,6 +126,36 @@ class _Produce:
             raise Refused(
                 code, f"Producer {header.producer_id} with epoch {header.producer_epoch} does not own the shard"
             )
+
+
+def _response(request: ProduceRequest, outcomes: Sequence[Sequence[_Appended | Refused]]) -> ProduceResponse:
+    topics = []
+    for data, appended in zip(request.topic_data, outcomes, strict=True):
+        answers = [
+            _answer(partition.index, outcome) for partition, outcome in zip(data.partition_data, appended, strict=True)
+        ]
+        topics.append(TopicProduceResponse(name=data.name, topic_id=data.topic_id, partition_responses=answers))
+    return ProduceResponse(responses=topics)
+
+
+def _answer(index: int, outcome: _Appended | Refused) -> PartitionProduceResponse:
+    if isinstance(outcome, Refused):
+        return PartitionProduceResponse(
+            index=index,
+            error_code=outcome.code,
+            base_offset=-1,
+            record_errors=[
+                BatchIndexAndErrorMessage(batch_index=record.batch_index, batch_index_error_message=record.message)
+                for record in outcome.records
+            ],
+            error_message=outcome.message or None,
+        )
+    return PartitionProduceResponse(
+        index=index,
+        base_offset=outcome.base_offset,
+        log_append_time_ms=outcome.log_append_time_ms,
+        log_start_offset=outcome.log_start_offset,
+    )
 
 
 def _broken_off() -> "asyncio.Future[None]":
