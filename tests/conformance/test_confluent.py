@@ -13,10 +13,8 @@ TIMEOUT_S = 30
 
 
 def create(bootstrap: str, topic: str, partitions: int = 3, config: dict[str, str] | None = None) -> None:
-    made = AdminClient({"bootstrap.servers": bootstrap}).create_topics(
-        [NewTopic(topic, partitions, 1, config=config or {})]
-    )
-    made[topic].result(TIMEOUT_S)
+    admin = AdminClient({"bootstrap.servers": bootstrap})  # has to outlive its answers
+    admin.create_topics([NewTopic(topic, partitions, 1, config=config or {})])[topic].result(TIMEOUT_S)
 
 
 def produce(bootstrap: str, topic: str, values: Sequence[str], **config: object) -> list[tuple[int, int]]:

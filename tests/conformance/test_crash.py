@@ -95,8 +95,8 @@ def check_nothing_lost(load: Load, bootstrap: str, topic: str) -> None:
 
 
 def create(bootstrap: str, topic: str) -> None:
-    made = AdminClient({"bootstrap.servers": bootstrap}).create_topics([NewTopic(topic, PARTITIONS, 1)])
-    made[topic].result(TIMEOUT_S)
+    admin = AdminClient({"bootstrap.servers": bootstrap})  # has to outlive its answers
+    admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result(TIMEOUT_S)
 
 
 def wait_for_progress(load: Load, records: int = 500) -> None:
