@@ -118,6 +118,8 @@ def test_metadata_of_topics_that_are_not_there() -> None:
         (None, ErrorCode.UNKNOWN_TOPIC_ID),
     ]
     assert missing_topics(cluster(), request, 12) == ["gone"]
+    reserved = MetadataRequest(topics=topics("__cluster_metadata", "__transaction_state", OFFSETS_TOPIC))
+    assert missing_topics(cluster(offsets=False), reserved, 12) == [OFFSETS_TOPIC]
 
 
 def test_describe_topic_partitions_goes_on_at_its_cursor() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from millstream_cluster.answers.operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
 from millstream_cluster.answers.topic_name import is_valid_topic_name
-from millstream_cluster.ids import NO_NODE, Role
+from millstream_cluster.ids import METADATA_TOPIC, NO_NODE, Role
 from millstream_cluster.image import Image
 from millstream_cluster.members import Node, Partition, Topic
 from millstream_wire.errors import ErrorCode
@@ -20,6 +20,9 @@ from millstream_wire.messages.metadata import (
     MetadataResponseTopic,
 )
 from millstream_wire.schema import ZERO_UUID
+
+RESERVED_TOPICS = frozenset({METADATA_TOPIC, "__transaction_state", "__share_group_state"})
+"""Kafka's own topics that this cluster does not have as topics: looking for one must not create an ordinary one."""
 
 
 def metadata(image: Image, request: MetadataRequest, version: int, *, listener_name: str) -> MetadataResponse:
@@ -44,7 +47,7 @@ def metadata(image: Image, request: MetadataRequest, version: int, *, listener_n
 def missing_topics(image: Image, request: MetadataRequest, version: int) -> list[str]:
     """Valid names that were asked for and do not exist: what automatic creation may create."""
     names = (topic.name for topic in _asked_topics(request, version) or () if topic.topic_id == ZERO_UUID)
-    return [name for name in names if name is not None and is_valid_topic_name(name) and image.topic(name) is None]
+    return [name for name in names if name is not None and _is_creatable(name) and image.topic(name) is None]
 
 
 def live_nodes(image: Image) -> Iterable[Node]:
@@ -61,6 +64,10 @@ def any_live_broker(image: Image) -> int:
 
 def offline_replicas(image: Image, partition: Partition) -> list[int]:
     return [replica for replica in partition.replicas if (node := image.node(replica)) is None or node.fenced]
+
+
+def _is_creatable(name: str) -> bool:
+    return is_valid_topic_name(name) and name not in RESERVED_TOPICS
 
 
 def _asked_topics(request: MetadataRequest, version: int) -> list[MetadataRequestTopic] | None:

@@ -22,6 +22,8 @@ class TopicSettings:
     """message.timestamp.type is LogAppendTime."""
     timestamp_before_max_ms: int = NO_LIMIT_MS
     timestamp_after_max_ms: int = 3_600_000
+    flush_ms: int = NO_LIMIT_MS
+    """flush.ms: how long appended records may stay off the disk."""
     retention: Retention = field(default_factory=Retention)
     log: LogConfig = field(default_factory=LogConfig)
 
@@ -38,6 +40,7 @@ class TopicSettings:
             log_append_time=timestamp_type is MessageTimestampType.LOG_APPEND_TIME,
             timestamp_before_max_ms=values["message.timestamp.before.max.ms"],
             timestamp_after_max_ms=values["message.timestamp.after.max.ms"],
+            flush_ms=values["flush.ms"],
             retention=Retention(values["retention.ms"], values["retention.bytes"]),
             log=LogConfig(
                 segment_bytes=values["segment.bytes"],

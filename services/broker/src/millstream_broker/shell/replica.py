@@ -10,7 +10,18 @@ from millstream_log import Log, TopicPartition
 
 
 class Replica:
-    __slots__ = ("index", "is_internal", "key", "log", "name", "partition", "settings", "topic", "topic_id")
+    __slots__ = (
+        "flushed_ms",
+        "index",
+        "is_internal",
+        "key",
+        "log",
+        "name",
+        "partition",
+        "settings",
+        "topic",
+        "topic_id",
+    )
 
     def __init__(
         self, name: TopicPartition, topic_id: UUID, log: Log, settings: TopicSettings, *, node_id: int
@@ -23,6 +34,8 @@ class Replica:
         self.key: ReplicaKey = (topic_id, name.partition)
         self.log = log
         self.settings = settings
+        self.flushed_ms = 0
+        """When the log was last seen to be on the disk, by the monotonic clock."""
         self.partition = Partition(node_id, end_offset=log.log_end_offset)
 
     def configure(self, settings: TopicSettings) -> None:

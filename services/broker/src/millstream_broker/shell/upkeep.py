@@ -7,6 +7,7 @@ import asyncio
 import logging
 
 from millstream_broker.config import BrokerConfig
+from millstream_broker.core.topic_settings import NO_LIMIT_MS
 from millstream_broker.shell.hosting import Hosting
 from millstream_broker.shell.replica import Replica
 from millstream_broker.shell.replicas import Replicas
@@ -14,6 +15,8 @@ from millstream_log import LogError, expired_segments
 from millstream_runtime.world import World
 
 RETRY_FAILED_MS = 5_000
+FLUSH_CHECK_MS = 1_000
+FLUSH_CHECK_LEAST_MS = 10
 
 logger = logging.getLogger(__name__)
 
@@ -29,6 +32,7 @@ class Upkeep:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._retain_for_ever())
             tasks.create_task(self._checkpoint_for_ever())
+            tasks.create_task(self._flush_for_ever())
             tasks.create_task(self._retry_for_ever())
 
     async def retain(self) -> None:
@@ -44,21 +48,38 @@ class Upkeep:
     async def checkpoint(self) -> None:
         """Flush what is not on the disk yet and note that it is, so that a crash has little to recover."""
         for replica in self._replicas:
-            log = replica.log
-            if log.recovery_point < log.log_end_offset:
-                flush = log.start_flush()
-                try:
-                    await self._world.run_blocking(flush.perform)
-                except OSError as error:
-                    # The kernel forgets what it could not write: this log takes no more appends.
-                    log.fail(error)
-                    logger.error("flush failed partition=%s reason=%s", replica.name, error)
-                else:
-                    log.finish_flush(flush)
+            await self._flush(replica)
         try:
             self._replicas.checkpoint()
         except OSError as error:
             logger.error("checkpoint failed reason=%s", error)
+
+    async def flush_due(self) -> int:
+        """Flush the logs whose records have been off the disk for their topic's flush.ms; when to look again, in ms."""
+        again_ms = FLUSH_CHECK_MS
+        for replica in self._replicas:
+            flush_ms = replica.settings.flush_ms
+            if flush_ms == NO_LIMIT_MS:
+                continue
+            again_ms = min(again_ms, max(flush_ms, FLUSH_CHECK_LEAST_MS))
+            if self._world.monotonic_ms() - replica.flushed_ms >= flush_ms:
+                await self._flush(replica)
+        return again_ms
+
+    async def _flush(self, replica: Replica) -> None:
+        log = replica.log
+        started_ms = self._world.monotonic_ms()
+        if log.recovery_point < log.log_end_offset:
+            flush = log.start_flush()
+            try:
+                await self._world.run_blocking(flush.perform)
+            except OSError as error:
+                # The kernel forgets what it could not write: this log takes no more appends.
+                log.fail(error)
+                logger.error("flush failed partition=%s reason=%s", replica.name, error)
+                return
+            log.finish_flush(flush)
+        replica.flushed_ms = started_ms
 
     def _retain(self, replica: Replica, now_ms: int) -> None:
         log = replica.log
@@ -92,6 +113,11 @@ class Upkeep:
         while True:
             await asyncio.sleep(self._config.checkpoint_interval_ms / 1000)
             await self.checkpoint()
+
+    async def _flush_for_ever(self) -> None:
+        while True:
+            again_ms = await self.flush_due()
+            await asyncio.sleep(again_ms / 1000)
 
     async def _retry_for_ever(self) -> None:
         while True:

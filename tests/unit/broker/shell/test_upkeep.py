@@ -1,0 +1,69 @@
+"""Retention, flushing and checkpoints over real logs."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from millstream_broker.shell.upkeep import Upkeep
+from millstream_wire.records import check
+
+
+def upkeep(node: Any) -> Upkeep:
+    return Upkeep(node.config, node.world, node.replicas, node.hosting)
+
+
+def append(node: Any, *batches: bytes, topic: str = "orders") -> None:
+    replica = node.replica(topic)
+    for batch in batches:
+        data = bytearray(batch)
+        replica.log.append(data, check(data), leader_epoch=3, now_ms=node.world.now_ms())
+    replica.partition.on_appended(replica.log.log_end_offset)
+
+
+def test_old_segments_go_and_young_ones_stay(node: Any, batch: Any) -> None:
+    node.create_topic("orders", retention_ms="60000")
+    log = node.replica("orders").log
+    append(node, batch("old", timestamp=1000))
+    log.roll(node.world.now_ms())
+    append(node, batch("young", timestamp=node.world.now_ms()))
+    asyncio.run(upkeep(node).retain())
+    assert (log.log_start_offset, log.log_end_offset, len(log.segments)) == (1, 2, 1)
+
+
+def test_a_log_that_is_old_as_a_whole_keeps_its_offsets(node: Any, batch: Any) -> None:
+    node.create_topic("orders", retention_ms="60000")
+    log = node.replica("orders").log
+    append(node, batch("old", "older", timestamp=1000))
+    asyncio.run(upkeep(node).retain())
+    assert (log.log_start_offset, log.log_end_offset, log.size) == (2, 2, 0)
+
+
+def test_large_topics_lose_their_oldest_segments_and_compacted_ones_nothing(node: Any, batch: Any) -> None:
+    node.create_topic("orders", retention_bytes="1000", retention_ms="-1")
+    node.create_topic("state", retention_ms="1", cleanup_policy="compact")
+    for topic in ("orders", "state"):
+        for _ in range(3):
+            append(node, batch("x" * 900, timestamp=1000), topic=topic)
+            node.replica(topic).log.roll(node.world.now_ms())
+    asyncio.run(upkeep(node).retain())
+    assert node.replica("orders").log.log_start_offset == 1, "what stays is not less than retention.bytes"
+    assert node.replica("state").log.log_start_offset == 0
+
+
+def test_a_checkpoint_says_what_is_on_the_disk(node: Any, batch: Any, tmp_path: Path) -> None:
+    node.create_topic("orders")
+    append(node, batch("a", "b"))
+    assert node.replica("orders").log.recovery_point == 0
+    asyncio.run(upkeep(node).checkpoint())
+    assert node.replica("orders").log.recovery_point == 2
+    recovery = (node.config.data_dir / "recovery-point-offset-checkpoint").read_text()
+    assert recovery.splitlines() == ["0", "1", "orders 0 2"]
+
+
+def test_flush_ms_is_kept_per_topic(node: Any, batch: Any) -> None:
+    node.create_topic("orders", flush_ms="0")
+    node.create_topic("lazy")
+    for topic in ("orders", "lazy"):
+        append(node, batch("a"), topic=topic)
+    asyncio.run(upkeep(node).flush_due())
+    assert [node.replica(topic).log.recovery_point for topic in ("orders", "lazy")] == [1, 0]
