@@ -4,6 +4,7 @@ Retries only what finds nodes and topics; whether anything else may be sent agai
 """
 
 import asyncio
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -154,7 +155,13 @@ async def send(nodes: Nodes, address: Address, message: Any, *, timeout_ms: int)
         raise _unreachable(address, error) from error
 
 
-def _unreachable(address: Address, error: Exception) -> Unreachable:
+def _unreachable(address: Address, error: BaseException) -> Unreachable:
+    """In one line for a person: where, and what the operating system said if it was its fault."""
     host, port = address
     text = str(error)
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.errno is not None and cause.errno > 0:
+            text = os.strerror(cause.errno)
+        cause = cause.__cause__
     return Unreachable(text if f"{host}:{port}" in text else f"{host}:{port}: {text}")
