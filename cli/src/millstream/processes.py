@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from millstream.roles import LISTENER_NAMES, Role
+from millstream.roles import LISTENER_NAMES, ON_ONE_MACHINE, Role
 
 LOOPBACK = "127.0.0.1"
 CONFIG_FILE = "node.properties"
@@ -71,5 +71,7 @@ def plan_processes(
             own["controller.store"] = f"file:{data_dir / 'controller-store'}"
         if role is Role.BROKER:
             own["log.dirs"] = str(data_dir / name / "logs")
-        planned.append(PlannedProcess(name, role, data_dir / name, host_of(name), port, {**own, **settings}))
+        planned.append(
+            PlannedProcess(name, role, data_dir / name, host_of(name), port, {**ON_ONE_MACHINE, **own, **settings})
+        )
     return planned

@@ -24,6 +24,8 @@ PORT_OFFSETS = {Role.BROKER: 0, Role.CONTROLLER: 1, Role.COORDINATOR: 2}
 HTTP_OFFSET = 3
 PORTS = 4
 LISTENER_NAMES = {Role.BROKER: "PLAINTEXT", Role.CONTROLLER: "CONTROLLER", Role.COORDINATOR: "PLAINTEXT"}
+ON_ONE_MACHINE = {"group.initial.rebalance.delay.ms": "0"}
+"""As in the properties that Kafka ships for a first try: nobody else is about to join, so a group need not wait for them."""
 
 _ANY = ("0.0.0.0", "::", "")
 
@@ -61,6 +63,8 @@ def properties_of(role: Role, roles: Sequence[Role], given: Properties, place: P
         "log.dirs": values.get("log.dir", str(place.data_dir / "broker")),
         "controller.store": f"file:{place.data_dir / 'controller'}",
     }
+    if len(roles) > 1:
+        defaults |= ON_ONE_MACHINE
     if Role.CONTROLLER in roles:
         port = _port_of_controller(roles, values, place)
         defaults["controller.bootstrap.servers"] = f"{place.reachable_host}:{port}"

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
+from importlib import import_module
 
 from millstream_runtime.service import Service, ServiceFailed
 from millstream_runtime.sockets.network import SocketNetwork
@@ -113,11 +114,11 @@ class _Process:
             await asyncio.Event().wait()
             return
         await asyncio.wait([greeting], timeout=HTTP_DELAY_SECONDS)
-        from millstream_runtime.http import serve_http  # brings aiohttp
-
+        # A large import, which on a busy machine takes seconds: the loop goes on meanwhile.
+        http = await asyncio.to_thread(import_module, "millstream_runtime.http")
         async with AsyncExitStack() as stack:
             host, port = await stack.enter_async_context(
-                serve_http(services, world.metrics.registry, *self._http_address)
+                http.serve_http(services, world.metrics.registry, *self._http_address)
             )
             logger.info("http ready address=%s:%d", host, port)
             await asyncio.Event().wait()

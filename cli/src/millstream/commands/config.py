@@ -1,0 +1,57 @@
+"""`millstream config`: describe, set and delete settings of topics, brokers and groups."""
+
+from argparse import Namespace
+
+from millstream.client import Cluster, InvalidData, open_cluster
+from millstream.client.admin import Resource, ResourceType, alter_settings, describe_settings
+from millstream.commands.output import print_json, print_table
+from millstream.commands.pairs import parse_pairs
+
+_ALL_BROKERS = "default"
+_HIDDEN = "(hidden)"
+
+
+async def work(options: Namespace) -> None:
+    resource = _resource(options)
+    async with open_cluster(options.bootstrap) as cluster:
+        match options.action:
+            case "describe":
+                await _describe(cluster, resource, options)
+            case "set":
+                changed = parse_pairs(options.settings)
+                await alter_settings(cluster, resource, changed=changed)
+                _tell(options, f"{resource}: set {', '.join(changed)}", resource)
+            case _:
+                await alter_settings(cluster, resource, deleted=options.keys)
+                _tell(options, f"{resource}: {', '.join(options.keys)} back to default", resource)
+
+
+async def _describe(cluster: Cluster, resource: Resource, options: Namespace) -> None:
+    settings = await describe_settings(cluster, resource)
+    shown = [each for each in settings if options.all or each.source.is_set]
+    if options.json:
+        document = {
+            each.name: {"value": each.value, "source": each.source.name, "read_only": each.is_read_only}
+            for each in shown
+        }
+        print_json({"resource": resource.type.name.lower(), "name": resource.name, "configs": document})
+    elif shown:
+        rows = [[each.name, _HIDDEN if each.is_sensitive else each.value, each.source.name] for each in shown]
+        print_table(("SETTING", "VALUE", "SOURCE"), rows)
+    else:
+        print(f"{resource}: nothing is set, all {len(settings)} settings are at their defaults (--all shows them)")
+
+
+def _resource(options: Namespace) -> Resource:
+    kind = ResourceType[options.resource.upper()]
+    name = "" if kind is ResourceType.BROKER and options.name == _ALL_BROKERS else options.name
+    if kind is ResourceType.BROKER and name and not name.isdecimal():
+        raise InvalidData(f"a broker's id is a number, or {_ALL_BROKERS} for all of them, not {options.name!r}")
+    return Resource(kind, name)
+
+
+def _tell(options: Namespace, text: str, resource: Resource) -> None:
+    if options.json:
+        print_json({"resource": resource.type.name.lower(), "name": resource.name})
+    else:
+        print(text)

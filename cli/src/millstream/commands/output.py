@@ -1,0 +1,82 @@
+"""What commands print: tables and progress for people, JSON for programs."""
+
+import json
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+_PROGRESS_EVERY_S = 0.2
+_BAR_WIDTH = 24
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Columns as wide as they need to be; numbers to the right. A column's name starts with `>` if it holds numbers."""
+    texts = [["-" if cell is None or cell == "" else str(cell) for cell in row] for row in rows]
+    names = [column.lstrip(">") for column in columns]
+    widths = [max(len(cells[n]) for cells in [names, *texts]) for n in range(len(names))]
+    for cells in [names, *texts]:
+        padded = [
+            cell.rjust(width) if column.startswith(">") else cell.ljust(width)
+            for cell, width, column in zip(cells, widths, columns, strict=True)
+        ]
+        print("  ".join(padded).rstrip())
+
+
+def print_json(document: Any) -> None:
+    """One document, or one line of many."""
+    print(json.dumps(document, ensure_ascii=False))
+
+
+def time_text(timestamp_ms: int) -> str:
+    """In UTC, to the millisecond; `-` for Kafka's no timestamp."""
+    if timestamp_ms < 0:
+        return "-"
+    try:
+        moment = datetime.fromtimestamp(timestamp_ms / 1000, UTC)
+    except (ValueError, OverflowError):
+        return str(timestamp_ms)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def text_of(data: bytes | None) -> str | None:
+    """Bytes as text where they are text, in hexadecimal otherwise."""
+    if data is None:
+        return None
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return f"0x{data.hex()}"
+    return text if text.isprintable() or text.isspace() else text.encode("unicode_escape").decode()
+
+
+class Progress:
+    """A line on the terminal that counts; silent where the standard error is not a terminal."""
+
+    def __init__(self, noun: str, total: int | None = None) -> None:
+        self._noun = noun
+        self._total = total
+        self._shown = sys.stderr.isatty()
+        self._started = self._drawn = time.monotonic()
+        self._is_drawn = False
+
+    def update(self, count: int) -> None:
+        now = time.monotonic()
+        if self._shown and now - self._drawn >= _PROGRESS_EVERY_S:
+            self._drawn = now
+            self._is_drawn = True
+            print(f"\r\x1b[K{self._line(count, now - self._started)}", end="", file=sys.stderr, flush=True)
+
+    def end(self) -> None:
+        """Take the line away."""
+        if self._is_drawn:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+    def _line(self, count: int, elapsed_s: float) -> str:
+        rate = f"{count / elapsed_s:,.0f}/s" if elapsed_s > 0 else ""
+        if not self._total:
+            return f"{count:,} {self._noun}  {rate}"
+        share = min(1.0, count / self._total)
+        filled = round(share * _BAR_WIDTH)
+        return f"[{'#' * filled}{'.' * (_BAR_WIDTH - filled)}] {share:4.0%}  {count:,} {self._noun}  {rate}"
