@@ -2,39 +2,41 @@
 
 from typing import ClassVar
 
+from millstream_wire.errors import ErrorCode
+
 
 class LogError(Exception):
     """Root of everything that this package raises on purpose."""
 
-    error_code: ClassVar[int] = -1
+    error_code: ClassVar[ErrorCode] = ErrorCode.UNKNOWN_SERVER_ERROR
 
 
 class OffsetOutOfRange(LogError):
     """An offset before the log's start or after its end."""
 
-    error_code = 1  # OFFSET_OUT_OF_RANGE
+    error_code = ErrorCode.OFFSET_OUT_OF_RANGE
 
 
 class OutOfOrderSequence(LogError):
-    error_code = 45  # OUT_OF_ORDER_SEQUENCE_NUMBER
+    error_code = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
 class InvalidProducerEpoch(LogError):
     """A producer that a newer one with the same id has replaced."""
 
-    error_code = 47  # INVALID_PRODUCER_EPOCH
+    error_code = ErrorCode.INVALID_PRODUCER_EPOCH
 
 
 class TransactionCoordinatorFenced(LogError):
     """A transaction's end marker from a coordinator that another has replaced."""
 
-    error_code = 52  # TRANSACTION_COORDINATOR_FENCED
+    error_code = ErrorCode.TRANSACTION_COORDINATOR_FENCED
 
 
 class StorageError(LogError):
     """The file system refused; what had been written before is intact."""
 
-    error_code = 56  # KAFKA_STORAGE_ERROR
+    error_code = ErrorCode.KAFKA_STORAGE_ERROR
 
 
 class CorruptFile(LogError):

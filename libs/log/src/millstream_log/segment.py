@@ -4,7 +4,6 @@ Which batches go in, and when the next segment begins, is the log's to say.
 """
 
 import os
-import shutil
 from pathlib import Path
 from typing import NamedTuple
 
@@ -252,9 +251,10 @@ class Segment:
         """
         size = self.position_of(offset)
         scratch = self.log_path.with_name(self.log_path.name + ".tmp")
+        copied = 0
         with open(self.log_path, "rb") as source, open(scratch, "wb") as target:
-            shutil.copyfileobj(source, target, 1 << 20)
-            target.truncate(size)
+            while copied < size:
+                copied += os.copy_file_range(source.fileno(), target.fileno(), size - copied)
         os.replace(scratch, self.log_path)
         self._file = None
         self._positions.clear()

@@ -1,41 +1,43 @@
 """What can be wrong with a batch of records, each with the error code that Kafka answers.
 
-The broker puts `error.error_code` into the partition's response; nothing here depends on the rest of the codec.
+The broker puts `error.error_code` into the partition's response; nothing else here depends on the rest of the codec.
 """
 
 from typing import ClassVar
+
+from millstream_wire.errors import ErrorCode
 
 
 class RecordsError(Exception):
     """Root of everything that reading or validating records raises."""
 
-    error_code: ClassVar[int] = -1
+    error_code: ClassVar[ErrorCode] = ErrorCode.UNKNOWN_SERVER_ERROR
 
 
 class CorruptBatch(RecordsError):
     """The bytes are not what their writer meant: torn, garbled, or a wrong checksum."""
 
-    error_code = 2  # CORRUPT_MESSAGE
+    error_code = ErrorCode.CORRUPT_MESSAGE
 
 
 class InvalidTimestamp(RecordsError):
-    error_code = 32  # INVALID_TIMESTAMP
+    error_code = ErrorCode.INVALID_TIMESTAMP
 
 
 class UnsupportedFormat(RecordsError):
     """A batch of the formats before Kafka 0.11 (magic 0 and 1)."""
 
-    error_code = 43  # UNSUPPORTED_FOR_MESSAGE_FORMAT
+    error_code = ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT
 
 
 class UnsupportedCompression(RecordsError):
-    error_code = 76  # UNSUPPORTED_COMPRESSION_TYPE
+    error_code = ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
 
 
 class InvalidRecord(RecordsError):
     """Intact bytes that break a rule of the format: counts, deltas, sequences, keys."""
 
-    error_code = 87  # INVALID_RECORD
+    error_code = ErrorCode.INVALID_RECORD
 
 
 class TooLarge(InvalidRecord):
