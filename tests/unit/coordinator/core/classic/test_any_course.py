@@ -5,6 +5,7 @@ from typing import Any
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
 from millstream_coordinator.core.classic.deadlines import on_deadline, on_heartbeat
 from millstream_coordinator.core.classic.group import ClassicGroup, GroupState
 from millstream_coordinator.core.classic.joining import on_join

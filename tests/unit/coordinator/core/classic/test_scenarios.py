@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+
 from millstream_coordinator.core.classic.deadlines import on_deadline, on_heartbeat
 from millstream_coordinator.core.classic.group import ClassicGroup, GroupState
 from millstream_coordinator.core.classic.joining import on_join
