@@ -204,6 +204,18 @@ def test_what_makes_no_sense_closes_the_connection_with_one_line(hosts, caplog, 
     assert reason in caplog.text
 
 
+def test_an_api_versions_of_a_version_to_come_is_answered_whatever_follows(hosts) -> None:
+    async def scenario() -> None:
+        server, host, port = await serve(hosts, App())
+        raw = await RawPeer.connect(hosts, host, port)
+        raw.send(b"\x00\x12\x00\x4d\x00\x00\x00\x05\xff\xff\xee")
+        answer = await raw.receive()
+        assert answer[:6] == b"\x00\x00\x00\x05\x00\x23"
+        await server.close()
+
+    hosts.run(scenario())
+
+
 def test_a_handler_that_raises_closes_only_its_connection(hosts, caplog) -> None:
     async def scenario() -> None:
         server, host, port = await serve(hosts, App())

@@ -8,6 +8,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
+from struct import Struct
 from typing import TYPE_CHECKING, Any, cast
 
 from millstream_runtime import api_versions
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _CORRELATION_BYTES = 4
+_FIXED = Struct(">hhi")  # API key, version, correlation id: how every request begins
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,15 +92,14 @@ class ServedConnection:
         self._channel.close(reason)
 
     def _handle(self, frame: memoryview) -> None:
+        if self._asks_versions_unknown(frame):
+            return
         header, position = decode_request_header(frame)
         route = self._server.routes.get(header.api_key)
         if route is None:
             raise _Rejected(f"unknown api key {header.api_key}")
         if not route.least <= header.version <= route.most:
-            if route.api_key != ApiKey.API_VERSIONS:
-                raise _Rejected(f"{route.name} version {header.version} is not served")
-            self._answer(_encoded(header, 0, api_versions.unsupported(self._server.advertised)))
-            return
+            raise _Rejected(f"{route.name} version {header.version} is not served")
         owned: memoryview | bytes = bytes(frame) if route.owns_bytes else frame
         request = decode(route.request, header.version, memoryview(owned)[position:])
         context = RequestContext(
@@ -111,6 +112,18 @@ class ServedConnection:
             self._server.world.monotonic_ms(),
         )
         self._call(route, request, context, header)
+
+    def _asks_versions_unknown(self, frame: memoryview) -> bool:
+        """Answer, in version 0, an ApiVersions of a version to come: what follows its correlation id we cannot know."""
+        if len(frame) < _FIXED.size:
+            return False
+        api_key, version, correlation_id = _FIXED.unpack_from(frame)
+        route = self._server.routes[ApiKey.API_VERSIONS]
+        if api_key != ApiKey.API_VERSIONS or route.least <= version <= route.most:
+            return False
+        header = RequestHeader(api_key=api_key, version=version, correlation_id=correlation_id)
+        self._answer(_encoded(header, 0, api_versions.unsupported(self._server.advertised)))
+        return True
 
     def _call(self, route: Route, request: Request, context: RequestContext, header: RequestHeader) -> None:
         loop = asyncio.get_running_loop()
