@@ -14,12 +14,18 @@ from millstream_controller.api.fetch import handle_fetch
 from millstream_controller.api.fetch_snapshot import handle_fetch_snapshot
 from millstream_controller.api.incremental_alter_configs import handle_incremental_alter_configs
 from millstream_controller.api.init_producer_id import handle_init_producer_id
+from millstream_controller.api.list_offsets import handle_list_offsets
+from millstream_controller.api.metadata import handle_metadata
+from millstream_controller.api.produce import handle_produce
 from millstream_controller.api.unregister_broker import handle_unregister_broker
 from millstream_runtime.context import Handler
 from millstream_wire.api import ApiKey
 
 HANDLERS: Mapping[ApiKey, Handler] = {
+    ApiKey.PRODUCE: handle_produce,
     ApiKey.FETCH: handle_fetch,
+    ApiKey.LIST_OFFSETS: handle_list_offsets,
+    ApiKey.METADATA: handle_metadata,
     ApiKey.CREATE_TOPICS: handle_create_topics,
     ApiKey.DELETE_TOPICS: handle_delete_topics,
     ApiKey.INIT_PRODUCER_ID: handle_init_producer_id,

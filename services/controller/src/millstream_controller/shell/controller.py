@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+from millstream_cluster.records import ControllerElected
 from millstream_controller.shell.active import Active, NotActive
 from millstream_runtime.world import World
 
@@ -9,6 +10,8 @@ from millstream_runtime.world import World
 class Controller:
     def __init__(self, world: World) -> None:
         self.world = world
+        self.followed: ControllerElected | None = None
+        """Who is active, as far as a standby knows."""
         self._active: Active | None = None
 
     @property
@@ -17,6 +20,11 @@ class Controller:
         if self._active is None:
             raise NotActive("this is not the active controller")
         return self._active
+
+    @property
+    def elected(self) -> ControllerElected | None:
+        """The active controller, this process or another; None while nobody is known to be."""
+        return self.followed if self._active is None else self._active.log.image.controller
 
     def find_active(self) -> Active | None:
         return self._active
