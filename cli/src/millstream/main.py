@@ -1,4 +1,4 @@
-"""The `millstream` command: a node, a cluster of processes on this machine, a simulation.
+"""The `millstream` command: a node, a cluster of processes on this machine, a simulation, and what talks to any of them.
 
 Only what a subcommand needs is imported, when it is needed: a node takes connections within a second.
 """
@@ -7,6 +7,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+
+from millstream.commands.arguments import add_client_commands
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 9092
@@ -25,10 +27,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from millstream.cluster import run_cluster
 
             return run_cluster(options)
-        case _:
+        case "simulate":
             from millstream.simulate import run_simulations
 
             return run_simulations(options)
+        case _:
+            from millstream.commands.command import run_command
+
+            return run_command(options)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -37,6 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_node(commands.add_parser("node", help="one process: broker, controller and coordinator, or some of them"))
     _add_cluster(commands.add_parser("cluster", help="a cluster of processes on this machine"))
     _add_simulate(commands.add_parser("simulate", help="the whole system in virtual time with a hostile network"))
+    add_client_commands(commands)
     return parser
 
 

@@ -158,9 +158,9 @@ class Consumer:
         return {partition: buffer.position for partition, buffer in self._fetcher.assigned.items()}
 
     @property
-    def is_at_end(self) -> bool:
-        """Whether everything that was there when it was last looked at has been handed out."""
-        return all(buffer.is_at_end for buffer in self._fetcher.assigned.values())
+    def is_assigned(self) -> bool:
+        """Whether it is known what to read; that may be nothing."""
+        return self._member is None or self._member.is_stable
 
     # ---- what to read ----
 

@@ -7,6 +7,7 @@ from millstream.client import EARLIEST, LATEST, Cluster, Refused, TopicPartition
 from millstream.client.admin import (
     Resource,
     ResourceType,
+    Source,
     create_topic,
     delete_topics,
     describe_settings,
@@ -91,7 +92,7 @@ async def _describe(cluster: Cluster, options: Namespace) -> None:
     firsts = await find_offsets(cluster, dict.fromkeys(available, EARLIEST))
     ends = await find_offsets(cluster, dict.fromkeys(available, LATEST))
     settings = await describe_settings(cluster, Resource(ResourceType.TOPIC, topic.name))
-    changed = {each.name: each.value for each in settings if each.source.is_set}
+    changed = {each.name: each.value for each in settings if each.source is Source.DYNAMIC_TOPIC_CONFIG}
     partitions: list[dict[str, Any]] = [
         {
             "partition": each.index,
@@ -108,9 +109,7 @@ async def _describe(cluster: Cluster, options: Namespace) -> None:
         print_json({**_summary(topic), "partitions": partitions, "configs": changed})
         return
     print(f"topic {topic.name}  id {topic.topic_id}")
-    print(
-        "settings  " + (", ".join(f"{name}={value}" for name, value in changed.items()) or "all as the broker's") + "\n"
-    )
+    print("settings  " + (", ".join(f"{name}={value}" for name, value in changed.items()) or "none of its own") + "\n")
     columns = (">PARTITION", ">LEADER", ">EPOCH", "REPLICAS", "ISR", ">FIRST", ">END")
     print_table(columns, [[_cell(value) for value in each.values()] for each in partitions])
 
