@@ -43,8 +43,11 @@ RETRIABLE = (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR, 
 
 
 async def until(is_true: Callable[[], Awaitable[bool]]) -> None:
-    while not await is_true():
+    for _ in range(1_000):
+        if await is_true():
+            return
         await asyncio.sleep(0.02)
+    raise AssertionError("it never came true")
 
 
 async def ask(client: Client, request: Any, version: int | None = None) -> Any:
