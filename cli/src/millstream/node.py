@@ -35,7 +35,7 @@ def run_node(options: Namespace) -> int:
         print(f"millstream: {error}", file=sys.stderr)
         return EXIT_USAGE
     except OSError as error:
-        print(f"millstream: {error.strerror}", file=sys.stderr)
+        print(f"millstream: {error.strerror or error}", file=sys.stderr)
         return EXIT_FAILED
     services: list[Service] = []
 

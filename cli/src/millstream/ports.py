@@ -1,16 +1,27 @@
 """Free ports of this machine."""
 
 import os
+import random
 import socket
 from collections.abc import Iterable
-from contextlib import ExitStack
+
+# Below the range from which the system takes the ports of outgoing connections: a node that is restarted finds its own again.
+FIRST = 15_000
+LAST = 32_000
+ATTEMPTS = 200
 
 
 def free_ports(host: str, count: int) -> list[int]:
-    """Different ports that nobody listens on now; somebody else may be faster."""
-    with ExitStack() as held:
-        sockets = [held.enter_context(socket.create_server((host, 0))) for _ in range(count)]
-        return [each.getsockname()[1] for each in sockets]
+    """A row of ports that nobody listens on now; somebody else may be faster."""
+    for _ in range(ATTEMPTS):
+        first = random.randrange(FIRST, LAST - count)
+        ports = list(range(first, first + count))
+        try:
+            check_free((host, port) for port in ports)
+        except OSError:
+            continue
+        return ports
+    raise OSError(f"no {count} free ports in a row on {host}")
 
 
 def check_free(addresses: Iterable[tuple[str, int]]) -> None:
