@@ -119,7 +119,9 @@ class BrokerApp:
                 registration = self._register(link, directory, follower)
                 children.append(tasks.create_task(registration.run()))
                 children.append(tasks.create_task(broker.topic_creation.run()))
-                children.append(tasks.create_task(Upkeep(config, world, replicas, hosting).run()))
+                children.append(tasks.create_task(hosting.run()))
+                upkeep = Upkeep(config, world, replicas)
+                children.append(tasks.create_task(upkeep.run()))
                 try:
                     await registration.unfenced.wait()
                     children.append(tasks.create_task(broker.producer_ids.run(lambda: registration.broker_epoch)))
@@ -130,6 +132,7 @@ class BrokerApp:
                 except asyncio.CancelledError:
                     # Asked to stop (and not: a part of us failed): hand leadership over while we still serve.
                     if not world.killed and not any(child.done() or child.cancelling() for child in children):
+                        await upkeep.flush_all()
                         await registration.leave(timeout_ms=config.controlled_shutdown_timeout_ms)
                     raise
         finally:

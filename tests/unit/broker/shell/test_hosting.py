@@ -1,9 +1,12 @@
 """Replicas in line with the metadata: made, configured, deleted, set aside, and found again after a restart."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
 from millstream_cluster import records as r
+from millstream_cluster.ids import LeaderEpoch, NodeId, PartitionEpoch
+from millstream_wire.errors import ErrorCode
 from millstream_wire.records import check
 
 
@@ -77,3 +80,28 @@ def test_what_the_metadata_does_not_explain_is_set_aside_and_deletions_are_caugh
     assert stray.endswith("-stray")
     assert any((tmp_path / stray).glob("*.log"))
     second.replicas.abandon()
+
+
+def test_many_logs_are_made_with_requests_served_in_between(node: Any) -> None:
+    async def scenario() -> None:
+        topic_id = node.create_topic("wide", partitions=40)
+        assert len(node.replicas) == 0
+        assert node.broker.locate("wide", 0) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+        making = asyncio.create_task(node.hosting.run())
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert 0 < len(node.replicas) < 40
+        us = (NodeId(1),)
+        node.learn(r.PartitionChanged(topic_id, 39, us, us, NodeId(1), LeaderEpoch(9), PartitionEpoch(1)))
+        assert node.replica("wide", 39).partition.leader_epoch == 9
+        for _ in range(60):
+            await asyncio.sleep(0)
+        assert len(node.replicas) == 40
+        node.create_topic("doomed", partitions=10)
+        node.learn(r.TopicDeleted(node.image.topics["doomed"].topic_id))
+        for _ in range(30):
+            await asyncio.sleep(0)
+        assert len(node.replicas) == 40
+        making.cancel()
+
+    asyncio.run(scenario())

@@ -69,9 +69,9 @@ class Broker:
     def _absence(self, topic: str | UUID, index: int) -> ErrorCode:
         partition = self.image.partition(topic, index)
         if partition is not None:
-            ours = partition.leader == self.config.node_id
-            # Ours but not here: its directory could not be made. Clients retry, and so does the upkeep.
-            return ErrorCode.KAFKA_STORAGE_ERROR if ours else ErrorCode.NOT_LEADER_OR_FOLLOWER
+            failed = (partition.topic_id, index) in self.replicas.failed
+            # Either way clients ask again: the log is about to be made, or its disk has to get better.
+            return ErrorCode.KAFKA_STORAGE_ERROR if failed else ErrorCode.NOT_LEADER_OR_FOLLOWER
         if isinstance(topic, UUID) and self.image.topic(topic) is None:
             return ErrorCode.UNKNOWN_TOPIC_ID
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

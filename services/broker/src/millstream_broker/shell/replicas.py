@@ -30,7 +30,7 @@ class Replicas:
         self._node_id = node_id
         self._by_id: dict[ReplicaKey, Replica] = {}
         self._by_name: dict[TopicPartition | tuple[str, int], Replica] = {}
-        self._failed: dict[ReplicaKey, Partition] = {}
+        self._failed: dict[ReplicaKey, None] = {}
 
     def __len__(self) -> int:
         return len(self._by_id)
@@ -43,9 +43,9 @@ class Replicas:
         return self._by_id.keys()
 
     @property
-    def failed(self) -> list[Partition]:
+    def failed(self) -> KeysView[ReplicaKey]:
         """Partitions that should be here and whose directory could not be made."""
-        return list(self._failed.values())
+        return self._failed.keys()
 
     def find(self, topic: str | UUID, index: int) -> Replica | None:
         if isinstance(topic, str):
@@ -66,8 +66,8 @@ class Replicas:
 
     def apply(self, steps: Sequence[Step], settings_of: SettingsOf) -> None:
         """Execute a plan, in its order."""
-        counts = Counter(type(step).__name__.lower() for step in steps)
-        if counts:
+        if len(steps) > 1:
+            counts = Counter(type(step).__name__.lower() for step in steps)
             logger.info("partitions follow the metadata %s", " ".join(f"{kind}={n}" for kind, n in counts.items()))
         for step in steps:
             match step:
@@ -97,7 +97,7 @@ class Replicas:
             log = self._directory.open_log(name, partition.topic_id, settings.log, now_ms=self._world.now_ms())
         except (OSError, LogError) as error:
             logger.error("partition not created partition=%s reason=%s", name, error)
-            self._failed[key] = partition
+            self._failed[key] = None
             return
         self._failed.pop(key, None)
         replica = Replica(name, partition.topic_id, log, settings, node_id=self._node_id)

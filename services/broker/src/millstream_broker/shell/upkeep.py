@@ -8,13 +8,12 @@ import logging
 
 from millstream_broker.config import BrokerConfig
 from millstream_broker.core.topic_settings import NO_LIMIT_MS
-from millstream_broker.shell.hosting import Hosting
 from millstream_broker.shell.replica import Replica
 from millstream_broker.shell.replicas import Replicas
 from millstream_log import LogError, expired_segments
 from millstream_runtime.world import World
 
-RETRY_FAILED_MS = 5_000
+FLUSHES_AT_ONCE = 8
 FLUSH_CHECK_MS = 1_000
 FLUSH_CHECK_LEAST_MS = 10
 
@@ -22,18 +21,16 @@ logger = logging.getLogger(__name__)
 
 
 class Upkeep:
-    def __init__(self, config: BrokerConfig, world: World, replicas: Replicas, hosting: Hosting) -> None:
+    def __init__(self, config: BrokerConfig, world: World, replicas: Replicas) -> None:
         self._config = config
         self._world = world
         self._replicas = replicas
-        self._hosting = hosting
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._retain_for_ever())
             tasks.create_task(self._checkpoint_for_ever())
             tasks.create_task(self._flush_for_ever())
-            tasks.create_task(self._retry_for_ever())
 
     async def retain(self) -> None:
         """Let go of what every topic's limits no longer keep."""
@@ -53,6 +50,18 @@ class Upkeep:
             self._replicas.checkpoint()
         except OSError as error:
             logger.error("checkpoint failed reason=%s", error)
+
+    async def flush_all(self) -> None:
+        """Flush everything, several logs at a time: before a clean stop, while requests are still served."""
+        waiting = list(self._replicas)
+
+        async def work() -> None:
+            while waiting:
+                await self._flush(waiting.pop())
+
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(FLUSHES_AT_ONCE):
+                tasks.create_task(work())
 
     async def flush_due(self) -> int:
         """Flush the logs whose records have been off the disk for their topic's flush.ms; when to look again, in ms."""
@@ -118,8 +127,3 @@ class Upkeep:
         while True:
             again_ms = await self.flush_due()
             await asyncio.sleep(again_ms / 1000)
-
-    async def _retry_for_ever(self) -> None:
-        while True:
-            await asyncio.sleep(RETRY_FAILED_MS / 1000)
-            self._hosting.retry_failed()
