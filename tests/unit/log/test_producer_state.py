@@ -92,11 +92,10 @@ def test_silent_producers_are_forgotten_but_not_in_a_transaction(make) -> None:
 def test_a_snapshot_keeps_the_last_batch_of_each(tmp_path: Path, make) -> None:
     state = ProducerState()
     appended(state, make, 0, 2, 4, count=2, offset=100, transactional=True)
-    state.end_offset = 106
-    store_snapshot(tmp_path, state)
+    store_snapshot(tmp_path, state, 106)
     assert snapshot_offsets(tmp_path) == [106]
     loaded = load_snapshot(tmp_path, 106)
-    assert loaded.end_offset == 106
+    assert loaded.snapshot_offset == 106
     assert loaded.first_unstable_offset == 100
     assert loaded.check(sent(make, 4, count=2)).base_offset == 104
     assert loaded.check(sent(make, 6)) is None
@@ -107,7 +106,7 @@ def test_a_garbled_snapshot_is_noticed(tmp_path_factory, make, data) -> None:
     directory = tmp_path_factory.mktemp("snapshot")
     state = ProducerState()
     appended(state, make, 0)
-    store_snapshot(directory, state)
+    store_snapshot(directory, state, 0)
     content = bytearray(snapshot_path(directory, 0).read_bytes())
     if data.draw(st.booleans()):
         content = content[: data.draw(st.integers(0, len(content) - 1))]

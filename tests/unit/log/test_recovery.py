@@ -63,7 +63,9 @@ def test_any_file_may_be_torn(crashed: Path, make, data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         directory = Path(scratch) / "topic-0"
         shutil.copytree(crashed, directory)
-        lost_from = BATCHES
+        bases = [int(path.stem) for path in crashed.glob("*.log")]
+        # What is below the recovery point has reached the disk, with the indexes of all segments but the last.
+        lost_from = flushed_to = BATCHES
         for name in data.draw(
             st.lists(st.sampled_from(sorted(path.name for path in crashed.iterdir())), unique=True, max_size=4)
         ):
@@ -82,7 +84,10 @@ def test_any_file_may_be_torn(crashed: Path, make, data: st.DataObject) -> None:
                 intact = len(list(decode_batches(same)))
                 if len(same) < len(content):
                     lost_from = min(lost_from, int(path.stem) + intact)
-        log = Log.open(directory, CONFIG, now_ms=0)
+            if path.suffix in (".log", ".index", ".timeindex"):
+                flushed_to = min(flushed_to, *(base - 1 for base in bases if base > int(path.stem)), BATCHES)
+        recovery_point = data.draw(st.integers(0, min(lost_from, flushed_to)), label="recovery point")
+        log = Log.open(directory, CONFIG, now_ms=0, recovery_point=recovery_point)
         assert log.log_end_offset == lost_from
         is_usable(log, make)
 
@@ -112,6 +117,25 @@ def test_only_what_may_not_have_reached_the_disk_is_checked(crashed: Path, tmp_p
     shutil.copytree(directory, tmp_path / "again-0")
     assert Log.open(directory, CONFIG, now_ms=0, recovery_point=bases[2]).log_end_offset == BATCHES
     assert Log.open(tmp_path / "again-0", CONFIG, now_ms=0).log_end_offset == bases[2] - 1
+
+
+def test_recovery_starts_at_the_recovery_point_within_a_segment(tmp_path: Path, make) -> None:
+    log = Log.open(tmp_path, LogConfig(index_interval_bytes=100), now_ms=0)
+    for i in range(200):
+        log.append(*make(timestamp=1000 + i), leader_epoch=0, now_ms=0)
+        if i == 100:
+            log.flush()
+    log.segments[-1].flush_indexes()
+    log.abandon()
+    path = tmp_path / f"{0:020d}.log"
+    content = bytearray(path.read_bytes())
+    content[70] ^= 1  # in the first batch, where nobody looks
+    content[-1] ^= 1
+    path.write_bytes(content)
+    log = Log.open(tmp_path, LogConfig(index_interval_bytes=100), now_ms=0, recovery_point=log.recovery_point)
+    assert log.log_end_offset == 199
+    assert [log.offset_for_timestamp(1000 + i).offset for i in range(1, 199)] == list(range(1, 199))
+    log.check()
 
 
 def test_leftovers_of_interrupted_work_are_removed(crashed: Path, tmp_path: Path) -> None:

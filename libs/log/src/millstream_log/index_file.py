@@ -7,6 +7,7 @@ only for reading, so that a full disk is an error of a write and never a fault.
 import mmap
 import os
 from bisect import bisect_right
+from itertools import pairwise
 from operator import itemgetter
 from pathlib import Path
 from struct import Struct
@@ -47,6 +48,11 @@ class IndexFile:
             return self._tail[at - self._stored]
         first, second = self._entry.unpack_from(self._mapped(), at * self._entry.size)
         return first, second
+
+    def is_sorted(self) -> bool:
+        """Whether the stored entries are in the order that lookups rely on."""
+        data = self.path.read_bytes()[: self._stored * self._entry.size]
+        return all(before <= after for before, after in pairwise(self._entry.iter_unpack(data)))
 
     @property
     def size(self) -> int:

@@ -15,7 +15,7 @@ from millstream_log.config import LogConfig, MessageTimestampType
 from millstream_log.errors import OffsetOutOfRange, StorageError
 from millstream_log.flush import Flush
 from millstream_log.leader_epochs import EpochEnd, EpochStart
-from millstream_log.producer_snapshot import snapshot_offsets, snapshot_path, store_snapshot
+from millstream_log.producer_snapshot import delete_snapshots, store_snapshot
 from millstream_log.producer_state import ProducerEntry
 from millstream_log.recovery import Recovered, recover, replay
 from millstream_log.segment import Read, Segment, TimestampedOffset
@@ -24,6 +24,7 @@ from millstream_wire.records import BatchHeader, EndMarker, decode_batch, parse_
 logger = logging.getLogger(__name__)
 
 NO_APPEND_TIME = -1
+_REPLAYED_BYTES = 16 * 1024 * 1024
 
 
 class AppendResult(NamedTuple):
@@ -177,8 +178,7 @@ class Log:
     def _roll(self, base_offset: int, now_ms: int) -> Segment:
         full = self._segments[-1]
         full.seal()
-        self._producers.end_offset = base_offset
-        store_snapshot(self.directory, self._producers)
+        store_snapshot(self.directory, self._producers, base_offset)
         full.end_offset = base_offset
         segment = Segment(self.directory, base_offset, created_ms=now_ms)
         segment.create()
@@ -283,9 +283,7 @@ class Log:
         for segment in gone:
             segment.delete()
         self.advance_start(self._segments[0].base_offset)
-        for offset in snapshot_offsets(self.directory):
-            if offset < self._segments[0].base_offset:
-                snapshot_path(self.directory, offset).unlink()
+        delete_snapshots(self.directory, before=self._segments[0].base_offset)
 
     def truncate_to(self, offset: int, *, now_ms: int) -> None:
         """Cut the log so that it ends at `offset` or, if a batch spans it, before that batch."""
@@ -299,9 +297,7 @@ class Log:
         end_offset = self._segments[-1].end_offset
         self._epochs.truncate_end(end_offset)
         self._epochs.store()
-        for snapshot in snapshot_offsets(self.directory):
-            if snapshot > end_offset:
-                snapshot_path(self.directory, snapshot).unlink()
+        delete_snapshots(self.directory, after=end_offset)
         self._reload(now_ms)
 
     def truncate_fully(self, start_offset: int, *, now_ms: int) -> None:
@@ -310,8 +306,7 @@ class Log:
         self._has_new_files = True
         for segment in self._segments:
             segment.delete()
-        for snapshot in snapshot_offsets(self.directory):
-            snapshot_path(self.directory, snapshot).unlink()
+        delete_snapshots(self.directory, after=-1)
         self._epochs.truncate_end(0)
         self._epochs.store()
         self.log_start_offset = start_offset
@@ -347,7 +342,14 @@ class Log:
         """Move the recovery point, unless the log was cut meanwhile."""
         if flush.generation == self._truncations:
             self.recovery_point = max(self.recovery_point, flush.end_offset)
+            self._bound_replay()
             self._has_new_files = self._has_new_files and flush.directory is None
+
+    def _bound_replay(self) -> None:
+        """Store the producers once more if a restart would have to read much to know them again."""
+        segment = self._segments[-1]
+        if segment.size - segment.position_of(self._producers.snapshot_offset) > _REPLAYED_BYTES:
+            store_snapshot(self.directory, self._producers, self.log_end_offset)
 
     def fail(self, error: OSError) -> None:
         """Take no more appends: a flush failed elsewhere (`Flush.perform` in a thread)."""
@@ -369,8 +371,7 @@ class Log:
         """Leave the directory so that it opens without recovery."""
         self._segments[-1].seal()
         self.flush()
-        self._producers.end_offset = self.log_end_offset
-        store_snapshot(self.directory, self._producers)
+        store_snapshot(self.directory, self._producers, self.log_end_offset)
         self._epochs.store()
         self.abandon()
 

@@ -30,6 +30,11 @@ class OffsetIndex(IndexFile):
         """Return a position at or before the batch that holds `offset`."""
         return _position(self.floor(offset - self._base_offset, _OFFSET))
 
+    def entry_before(self, offset: int) -> Entry | None:
+        """Return last offset and position of the last indexed batch that ends before `offset`."""
+        entry = self.floor(offset - self._base_offset - 1, _OFFSET)
+        return None if entry is None else (entry[_OFFSET] + self._base_offset, entry[_POSITION])
+
     def position_before(self, position: int) -> int:
         """Return the start of a batch at or before `position`."""
         return _position(self.floor(position, _POSITION))

@@ -31,7 +31,14 @@ def snapshot_offsets(directory: Path) -> list[int]:
     )
 
 
-def store_snapshot(directory: Path, state: ProducerState) -> None:
+def delete_snapshots(directory: Path, *, before: int = 0, after: int = (1 << 63) - 1) -> None:
+    for offset in snapshot_offsets(directory):
+        if offset < before or offset > after:
+            snapshot_path(directory, offset).unlink()
+
+
+def store_snapshot(directory: Path, state: ProducerState, offset: int) -> None:
+    """Store the state of the log up to `offset`."""
     body = bytearray(_count.pack(len(state)))
     for entry in state.entries:
         delta = entry.batches[-1].offset_delta if entry.batches else 0
@@ -45,14 +52,15 @@ def store_snapshot(directory: Path, state: ProducerState) -> None:
             entry.coordinator_epoch,
             entry.transaction_start,
         )
-    replace_file(snapshot_path(directory, state.end_offset), _prefix.pack(_VERSION, crc32c(bytes(body))) + body)
+    replace_file(snapshot_path(directory, offset), _prefix.pack(_VERSION, crc32c(bytes(body))) + body)
+    state.snapshot_offset = offset
 
 
 def load_snapshot(directory: Path, offset: int) -> ProducerState:
     path = snapshot_path(directory, offset)
     data = path.read_bytes()
     state = ProducerState()
-    state.end_offset = offset
+    state.snapshot_offset = offset
     try:
         version, checksum = _prefix.unpack_from(data)
         if version != _VERSION or crc32c(data[_prefix.size :]) != checksum:

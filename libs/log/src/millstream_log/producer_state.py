@@ -49,14 +49,14 @@ class ProducerEntry:
 
 
 class ProducerState:
-    """The producers of one partition as of `end_offset`: every batch before it is accounted for."""
+    """The producers of one partition; a snapshot at `snapshot_offset` holds what was known then."""
 
-    __slots__ = ("_entries", "_open_transactions", "end_offset")
+    __slots__ = ("_entries", "_open_transactions", "snapshot_offset")
 
     def __init__(self) -> None:
         self._entries: dict[int, ProducerEntry] = {}
         self._open_transactions: dict[int, int] = {}  # producer id: first offset
-        self.end_offset = 0
+        self.snapshot_offset = 0
 
     def __len__(self) -> int:
         return len(self._entries)

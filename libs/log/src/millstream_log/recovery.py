@@ -46,7 +46,6 @@ def recover(
     producers = _load_producers(directory, segments, end_offset)
     for header in _replay(segments, producers):
         epochs.assign(header.leader_epoch, header.base_offset)
-    producers.end_offset = end_offset
     return Recovered(segments, producers, epochs)
 
 
@@ -73,7 +72,8 @@ def _load_segments(
         settled = clean or (end_offset is not None and end_offset <= recovery_point)
         if settled and _load(segment, end_offset):
             continue
-        cut = segment.recover(config)
+        # Where the file was taken to be sound and is not, nothing in it is trusted.
+        cut = segment.recover(config, trusted_offset=base_offset if settled else recovery_point)
         if cut:
             logger.warning("torn tail cut log=%s bytes=%d end_offset=%d", segment.log_path, cut, segment.end_offset)
         if end_offset is None:
@@ -139,13 +139,13 @@ def _load_producers(directory: Path, segments: list[Segment], end_offset: int) -
             path.unlink()
     if state is None:
         state = ProducerState()
-        state.end_offset = segments[0].base_offset
+        state.snapshot_offset = segments[0].base_offset
     return state
 
 
 def _replay(segments: list[Segment], producers: ProducerState) -> Iterator[BatchHeader]:
     """Bring producers up to the log's end by the headers of the batches that they do not know yet."""
-    from_offset = producers.end_offset
+    from_offset = producers.snapshot_offset
     for segment in segments:
         if segment.end_offset <= from_offset:
             continue

@@ -21,8 +21,8 @@ def scan_headers(fd: int, start: int, end: int) -> Iterator[tuple[int, BatchHead
         position += header.size
 
 
-def scan_checked(fd: int, start: int, end: int, *, first_offset: int) -> Iterator[tuple[int, BatchHeader, memoryview]]:
-    """Yield each intact batch from `start` on; stop before the first that is torn, garbled or out of order."""
+def scan_checked(fd: int, start: int, end: int, *, first_offset: int) -> Iterator[tuple[int, BatchHeader]]:
+    """Yield position and header of each intact batch from `start` on; stop before the first that is torn, garbled or out of order."""
     position = start
     chunk, chunk_at = memoryview(b""), start
     next_offset = first_offset
@@ -38,10 +38,9 @@ def scan_checked(fd: int, start: int, end: int, *, first_offset: int) -> Iterato
             if have < header.size:
                 size = max(header.size, min(_CHECKED_CHUNK, end - position))
                 chunk, chunk_at = memoryview(read_fully(fd, size, position)), position
-            batch = chunk[position - chunk_at : position - chunk_at + header.size]
-            check(batch)
+            check(chunk[position - chunk_at : position - chunk_at + header.size])
         except RecordsError:
             return
-        yield position, header, batch
+        yield position, header
         next_offset = header.next_offset
         position += header.size

@@ -114,6 +114,8 @@ class Segment:
 
     def seal(self) -> None:
         """Complete the indexes: no batch will follow, in this segment or in this process."""
+        if self._file is not None and os.fstat(self._file.fileno()).st_size != self.size:
+            os.ftruncate(self._file.fileno(), self.size)  # what a failed append could not take back
         if self.max_timestamp >= 0:
             self.times.add(self.max_timestamp, self.max_timestamp_offset)
         self.flush_indexes()
@@ -210,6 +212,8 @@ class Segment:
         largest = self.times.largest
         if largest is not None:
             self.max_timestamp, self.max_timestamp_offset = largest
+        elif self.size:
+            return False  # a segment is closed with its largest timestamp in the index
         if end_offset is not None:
             self.end_offset = end_offset
             return True
@@ -228,21 +232,47 @@ class Segment:
         self._bytes_since_index = self.size - start
         self._index_bytes = max(self.index.size, self.times.size)
 
-    def recover(self, config: LogConfig) -> int:
-        """Check every batch, cut the file before the first that is not whole, make the indexes anew.
+    def recover(self, config: LogConfig, *, trusted_offset: int) -> int:
+        """Check every batch from `trusted_offset` on, cut the file before the first that is not whole.
 
-        Return how many bytes were cut.
+        The indexes are made anew for what is checked. Return how many bytes were cut.
         """
         file_size = os.stat(self.log_path).st_size
-        self.index.reset()
-        self.times.reset()
+        start = self._trust(min(trusted_offset, self._indexed_offset(file_size)))
         fd = self.file.fileno()
-        for position, header, _ in scan_checked(fd, 0, file_size, first_offset=self.base_offset):
+        for position, header in scan_checked(fd, start, file_size, first_offset=self.base_offset):
             self._note(position, header.size, header.last_offset, header.max_timestamp, config)
+        if self.size == start > 0:  # not even the batch that was trusted is whole
+            return self.recover(config, trusted_offset=self.base_offset)
         if self.size < file_size:
             os.ftruncate(fd, self.size)
+        if self.size:
+            self._first_timestamp = self.header_at(0).max_timestamp
         self.flush_indexes()
         return file_size - self.size
+
+    def _indexed_offset(self, file_size: int) -> int:
+        """How far both indexes reach; the segment's base if one of them cannot be trusted."""
+        sound = self.index.load() and self.times.load() and self.index.last_position < file_size
+        largest = self.times.largest if sound and self.index.is_sorted() and self.times.is_sorted() else None
+        return largest[1] if largest is not None else self.base_offset
+
+    def _trust(self, offset: int) -> int:
+        """Keep the indexes up to the last entry before `offset`; return where that entry's batch starts."""
+        entry = self.index.entry_before(offset) if offset > self.base_offset else None
+        self._bytes_since_index = 0
+        if entry is None:
+            self.index.reset()
+            self.times.reset()
+            return 0
+        last_offset, position = entry
+        self.index.truncate_to(position + 1)
+        self.times.truncate_to(last_offset + 1)
+        self.size = position
+        largest = self.times.largest
+        if largest is not None:
+            self.max_timestamp, self.max_timestamp_offset = largest
+        return position
 
     def truncate_to(self, offset: int, config: LogConfig) -> None:
         """Keep the batches before `offset`.
@@ -261,7 +291,7 @@ class Segment:
         self.size, self.end_offset = 0, self.base_offset
         self.max_timestamp, self.max_timestamp_offset = NO_TIMESTAMP, self.base_offset
         self._bytes_since_index = 0
-        self.recover(config)
+        self.recover(config, trusted_offset=self.base_offset)
 
     def delete(self) -> None:
         """Remove the files; slices in flight keep theirs open."""
