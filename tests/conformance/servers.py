@@ -105,7 +105,7 @@ class Cluster:
     def __init__(self, server: ServerProcess, directory: Path) -> None:
         self.server = server
         self._directory = directory
-        self._restarted: list[subprocess.Popen[bytes]] = []
+        self._restarted: dict[str, subprocess.Popen[bytes]] = {}
 
     @property
     def bootstrap(self) -> str:
@@ -117,19 +117,22 @@ class Cluster:
         return found
 
     def kill(self, name: str) -> None:
+        again = self._restarted.pop(name, None)
+        if again is not None:
+            again.kill()
+            again.wait(STOP_TIMEOUT_S)
+            return
         os.kill(int(str(self.processes()[name]["pid"])), signal.SIGKILL)
 
     def restart(self, name: str) -> None:
         command = self.processes()[name]["command"]
         assert isinstance(command, list)
         with (self._directory / f"{name}.restarted.log").open("ab") as log:
-            process = subprocess.Popen(
-                command, stdout=log, stderr=log, process_group=os.getpgid(self.server.pid), cwd=Path.cwd()
-            )
-        self._restarted.append(process)
+            process = subprocess.Popen(command, stdout=log, stderr=log)
+        self._restarted[name] = process
 
     def end(self) -> None:
-        for process in self._restarted:
+        for process in self._restarted.values():
             process.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(STOP_TIMEOUT_S)
