@@ -74,6 +74,10 @@ spark: setup ## The Spark jobs' own tests
 bench: setup ## Our server beside Apache Kafka: CPU per request and per gigabyte
 	$(BIN)/python -m bench $(ARGS)
 
+.PHONY: docs
+docs: setup ## Write the documents that are made from the code
+	$(BIN)/python docs/generate.py
+
 .PHONY: format
 format: setup ## Format and fix what can be fixed
 	$(BIN)/ruff format .

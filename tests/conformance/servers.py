@@ -60,13 +60,20 @@ class ServerProcess:
     def kill(self) -> None:
         assert self._process is not None
         self._process.kill()
-        self._process.wait(STOP_TIMEOUT_S)
+        self._ended()
 
     def stop(self) -> int:
         """As Ctrl-C does; the exit code."""
         assert self._process is not None
         self._process.send_signal(signal.SIGINT)
-        return self._process.wait(STOP_TIMEOUT_S)
+        return self._ended()
+
+    def _ended(self) -> int:
+        assert self._process is not None
+        code = self._process.wait(STOP_TIMEOUT_S)
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+        return code
 
     def log_tail(self) -> str:
         return self._log.read_text()[-4000:] if self._log.exists() else ""
@@ -81,9 +88,7 @@ class ServerProcess:
                 self._process.wait(STOP_TIMEOUT_S)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait(STOP_TIMEOUT_S)
-        if self._process.stdout is not None:
-            self._process.stdout.close()
+        self._ended()
 
 
 @contextlib.contextmanager

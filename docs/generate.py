@@ -1,0 +1,61 @@
+"""Writes the documents that are made from the code: `make docs`. A test fails when they no longer say what the code does."""
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from millstream_broker.api import HANDLERS as BROKER
+from millstream_cluster.configs import BROKER_CONFIGS, TOPIC_CONFIGS, ConfigKey
+from millstream_controller.api import HANDLERS as CONTROLLER
+from millstream_controller.api import UNADVERTISED
+from millstream_coordinator.api import HANDLERS as COORDINATOR
+from millstream_wire.api import ApiKey
+from millstream_wire.table import render
+
+HERE = Path(__file__).parent
+GENERATED = "Made from the code by `make docs`; do not edit.\n"
+
+
+def compatibility() -> str:
+    served = {
+        "Broker": set(BROKER) | {ApiKey.API_VERSIONS},
+        "Coordinator": set(COORDINATOR) | {ApiKey.API_VERSIONS},
+        "Controller": set(CONTROLLER) | {ApiKey.API_VERSIONS},
+    }
+    internal = ", ".join(sorted(key.name for key in UNADVERTISED))
+    return (
+        f"# Compatibility\n\n{GENERATED}\n"
+        "Which of Kafka's APIs each kind of node answers, and in which versions. What a node does not answer it does not advertise.\n"
+        f"Only nodes of the cluster send to each other: {internal}.\n\n{render(served)}"
+    )
+
+
+def configuration() -> str:
+    return (
+        f"# Configuration\n\n{GENERATED}\n"
+        "Topic configs are set with the topic, by Kafka's tools or in a Topic resource; broker configs with `--set`, in a properties\n"
+        "file, or in the Cluster resource. Where Kafka has a name for something, it is Kafka's.\n\n"
+        f"## Topics\n\n{_table(TOPIC_CONFIGS.values())}\n## Brokers\n\n{_table(BROKER_CONFIGS.values())}"
+    )
+
+
+def _table(keys: Iterable[ConfigKey]) -> str:
+    rows = ["| name | type | default | meaning |\n", "| --- | --- | --- | --- |\n"]
+    for key in sorted(keys, key=lambda key: key.name):
+        default = "" if key.default is None else f"`{key.default}`" if key.default else "empty"
+        rows.append(f"| `{key.name}` | {key.type.name.lower()} | {default} | {key.doc} |\n")
+    return "".join(rows)
+
+
+DOCUMENTS = {"compatibility.md": compatibility, "configuration.md": configuration}
+
+
+def main() -> int:
+    for name, make in DOCUMENTS.items():
+        (HERE / name).write_text(make())
+        print(f"docs/{name}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
