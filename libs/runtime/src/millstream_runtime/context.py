@@ -56,6 +56,10 @@ class RawReply:
     parts: Sequence[Part]
 
 
+class CloseConnection(Exception):
+    """Raised by a handler whose client cannot be told in any other way; the message goes to the log."""
+
+
 Handler = Callable[[Any, Any, RequestContext], Any]
 """(app, request message, context) -> response message | RawReply | None (no reply), or an awaitable of one.
 

@@ -12,7 +12,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, Any, cast
 
 from millstream_runtime import api_versions
-from millstream_runtime.context import Connection, Handler, RawReply, RequestContext
+from millstream_runtime.context import CloseConnection, Connection, Handler, RawReply, RequestContext
 from millstream_runtime.metrics import Latency
 from millstream_runtime.network import Channel, Part
 from millstream_wire.api import ApiKey
@@ -168,7 +168,11 @@ class ServedConnection:
         return complete
 
     def _failed(self, route: Route, context: RequestContext, error: Exception) -> None:
-        """A bug of ours: the peer learns by the broken connection that the outcome is unknown."""
+        """A bug of ours, unless the handler says otherwise: the peer learns by the broken connection that the outcome is unknown."""
+        if isinstance(error, CloseConnection):
+            logger.info("connection closed server=%s peer=%s reason=%s", self._server.name, self._channel.peer, error)
+            self.close(str(error))
+            return
         logger.error(
             "request failed server=%s peer=%s api=%s version=%d client_id=%s",
             self._server.name,
