@@ -174,3 +174,18 @@ def test_a_slot_that_is_missing_or_of_another_ring_is_told_not_guessed() -> None
         Ring("reader", SIZE).load(server.slots.values())
     with pytest.raises(RingError, match="another size"):
         Ring("reader", 2).load([StoredSlot(1, "v", Slot(0, "w", 1, None, b""))])
+
+
+def test_the_next_writer_goes_on_with_the_snapshot_that_counts() -> None:
+    ring, server = Ring("w", SIZE), Server()
+    for number in range(3 * SIZE):
+        if ring.uncovered > 1:
+            ring.adopt(SnapshotRef(f"s{number}", 1, 0, 0, ring.last_sequence))
+        version = server.apply(ring.write(b""))
+        assert version is not None
+        ring.written(version)
+    successor = Ring("x", SIZE)
+    successor.load(server.slots.values())
+    assert not successor.full
+    assert successor.snapshot == ring.snapshot is not None
+    assert successor.write(b"").slot.snapshot == ring.snapshot

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum, auto
 
-SLOTS = 32
+SLOTS = 64
 
 
 class RingError(Exception):

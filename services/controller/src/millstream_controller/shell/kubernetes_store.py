@@ -89,7 +89,7 @@ class KubernetesStore:
 
     @property
     def wants_snapshot(self) -> bool:
-        return self._ring.uncovered >= self._slots // 2
+        return self._ring.uncovered >= self._slots * 3 // 4
 
     async def save_snapshot(self, snapshot: Snapshot) -> None:
         """Write the parts under a name of their own; the next append makes them the log's beginning."""
