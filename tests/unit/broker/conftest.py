@@ -60,10 +60,13 @@ class TestBroker:
         for record in records:
             self.image.apply(record, self.image.offset + 1)
         self.hosting.on_records(self.image, records)
+        if self.hosting.has_started:
+            self.broker.on_image(self.image)
 
     def start(self) -> None:
         """The metadata is known from here on."""
         self.hosting.start(self.image)
+        self.broker.on_image(self.image)
 
     def create_topic(self, name: str, *, partitions: int = 1, leader: int = NODE_ID, **configs: str) -> UUID:
         topic_id = UUID(int=1000 + len(self.image.topics))

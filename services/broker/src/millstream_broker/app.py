@@ -7,6 +7,7 @@ metadata is known; clean shutdown hands leadership over, then flushes, then says
 import asyncio
 import logging
 import os
+from collections.abc import Sequence
 from uuid import UUID
 
 from millstream_broker.api import HANDLERS
@@ -17,6 +18,7 @@ from millstream_broker.shell.hosting import Hosting
 from millstream_broker.shell.replicas import Replicas
 from millstream_broker.shell.upkeep import Upkeep
 from millstream_cluster.image import Image
+from millstream_cluster.records import MetadataRecord
 from millstream_log import CorruptFile, DataDir, LogError, UnusableDirectory
 from millstream_runtime.controllers import ControllerLink
 from millstream_runtime.follower import MetadataFollower
@@ -102,7 +104,13 @@ class BrokerApp:
         config, world = self.config, self._world
         link = ControllerLink(world, config.controllers, client_id=self.name)
         hosting = Hosting(config, replicas)
-        follower = MetadataFollower(world, link, node_id=config.node_id, on_records=hosting.on_records)
+
+        def on_records(image: Image, records: Sequence[MetadataRecord]) -> None:
+            hosting.on_records(image, records)
+            if hosting.has_started:
+                broker.on_image(image)
+
+        follower = MetadataFollower(world, link, node_id=config.node_id, on_records=on_records)
         broker = Broker(
             config, world, link, replicas, delays, image=lambda: follower.image, log_dir_space=self._log_dir_space
         )
@@ -115,6 +123,7 @@ class BrokerApp:
                 await follower.caught_up.wait()
                 self._bind_cluster(directory, follower.image)
                 hosting.start(follower.image)
+                broker.on_image(follower.image)
                 broker.topic_creation.enabled = True
                 registration = self._register(link, directory, follower)
                 children.append(tasks.create_task(registration.run()))

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from millstream_broker.api import HANDLERS
+from millstream_cluster import records as r
+from millstream_cluster.ids import BrokerEpoch, NodeId
 from millstream_wire.api import API, ApiKey
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import (
@@ -35,6 +37,19 @@ def test_a_missing_topic_is_asked_for_once_the_metadata_is_known(node: Any) -> N
     assert node.broker.topic_creation.wanted == ["new"]
     node.call(FindCoordinatorRequest(key="group"), 2)
     assert node.broker.topic_creation.wanted == ["new", "__consumer_offsets"]
+
+
+def test_clients_are_held_until_there_is_a_cluster_to_tell_of(node: Any) -> None:
+    async def scenario() -> None:
+        for number in (1, 2):
+            node.learn(r.NodeFenced(NodeId(number), BrokerEpoch(number)))
+        held = asyncio.ensure_future(node.call_async(MetadataRequest(topics=[]), 9))
+        await asyncio.sleep(0)
+        assert not held.done()
+        node.learn(r.NodeUnfenced(NodeId(2), BrokerEpoch(2)))
+        assert [broker.node_id for broker in (await held).brokers] == [2]
+
+    asyncio.run(scenario())
 
 
 def test_producer_ids_come_from_blocks(node: Any) -> None:

@@ -1,5 +1,7 @@
 """FindCoordinator (API key 10), versions 0 to 6: groups only. The first request of all has `__consumer_offsets` created."""
 
+from typing import Any
+
 from millstream_broker.shell.broker import Broker
 from millstream_cluster.answers.find_coordinator import find_coordinator, needs_offsets_topic
 from millstream_cluster.ids import OFFSETS_TOPIC
@@ -7,9 +9,20 @@ from millstream_runtime.context import RequestContext
 from millstream_wire.messages import FindCoordinatorRequest, FindCoordinatorResponse
 
 
-def handle_find_coordinator(
+def handle_find_coordinator(broker: Broker, request: FindCoordinatorRequest, context: RequestContext) -> Any:
+    if broker.sees_cluster:
+        return _answer(broker, request, context)
+    return _answer_later(broker, request, context)
+
+
+async def _answer_later(
     broker: Broker, request: FindCoordinatorRequest, context: RequestContext
 ) -> FindCoordinatorResponse:
+    await broker.until_it_sees_cluster()
+    return _answer(broker, request, context)
+
+
+def _answer(broker: Broker, request: FindCoordinatorRequest, context: RequestContext) -> FindCoordinatorResponse:
     if needs_offsets_topic(broker.image, request):
         broker.topic_creation.want(OFFSETS_TOPIC)
     return find_coordinator(broker.image, request, context.version, listener_name=context.listener_name)

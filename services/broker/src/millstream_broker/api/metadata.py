@@ -1,12 +1,25 @@
 """Metadata (API key 3), versions 0 to 13. Topics that are missing are created where that is allowed; the client asks again."""
 
+from typing import Any
+
 from millstream_broker.shell.broker import Broker
 from millstream_cluster.answers.metadata import metadata, missing_topics
 from millstream_runtime.context import RequestContext
 from millstream_wire.messages import MetadataRequest, MetadataResponse
 
 
-def handle_metadata(broker: Broker, request: MetadataRequest, context: RequestContext) -> MetadataResponse:
+def handle_metadata(broker: Broker, request: MetadataRequest, context: RequestContext) -> Any:
+    if broker.sees_cluster:
+        return _answer(broker, request, context)
+    return _answer_later(broker, request, context)
+
+
+async def _answer_later(broker: Broker, request: MetadataRequest, context: RequestContext) -> MetadataResponse:
+    await broker.until_it_sees_cluster()
+    return _answer(broker, request, context)
+
+
+def _answer(broker: Broker, request: MetadataRequest, context: RequestContext) -> MetadataResponse:
     image = broker.image
     if request.allow_auto_topic_creation and broker.config.auto_create_topics:
         for name in missing_topics(image, request, context.version):

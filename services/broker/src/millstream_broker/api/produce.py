@@ -3,7 +3,6 @@
 Acknowledges 0, 1 and all; topic ids at version 13. One record batch per partition, stored as it came. No transactions.
 """
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -16,7 +15,7 @@ from millstream_broker.shell.leaders import endpoints, leader_elsewhere
 from millstream_broker.shell.replica import Replica
 from millstream_log import LogError
 from millstream_log.errors import StorageError
-from millstream_runtime.context import RawReply, RequestContext
+from millstream_runtime.context import CloseConnection, RawReply, RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import ProduceRequest, ProduceResponse
 from millstream_wire.messages.produce import (
@@ -44,7 +43,9 @@ def handle_produce(broker: Broker, request: ProduceRequest, context: RequestCont
         topic: str | UUID = data.topic_id if by_id else data.name
         outcomes.append([produce.append(topic, partition) for partition in data.partition_data])
     if acks == 0:
-        return _broken_off() if produce.refused else None
+        if produce.refused:
+            raise CloseConnection("a produce with acks=0 was refused")
+        return None
     if not produce.refused and version >= FIRST_VERSION and len(outcomes) == 1 and len(outcomes[0]) == 1:
         data, outcome = request.topic_data[0], outcomes[0][0]
         assert isinstance(outcome, _Appended), "nothing was refused"
@@ -156,13 +157,6 @@ def _answer(index: int, outcome: _Appended | Refused) -> PartitionProduceRespons
         log_append_time_ms=outcome.log_append_time_ms,
         log_start_offset=outcome.log_start_offset,
     )
-
-
-def _broken_off() -> "asyncio.Future[None]":
-    """With acks=0 a closed connection is the only way to tell of an error: what the server does when an answer is cancelled."""
-    answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    answer.cancel()
-    return answer
 
 
 def _add_leader_hints(broker: Broker, response: ProduceResponse, context: RequestContext, *, by_id: bool) -> None:

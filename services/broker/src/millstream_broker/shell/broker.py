@@ -3,6 +3,7 @@
 A container of parts and the few lookups that several handlers share; each part keeps its own state.
 """
 
+import asyncio
 import logging
 from collections.abc import Callable
 from uuid import UUID
@@ -15,8 +16,11 @@ from millstream_broker.shell.producer_id_blocks import ProducerIdBlocks
 from millstream_broker.shell.replica import Replica
 from millstream_broker.shell.replicas import Replicas
 from millstream_broker.shell.topic_creation import TopicCreation
+from millstream_cluster.answers.metadata import any_live_broker
+from millstream_cluster.ids import NO_NODE
 from millstream_cluster.image import Image
 from millstream_log import StorageError
+from millstream_runtime.context import CloseConnection
 from millstream_runtime.controllers import ControllerLink
 from millstream_runtime.world import World
 from millstream_wire.errors import ErrorCode
@@ -24,6 +28,7 @@ from millstream_wire.errors import ErrorCode
 logger = logging.getLogger(__name__)
 
 FETCH_SESSION_EVICTION_MS = 120_000
+CLUSTER_PATIENCE_MS = 5_000
 
 
 class Broker:
@@ -49,10 +54,31 @@ class Broker:
         self.metrics = BrokerMetrics(config.node_id, replicas)
         self.log_dir_space = log_dir_space
         self._image = image
+        self._cluster_is_visible = asyncio.Event()
 
     @property
     def image(self) -> Image:
         return self._image()
+
+    @property
+    def sees_cluster(self) -> bool:
+        """The metadata is known and somebody in it is alive: what clients are told of the cluster is of use to them."""
+        return self._cluster_is_visible.is_set()
+
+    def on_image(self, image: Image) -> None:
+        """The whole metadata is known and has just moved."""
+        if any_live_broker(image) == NO_NODE:
+            self._cluster_is_visible.clear()
+        else:
+            self._cluster_is_visible.set()
+
+    async def until_it_sees_cluster(self) -> None:
+        """Hold a client rather than tell it that there is nobody: librdkafka takes that for an answer and waits a minute."""
+        try:
+            async with asyncio.timeout(CLUSTER_PATIENCE_MS / 1000):
+                await self._cluster_is_visible.wait()
+        except TimeoutError:
+            raise CloseConnection("no live broker is known") from None
 
     def locate(self, topic: str | UUID, index: int, current_leader_epoch: int = -1) -> Replica | ErrorCode:
         """The replica to read or write as its leader, or why this broker is not the one to ask."""

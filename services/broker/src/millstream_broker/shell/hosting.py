@@ -28,6 +28,10 @@ class Hosting:
         self._missed = Touched()
         self._image: Image | None = None
 
+    @property
+    def has_started(self) -> bool:
+        return self._image is not None
+
     def on_records(self, image: Image, records: Sequence[MetadataRecord]) -> None:
         """Follow; a snapshot's image is a new object, and what it does not explain is set aside."""
         if self._image is None:
