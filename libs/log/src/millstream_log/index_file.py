@@ -1,12 +1,13 @@
 """A sorted file of fixed-size entries: the part that offset index and time index share.
 
-Entries go to an in-memory tail that is written out in groups; the file is mapped only when it is looked into, and
-only for reading, so that a full disk is an error of a write and never a fault.
+Entries go to an in-memory tail that is written out in groups. The file is opened for each use and read in place: a
+thousand idle indexes cost nothing, and a full disk is an error of a write, never the fault of a mapping.
 """
 
-import mmap
 import os
 from bisect import bisect_right
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from operator import itemgetter
 from pathlib import Path
@@ -22,22 +23,25 @@ _TAIL_ENTRIES = 64
 class IndexFile:
     """Entries of two numbers, both never decreasing from one entry to the next."""
 
-    __slots__ = ("_entry", "_map", "_stored", "_tail", "path")
+    __slots__ = ("_entry", "_last", "_stored", "_tail", "path")
 
     def __init__(self, path: Path, entry: Struct) -> None:
         self.path = path
         self._entry = entry
         self._stored = 0  # entries that are in the file; the others are in the tail
         self._tail: list[Entry] = []
-        self._map: mmap.mmap | None = None
+        self._last: Entry | None = None
 
     def load(self) -> bool:
         """Take over the file as it is; return whether it can be an index of this kind at all."""
         try:
-            size = os.stat(self.path).st_size
+            with self._open() as fd:
+                size = os.fstat(fd).st_size
+                self._stored = size // self._entry.size
+                self._tail = []
+                self._last = self._read(fd, self._stored - 1) if self._stored else None
         except FileNotFoundError:
             return False
-        self._stored = size // self._entry.size
         return size % self._entry.size == 0
 
     def __len__(self) -> int:
@@ -46,8 +50,12 @@ class IndexFile:
     def __getitem__(self, at: int) -> Entry:
         if at >= self._stored:
             return self._tail[at - self._stored]
-        first, second = self._entry.unpack_from(self._mapped(), at * self._entry.size)
-        return first, second
+        with self._open() as fd:
+            return self._read(fd, at)
+
+    @property
+    def last(self) -> Entry | None:
+        return self._last
 
     def is_sorted(self) -> bool:
         """Whether the stored entries are in the order that lookups rely on."""
@@ -59,13 +67,9 @@ class IndexFile:
         """Bytes of the file once all entries, and one more, are in it."""
         return (len(self) + 1) * self._entry.size
 
-    @property
-    def last(self) -> Entry | None:
-        count = len(self)
-        return self[count - 1] if count else None
-
     def append(self, entry: Entry) -> None:
         self._tail.append(entry)
+        self._last = entry
 
     def floor(self, value: int, column: int) -> Entry | None:
         """Return the last entry whose `column` is at most `value`."""
@@ -73,8 +77,9 @@ class IndexFile:
             return self._tail[bisect_right(self._tail, value, key=itemgetter(column)) - 1]
         if self._stored == 0:
             return None
-        at = bisect_right(range(self._stored), value, key=lambda i: self[i][column])
-        return self[at - 1] if at else None
+        with self._open() as fd:
+            at = bisect_right(range(self._stored), value, key=lambda i: self._read(fd, i)[column])
+            return self._read(fd, at - 1) if at else None
 
     @property
     def wants_flush(self) -> bool:
@@ -85,19 +90,16 @@ class IndexFile:
         if not self._tail and self.path.exists():
             return
         data = b"".join(self._entry.pack(*entry) for entry in self._tail)
-        fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
+        with self._open(os.O_WRONLY | os.O_CREAT) as fd:
             write_fully(fd, data, self._stored * self._entry.size)
-        finally:
-            os.close(fd)
         self._stored += len(self._tail)
         self._tail = []
 
     def truncate(self, count: int) -> None:
         """Keep the first `count` entries."""
         assert count <= len(self)
+        self._last = self[count - 1] if count else None
         if count < self._stored:
-            self._map = None
             os.truncate(self.path, count * self._entry.size)
             self._stored = count
             self._tail = []
@@ -106,22 +108,23 @@ class IndexFile:
 
     def reset(self) -> None:
         """Start over as an empty index, whatever the file holds."""
-        self._map = None
         self._stored = 0
         self._tail = []
+        self._last = None
         with open(self.path, "wb"):
             pass
 
     def delete(self) -> None:
-        self._map = None
         self.path.unlink(missing_ok=True)
 
-    def _mapped(self) -> mmap.mmap:
-        wanted = self._stored * self._entry.size
-        if self._map is None or len(self._map) < wanted:
-            fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                self._map = mmap.mmap(fd, wanted, prot=mmap.PROT_READ)
-            finally:
-                os.close(fd)
-        return self._map
+    def _read(self, fd: int, at: int) -> Entry:
+        first, second = self._entry.unpack(os.pread(fd, self._entry.size, at * self._entry.size))
+        return first, second
+
+    @contextmanager
+    def _open(self, flags: int = os.O_RDONLY) -> Iterator[int]:
+        fd = os.open(self.path, flags | os.O_CLOEXEC, 0o644)
+        try:
+            yield fd
+        finally:
+            os.close(fd)

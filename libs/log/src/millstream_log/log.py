@@ -19,7 +19,14 @@ from millstream_log.producer_snapshot import delete_snapshots, store_snapshot
 from millstream_log.producer_state import ProducerEntry
 from millstream_log.recovery import Recovered, recover, replay
 from millstream_log.segment import Read, Segment, TimestampedOffset
-from millstream_wire.records import BatchHeader, EndMarker, decode_batch, parse_header, stamp, stamp_log_append_time
+from millstream_wire.records import (
+    BatchHeader,
+    EndMarker,
+    decode_batch,
+    parse_header,
+    stamp,
+    stamp_log_append_time,
+)
 
 logger = logging.getLogger(__name__)
 

@@ -46,6 +46,8 @@ def recover(
     producers = _load_producers(directory, segments, end_offset)
     for header in _replay(segments, producers):
         epochs.assign(header.leader_epoch, header.base_offset)
+    for segment in segments:
+        segment.close()  # most logs of a node are idle: the first use opens the file
     return Recovered(segments, producers, epochs)
 
 

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from millstream_log.config import LogConfig
+from millstream_log.errors import StorageError
 from millstream_log.file_slice import FileSlice, SegmentFile, read_fully, write_fully
 from millstream_log.offset_index import OffsetIndex
 from millstream_log.scan import scan_checked, scan_headers
 from millstream_log.time_index import TimeIndex
-from millstream_wire.records import HEADER_SIZE, NO_TIMESTAMP, BatchHeader, decode_batch, parse_header
+from millstream_wire.records import HEADER_SIZE, NO_TIMESTAMP, BatchHeader, RecordsError, decode_batch, parse_header
 
 _RELATIVE_OFFSETS = (1 << 31) - 1
 _REMEMBERED_POSITIONS = 16
@@ -152,21 +153,30 @@ class Segment:
 
     def read(self, offset: int, max_bytes: int, *, end_offset: int, min_one: bool) -> Read | None:
         """Read whole batches from the one that holds `offset`, none that reaches past `end_offset`."""
-        start = self.position_of(offset)
-        limit = self.size if end_offset >= self.end_offset else self.position_of(end_offset)
-        if start >= limit:
-            return None
-        if limit - start <= max_bytes:
-            end, next_offset = limit, min(end_offset, self.end_offset)
-        else:
-            end, next_offset = self._whole_batches(start, start + max_bytes, min_one=min_one)
-            if end == start:
+        try:
+            start = self.position_of(offset)
+            limit = self.size if end_offset >= self.end_offset else self.position_of(end_offset)
+            if start >= limit:
                 return None
-        self._remember(next_offset, end)
-        return Read(FileSlice(self.file, start, end - start), next_offset)
+            if limit - start <= max_bytes:
+                end, next_offset = limit, min(end_offset, self.end_offset)
+            else:
+                end, next_offset = self._whole_batches(start, start + max_bytes, min_one=min_one)
+                if end == start:
+                    return None
+            self._remember(next_offset, end)
+            return Read(FileSlice(self.file, start, end - start), next_offset)
+        except (OSError, RecordsError) as error:
+            raise StorageError(f"{self.log_path}: {error}") from error
 
     def find_timestamp(self, timestamp: int, *, from_offset: int) -> TimestampedOffset | None:
         """Find the first record at or after `from_offset` that is not older than `timestamp`."""
+        try:
+            return self._find_timestamp(timestamp, from_offset)
+        except (OSError, RecordsError) as error:
+            raise StorageError(f"{self.log_path}: {error}") from error
+
+    def _find_timestamp(self, timestamp: int, from_offset: int) -> TimestampedOffset | None:
         start = self.position_of(max(self.times.offset_before(timestamp), from_offset))
         for position, header in scan_headers(self.file.fileno(), start, self.size):
             if header.max_timestamp >= timestamp:
