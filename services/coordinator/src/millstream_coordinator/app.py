@@ -18,6 +18,7 @@ from millstream_coordinator.shell.housekeeping import Housekeeping
 from millstream_coordinator.shell.metrics import CoordinatorMetrics
 from millstream_coordinator.shell.offsets_topic import OffsetsTopic
 from millstream_coordinator.shell.owned_shard import Surroundings
+from millstream_coordinator.shell.partition import Connections
 from millstream_coordinator.shell.shards import Shards
 from millstream_runtime.client import Nodes
 from millstream_runtime.controllers import ControllerLink
@@ -29,7 +30,7 @@ from millstream_runtime.world import World
 
 logger = logging.getLogger(__name__)
 
-LOADING_MAX = 16
+READS_MAX = 8
 LEAVE_TIMEOUT_MS = 5_000
 
 
@@ -56,15 +57,19 @@ class CoordinatorApp:
         config, world = self.config, self._world
         # The controller knows a claimant by its client id, and brokers who may write to coordinators' topics.
         link = ControllerLink(world, config.controllers, client_id=self.name)
-        nodes = Nodes(world, client_id=f"__{self.name}")
+        connections = Connections(
+            appends=Nodes(world, client_id=f"__{self.name}"),
+            reads=Nodes(world, client_id=f"__{self.name}"),
+            reads_at_a_time=asyncio.Semaphore(READS_MAX),
+        )
         follower = MetadataFollower(world, link, node_id=config.node_id, on_records=self._on_records)
-        self._shards = Shards(self._surroundings(link), nodes, lambda: follower.image)
+        self._shards = Shards(self._surroundings(link), connections, lambda: follower.image)
         self._housekeeping = Housekeeping(config, self._shards, lambda: follower.image)
         coordinator = Coordinator(
             config,
             world,
             controllers=link,
-            nodes=nodes,
+            connections=connections,
             shards=self._shards,
             offsets_topic=OffsetsTopic(config, link),
             image=lambda: follower.image,
@@ -78,7 +83,7 @@ class CoordinatorApp:
         finally:
             world.metrics.registry.unregister(metrics)
             await server.close()
-            await nodes.close()
+            await connections.close()
             await link.close()
 
     async def _serve(self, coordinator: Coordinator, link: ControllerLink, follower: MetadataFollower) -> None:
@@ -113,7 +118,6 @@ class CoordinatorApp:
             clock=SteadyClock(self._world),
             limits=self.config.groups,
             load_buffer_bytes=self.config.offsets_load_buffer_bytes,
-            loading=asyncio.Semaphore(LOADING_MAX),
         )
 
     async def _listen(self, server: Server) -> None:

@@ -9,8 +9,9 @@ from millstream_cluster.image import Image
 from millstream_coordinator.config import CoordinatorConfig
 from millstream_coordinator.shell.groups import Groups
 from millstream_coordinator.shell.offsets_topic import OffsetsTopic
+from millstream_coordinator.shell.partition import Connections
 from millstream_coordinator.shell.shards import Shards
-from millstream_runtime.client import Disconnected, Nodes
+from millstream_runtime.client import Disconnected
 from millstream_runtime.context import RawReply
 from millstream_runtime.controllers import ControllerLink
 from millstream_runtime.replicated import NotCommitted
@@ -27,7 +28,7 @@ class Coordinator:
         world: World,
         *,
         controllers: ControllerLink,
-        nodes: Nodes,
+        connections: Connections,
         shards: Shards,
         offsets_topic: OffsetsTopic,
         image: Callable[[], Image],
@@ -37,7 +38,7 @@ class Coordinator:
         self.controllers = controllers
         self.shards = shards
         self.offsets_topic = offsets_topic
-        self._nodes = nodes
+        self._brokers = connections.reads
         self._image = image
 
     @property
@@ -65,7 +66,7 @@ class Coordinator:
         if endpoint is None:
             raise Disconnected("no broker is there")
         timeout_ms = self.config.request_timeout_ms
-        return RawReply([await self._nodes.forward(endpoint.host, endpoint.port, frame, timeout_ms=timeout_ms)])
+        return RawReply([await self._brokers.forward(endpoint.host, endpoint.port, frame, timeout_ms=timeout_ms)])
 
     def new_member_id(self, prefix: str) -> str:
         """An id that nobody can guess, with a name before it that people recognize."""

@@ -33,6 +33,7 @@ class CoordinatorMetrics(Collector):
         commits.add_metric([self._node], self._shards.commits)
         owned = self._shards.owned()
         shards.add_metric([self._node, "loading"], self._shards.loading)
-        shards.add_metric([self._node, "serving"], len(owned) - self._shards.loading)
+        shards.add_metric([self._node, "offline"], self._shards.offline)
+        shards.add_metric([self._node, "serving"], sum(shard.groups is not None for shard in owned))
         loads.add_metric([self._node], max((shard.load_ms or 0 for shard in owned), default=0) / 1000)
         return [groups, members, commits, shards, loads]

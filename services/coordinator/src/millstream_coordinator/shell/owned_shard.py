@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 CLAIM_TIMEOUT_MS = 30_000
 BACKOFF_FIRST_MS = 50
-BACKOFF_MAX_MS = 2_000
+BACKOFF_MAX_MS = 10_000
 
 
 class ClaimRefused(Exception):
@@ -43,8 +43,6 @@ class Surroundings:
     clock: SteadyClock
     limits: GroupLimits
     load_buffer_bytes: int
-    loading: asyncio.Semaphore
-    """How many shards are claimed and loaded at a time."""
 
 
 class OwnedShard:
@@ -71,8 +69,7 @@ class OwnedShard:
         attempt = 0
         while True:
             try:
-                async with self._around.loading:
-                    journal, shard = await self._claim_and_load()
+                journal, shard = await self._claim_and_load()
                 attempt = 0
                 reason = await self._serve(journal, shard)
             except (ClaimRefused, ClientError, Deposed, AppendRefused, RecordsError) as error:

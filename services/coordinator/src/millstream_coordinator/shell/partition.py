@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from millstream_cluster.image import Image
-from millstream_cluster.members import Partition
 from millstream_runtime.client import ClientError, Nodes
 from millstream_runtime.world import World
 from millstream_wire.errors import ErrorCode
@@ -43,15 +42,36 @@ class Batches:
     log_start_offset: int
 
 
+@dataclass(frozen=True, slots=True)
+class Connections:
+    """To the brokers. They answer each connection in order, so what may wait long must not stand before appends."""
+
+    appends: Nodes
+    reads: Nodes
+    reads_at_a_time: asyncio.Semaphore
+    """So that many shards load at once without holding all their records in memory."""
+
+    async def close(self) -> None:
+        await self.appends.close()
+        await self.reads.close()
+
+
 class OffsetsPartition:
     def __init__(
-        self, world: World, nodes: Nodes, image: Callable[[], Image], *, topic: str, topic_id: UUID, partition: int
+        self,
+        world: World,
+        connections: "Connections",
+        image: Callable[[], Image],
+        *,
+        topic: str,
+        topic_id: UUID,
+        partition: int,
     ) -> None:
         self.topic = topic
         self.topic_id = topic_id
         self.partition = partition
         self._world = world
-        self._nodes = nodes
+        self._connections = connections
         self._image = image
 
     @property
@@ -76,7 +96,9 @@ class OffsetsPartition:
         """Committed batches from `offset` on; perhaps none yet."""
         attempt = 0
         while True:
-            answer = await self._fetch(offset, max_bytes)
+            # Held for one attempt only: a shard whose broker is away must not keep the others from loading.
+            async with self._connections.reads_at_a_time:
+                answer = await self._fetch(offset, max_bytes)
             error = ErrorCode.NETWORK_EXCEPTION if answer is None else ErrorCode(answer.error_code)
             if answer is not None and error is ErrorCode.NONE:
                 return Batches(answer.records or b"", answer.log_start_offset)
@@ -91,7 +113,7 @@ class OffsetsPartition:
             timeout_ms=REQUEST_TIMEOUT_MS,
             topic_data=[TopicProduceData(name=self.topic, topic_id=self.topic_id, partition_data=[data])],
         )
-        answer = await self._ask_leader(request, 2 * REQUEST_TIMEOUT_MS)
+        answer = await self._ask_leader(self._connections.appends, request, 2 * REQUEST_TIMEOUT_MS)
         if not isinstance(answer, ProduceResponse):
             return None
         return answer.responses[0].partition_responses[0]
@@ -104,21 +126,27 @@ class OffsetsPartition:
             max_bytes=max_bytes,
             topics=[FetchTopic(topic=self.topic, topic_id=self.topic_id, partitions=[part])],
         )
-        answer = await self._ask_leader(request, REQUEST_TIMEOUT_MS)
+        answer = await self._ask_leader(self._connections.reads, request, REQUEST_TIMEOUT_MS)
         if not isinstance(answer, FetchResponse) or not answer.responses:
             return None
         return answer.responses[0].partitions[0]
 
-    async def _ask_leader(self, request: ProduceRequest | FetchRequest, timeout_ms: int) -> object:
+    @property
+    def is_online(self) -> bool:
+        """Whether a broker leads the partition, as far as we know."""
+        found = self._image().partition(self.topic_id, self.partition)
+        return found is not None and found.online
+
+    async def _ask_leader(self, nodes: Nodes, request: ProduceRequest | FetchRequest, timeout_ms: int) -> object:
         """The leader's answer; None if there is no leader or none that answers."""
         image = self._image()
         found = image.partition(self.topic_id, self.partition)
-        leader = image.node(found.leader) if isinstance(found, Partition) else None
+        leader = image.node(found.leader) if found is not None else None
         endpoint = leader.endpoint("") if leader is not None else None
         if endpoint is None:
             return None
         try:
-            return await self._nodes.request(endpoint.host, endpoint.port, request, timeout_ms=timeout_ms)
+            return await nodes.request(endpoint.host, endpoint.port, request, timeout_ms=timeout_ms)
         except ClientError as error:
             logger.debug("leader silent partition=%s reason=%s", self.name, error)
             return None

@@ -10,8 +10,7 @@ from millstream_cluster.image import Image
 from millstream_cluster.shard import shard_of
 from millstream_coordinator.shell.groups import Groups
 from millstream_coordinator.shell.owned_shard import OwnedShard, Surroundings
-from millstream_coordinator.shell.partition import OffsetsPartition
-from millstream_runtime.client import Nodes
+from millstream_coordinator.shell.partition import Connections, OffsetsPartition
 from millstream_wire.errors import ErrorCode
 
 logger = logging.getLogger(__name__)
@@ -22,9 +21,9 @@ ShardKey = tuple[UUID, int]
 class Shards:
     """Invariant: a shard has a running task exactly while the last metadata seen says that it is ours."""
 
-    def __init__(self, around: Surroundings, nodes: Nodes, image: Callable[[], Image]) -> None:
+    def __init__(self, around: Surroundings, connections: Connections, image: Callable[[], Image]) -> None:
         self._around = around
-        self._nodes = nodes
+        self._connections = connections
         self._image = image
         self._owned: dict[ShardKey, tuple[OwnedShard, asyncio.Task[None]]] = {}
         self._changed = asyncio.Event()
@@ -59,8 +58,13 @@ class Shards:
 
     @property
     def loading(self) -> int:
-        """Shards that are ours and not served yet."""
-        return sum(shard.groups is None for shard, _ in self._owned.values())
+        """Shards that are ours and not served yet, though the broker is there that has them."""
+        return sum(shard.groups is None and shard.partition.is_online for shard, _ in self._owned.values())
+
+    @property
+    def offline(self) -> int:
+        """Shards that cannot be loaded because no broker leads their partition."""
+        return sum(shard.groups is None and not shard.partition.is_online for shard, _ in self._owned.values())
 
     def owned(self) -> list[OwnedShard]:
         return [shard for shard, _ in self._owned.values()]
@@ -86,7 +90,7 @@ class Shards:
         topic_id, partition = key
         place = OffsetsPartition(
             self._around.world,
-            self._nodes,
+            self._connections,
             self._image,
             topic=OFFSETS_TOPIC,
             topic_id=topic_id,
