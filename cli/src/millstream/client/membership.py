@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from millstream.client.assignment import TopicPartition, assign_ranges
+from millstream.client.assignment import Subscriber, TopicPartition, assign_ranges
 from millstream.client.coordination import Coordination
 from millstream.client.errors import InvalidData, KafkaError, Refused, check, code_of
 from millstream_wire.codec import DecodeError, decode_embedded, encode_stored
@@ -165,9 +165,12 @@ class Membership:
         self._leads_counts = {}
         if answer.leader != answer.member_id or answer.skip_assignment:
             return []
-        subscriptions = {each.member_id: _read_subscription(each.metadata) for each in answer.members}
-        self._leads_counts = await self._counts({name for topics in subscriptions.values() for name in topics})
-        assigned = assign_ranges(subscriptions, self._leads_counts)
+        subscribers = [
+            Subscriber(each.member_id, _read_subscription(each.metadata), each.group_instance_id)
+            for each in answer.members
+        ]
+        self._leads_counts = await self._counts({name for each in subscribers for name in each.topics})
+        assigned = assign_ranges(subscribers, self._leads_counts)
         return [
             SyncGroupRequestAssignment(member_id=member, assignment=_write_assignment(partitions))
             for member, partitions in assigned.items()
