@@ -4,10 +4,10 @@ Synchronous, for one event loop: appends and warm reads go to the page cache. It
 has checked the batch) and knows no replication; the high watermark is the broker's.
 """
 
-import logging
 import os
 from bisect import bisect_right
 from itertools import pairwise
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,9 +28,8 @@ from millstream_wire.records import (
     stamp_log_append_time,
 )
 
-logger = logging.getLogger(__name__)
-
 NO_APPEND_TIME = -1
+_base_offset = attrgetter("base_offset")
 _REPLAYED_BYTES = 16 * 1024 * 1024
 
 
@@ -194,7 +193,6 @@ class Log:
             full.delete()
             self._segments.pop()
         self._segments.append(segment)
-        logger.debug("segment rolled log=%s base_offset=%d", self.directory, base_offset)
         return segment
 
     # ---- reading ----
@@ -397,7 +395,3 @@ class Log:
         assert self.log_start_offset <= self.log_end_offset
         for segment in self._segments:
             assert not segment.log_path.exists() or os.stat(segment.log_path).st_size == segment.size
-
-
-def _base_offset(segment: Segment) -> int:
-    return segment.base_offset
