@@ -1,4 +1,5 @@
 import pytest
+
 from millstream_cluster.configs import BROKER_CONFIGS, GROUP_CONFIGS, TOPIC_CONFIGS, ConfigError, validate
 from millstream_cluster.configs.effective import ConfigSource, EffectiveConfigs
 from millstream_cluster.image import Image

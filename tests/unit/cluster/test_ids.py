@@ -1,6 +1,7 @@
 from uuid import UUID, uuid4
 
 import pytest
+
 from millstream_cluster.ids import METADATA_TOPIC_ID, Role, node_id_of, parse_uuid, role_of, uuid_text
 
 

@@ -1,6 +1,7 @@
 from uuid import UUID
 
 import pytest
+
 from millstream_cluster import records as r
 from millstream_cluster.errors import ImageError
 from millstream_cluster.ids import NO_NODE
@@ -67,6 +68,14 @@ def test_a_snapshot_folds_into_the_same_image() -> None:
     assert Image.of(image.records(), image.offset) == image
 
 
+def test_a_resigned_controller_stays_known_until_the_next_is_elected() -> None:
+    image = image_of([*HISTORY, r.ControllerResigned(20_000, 1)])
+    assert image.controller_resigned
+    assert Image.of(image.records(), image.offset) == image
+    image.apply(r.ControllerElected(20_001, 2, "h", 9093), 99)
+    assert not image.controller_resigned
+
+
 def test_a_deleted_topic_takes_its_configs_and_shards_along() -> None:
     image = image_of([*HISTORY, r.TopicDeleted(TOPIC)])
     image.check()
@@ -93,6 +102,7 @@ def test_a_topic_value_sees_later_changes_of_its_partitions() -> None:
     [
         r.ClusterCreated("other"),
         r.ControllerElected(20_001, 1, "h", 1),
+        r.ControllerResigned(20_000, 2),
         r.NodeFenced(1, 9),
         r.NodeUnfenced(5, 1),
         r.TopicCreated("t", UUID(int=8), internal=False),

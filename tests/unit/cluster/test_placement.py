@@ -3,6 +3,7 @@ from collections import Counter
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from millstream_cluster.ids import NodeId
 from millstream_cluster.placement import Candidate, PlacementError, place
 

@@ -5,6 +5,7 @@ from uuid import UUID
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from millstream_cluster.errors import RecordError
 from millstream_cluster.records import Endpoint, MetadataRecord, NodeRegistered, decode_record, encode_record
 

@@ -1,4 +1,5 @@
 import pytest
+
 from millstream_cluster.shard import java_hash, shard_of
 
 

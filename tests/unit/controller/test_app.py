@@ -213,6 +213,22 @@ def test_an_active_one_that_is_only_cut_off_from_its_standby_is_deposed_by_the_s
     run(scenario())
 
 
+def test_an_active_one_that_is_asked_to_stop_makes_way_at_once(machines) -> None:
+    async def scenario() -> None:
+        for number in range(3):
+            await machines.start(number)
+        broker = await machines.broker().join()
+        await machines.worlds["c0"].stop()
+        began = asyncio.get_running_loop().time()
+        winner = await machines.active(not_on="c0")
+        assert asyncio.get_running_loop().time() - began < 1
+        assert await broker.create("after") == ErrorCode.NONE
+        await machines.start(0)
+        assert machines.apps["c0"].health().detail == f"standby of controller 2000{winner[1]}"
+
+    run(scenario())
+
+
 def test_of_several_standbys_one_takes_over_and_the_others_follow_it(machines) -> None:
     async def scenario() -> None:
         for number in range(3):

@@ -25,6 +25,8 @@ class Image:
         self.offset = Offset(-1)
         self.cluster_id: str | None = None
         self.controller: r.ControllerElected | None = None
+        self.controller_resigned = False
+        """Whether the controller has said that it stops; the next one's election takes it back."""
         self.next_producer_id = ProducerId(0)
         self._nodes: dict[int, Node] = {}
         self._by_name: dict[str, Topic] = {}
@@ -104,6 +106,8 @@ class Image:
             yield r.ClusterCreated(self.cluster_id)
         if self.controller is not None:
             yield self.controller
+            if self.controller_resigned:
+                yield r.ControllerResigned(self.controller.controller_id, self.controller.epoch)
         if self.next_producer_id:
             yield r.ProducerIdsAllocated(self.next_producer_id)
         for node in self._nodes.values():
@@ -130,6 +134,7 @@ class Image:
             self.offset,
             self.cluster_id,
             self.controller,
+            self.controller_resigned,
             self.next_producer_id,
             self._nodes,
             self._by_name,
@@ -148,7 +153,11 @@ class Image:
             case r.ControllerElected():
                 current = self.controller
                 self._expect(current is None or record.epoch > current.epoch, record, f"the controller is {current}")
-                self.controller = record
+                self.controller, self.controller_resigned = record, False
+            case r.ControllerResigned():
+                current = self.controller
+                self._expect(current is not None and record.epoch == current.epoch, record, f"it is {current}")
+                self.controller_resigned = True
             case r.NodeRegistered():
                 self._nodes[record.node_id] = Node.registered(record)
             case r.NodeFenced() | r.NodeUnfenced():

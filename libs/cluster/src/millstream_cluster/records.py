@@ -61,6 +61,14 @@ class ControllerElected:
 
 
 @dataclass(frozen=True, slots=True)
+class ControllerResigned:
+    """The controller of this epoch stops and appends no more: whoever stands by need not wait for its silence."""
+
+    controller_id: NodeId
+    epoch: ControllerEpoch
+
+
+@dataclass(frozen=True, slots=True)
 class NodeRegistered:
     """A broker or coordinator came (again) and is fenced until it says it is ready.
 
@@ -163,6 +171,7 @@ class ShardAssigned:
 MetadataRecord: TypeAlias = (
     ClusterCreated
     | ControllerElected
+    | ControllerResigned
     | NodeRegistered
     | NodeFenced
     | NodeUnfenced

@@ -90,7 +90,8 @@ class ControllerApp:
             log = await self._load(store)
             self._check_cluster(log)
             elected = log.image.controller
-            if elected is None or elected.controller_id == self.config.node_id or elected.epoch == gone_epoch:
+            itself = elected is not None and elected.controller_id == self.config.node_id
+            if elected is None or itself or log.image.controller_resigned or elected.epoch == gone_epoch:
                 await self._lead(store, log)
                 continue
             self._state = f"standby of controller {elected.controller_id}"
@@ -103,12 +104,18 @@ class ControllerApp:
                 elected,
                 log.end_offset,
                 takeover_timeout_ms=self.config.takeover_timeout_ms << min(out_of_reach, PATIENCE_DOUBLINGS_MAX),
+                has_gone=lambda epoch=elected.epoch: self._has_gone(store, epoch),  # type: ignore[misc]
             )
             if await standby.watch():
                 gone_epoch = elected.epoch
             self._controller.followed = None
             # Two that reach the store but not each other would take over from one another for ever: ever more slowly.
             out_of_reach = 0 if standby.had_contact else out_of_reach + 1
+
+    async def _has_gone(self, store: Store, epoch: int) -> bool:
+        """Whether the controller of this epoch has resigned or been deposed."""
+        image = (await self._load(store)).image
+        return image.controller_resigned or image.controller is None or image.controller.epoch != epoch
 
     async def _load(self, store: Store) -> MetadataLog:
         waiting = False
@@ -142,6 +149,10 @@ class ControllerApp:
             self._state = f"active in epoch {active.epoch}"
             self.ready.set()
             await active.run()
+        except asyncio.CancelledError:
+            if self._controller.find_active() is active and not self.world.killed:
+                await active.resign()
+            raise
         except Fenced as error:
             logger.info("controller deposed id=%d epoch=%d reason=%s", self.config.node_id, active.epoch, error)
             await self._refuse_namesake(store)

@@ -149,11 +149,15 @@ def fence(machine: ControllerMachine, node: Node) -> tuple[r.MetadataRecord, ...
 
 
 def unregister(machine: ControllerMachine, node_id: int) -> Decision[r.MetadataRecord, Outcome]:
-    """Forget a node; its partitions keep it as a replica, without a leader, until somebody reassigns them."""
+    """Forget a node, and with it which disk was its own: so it leaves every ISR, and may not be the last of one."""
     node = machine.image.node(node_id)
     if node is None:
         return Decision((), Outcome(ErrorCode.BROKER_ID_NOT_REGISTERED, f"node {node_id} is not registered"))
-    changes = () if node.fenced else _give_up_leadership(machine, node)
+    alone = sum(partition.isr == (node_id,) for partition in machine.image.partitions())
+    if alone:
+        message = f"broker {node_id} keeps the only in-sync copy of {alone} partition(s): move or delete them first"
+        return Decision((), Outcome(ErrorCode.POLICY_VIOLATION, message))
+    changes = lose_disk(machine.image.partitions(), node)
     return Decision((*changes, r.NodeUnregistered(node.node_id, node.epoch)), DONE)
 
 

@@ -1,6 +1,6 @@
-"""The first decision of an active controller: it names itself under a higher epoch, and creates the cluster if there is none.
+"""The first decision of an active controller, and the last: it names itself under a higher epoch, and says that it stops.
 
-Nothing may be decided before this is committed: from then on the append of every earlier controller fails.
+Nothing may be decided before the first is committed: from then on the append of every earlier controller fails.
 """
 
 from millstream_cluster import records as r
@@ -25,3 +25,10 @@ def take_over(
     if image.cluster_id is not None:
         return Decision((elected,), epoch)
     return Decision((r.ClusterCreated(cluster_id or new_cluster_id), elected), epoch)
+
+
+def resign(machine: ControllerMachine) -> Decision[r.MetadataRecord, None]:
+    """Make way for a standby at once; only a controller that decides nothing afterwards may."""
+    elected = machine.image.controller
+    assert elected is not None, "only an elected controller can resign"
+    return Decision((r.ControllerResigned(elected.controller_id, elected.epoch),), None)

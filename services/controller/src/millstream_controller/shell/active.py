@@ -15,7 +15,7 @@ from millstream_controller.core.machine import ControllerMachine
 from millstream_controller.core.observers import Observers
 from millstream_controller.core.sessions import Sessions
 from millstream_controller.core.settings import Settings
-from millstream_controller.core.takeover import take_over
+from millstream_controller.core.takeover import resign, take_over
 from millstream_controller.core.upkeep import Absences, keep_up
 from millstream_controller.shell.journal import StoreJournal
 from millstream_controller.shell.metadata_log import MetadataLog
@@ -29,6 +29,7 @@ T = TypeVar("T")
 
 TICK_MS = 250
 VERIFY_MS = 2_000
+RESIGN_MS = 2_000
 
 
 class NotActive(Exception):
@@ -80,6 +81,14 @@ class Active:
             raise await self._replicated.wait_failed() from None
         await self._store.tidy()
         logger.info("controller active id=%d epoch=%d cluster=%s", controller_id, self.epoch, self.log.image.cluster_id)
+
+    async def resign(self) -> None:
+        """Say that this controller stops; without an answer in time its standbys find out by its silence."""
+        try:
+            async with asyncio.timeout(RESIGN_MS / 1000):
+                await self.execute(resign)
+        except (NotActive, TimeoutError) as error:
+            logger.info("controller leaves without a word epoch=%d reason=%s", self.epoch, error)
 
     async def execute(self, decide: Callable[[ControllerMachine], Decision[MetadataRecord, T]]) -> T:
         """Decide, wait until all that the decision saw is committed, answer; NotActive if that will never be."""

@@ -5,6 +5,7 @@ It decides nothing about safety. Whoever tries to take over when it should not l
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 
 from millstream_cluster.ids import METADATA_TOPIC_ID, NodeId
 from millstream_cluster.records import ControllerElected
@@ -28,19 +29,28 @@ class Standby:
     """Watches one active controller of one epoch."""
 
     def __init__(
-        self, world: World, node_id: NodeId, active: ControllerElected, position: int, *, takeover_timeout_ms: int
+        self,
+        world: World,
+        node_id: NodeId,
+        active: ControllerElected,
+        position: int,
+        *,
+        takeover_timeout_ms: int,
+        has_gone: Callable[[], Awaitable[bool]],
     ) -> None:
+        """`has_gone` looks into the store: whether the active controller has resigned, or another was elected."""
         self._world = world
         self._node_id = node_id
         self._active = active
         self._position = position
         self._timeout_ms = takeover_timeout_ms
+        self._has_gone = has_gone
         self._client: Client | None = None
         self.had_contact = False
         """Whether the active controller ever answered."""
 
     async def watch(self) -> bool:
-        """Return True when the active controller was out of reach for too long, False when it is not the active one."""
+        """Return True when the active controller has gone or was out of reach for too long, False when it is another one."""
         # Jittered, so that of several standbys one is first and the others see it.
         patience_ms = self._timeout_ms * self._world.random.uniform(1.0, 1.3)
         heard_ms = self._world.monotonic_ms()
@@ -54,6 +64,8 @@ class Standby:
                     silent_ms = self._world.monotonic_ms() - heard_ms
                     if failures == 1:
                         logger.info("active controller out of reach id=%d error=%s", self._active.controller_id, error)
+                        if await self._has_gone():
+                            return True
                     if silent_ms >= patience_ms and failures >= FAILURES_MIN:
                         return True
                     await asyncio.sleep(RETRY_MS / 1000)
