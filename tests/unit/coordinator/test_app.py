@@ -283,6 +283,30 @@ def test_commits_that_are_refused(cluster_at: Any) -> None:
     run(cluster_at, scenario)
 
 
+def test_names_and_metadata_that_nobody_could_store(cluster_at: Any) -> None:
+    async def scenario(cluster: Any) -> None:
+        await cluster.create_topic("t")
+        client = await cluster.coordinator_of("g")
+        await commit_when_served(client, 1)
+        assert await commit(client, 1, group_id="x" * 40_000) is ErrorCode.INVALID_GROUP_ID
+        assert (await join(client, group_instance_id="i" * 40_000)).error_code == ErrorCode.INVALID_REQUEST
+        huge = JoinGroupRequest(
+            group_id="g",
+            session_timeout_ms=30_000,
+            protocol_type="consumer",
+            protocols=[JoinGroupRequestProtocol(name="range", metadata=bytes(1_000_000))],
+        )
+        assert (await ask(client, huge)).error_code == ErrorCode.MESSAGE_TOO_LARGE
+        huge.protocols = [JoinGroupRequestProtocol(name="r" * 40_000)]
+        assert (await ask(client, huge)).error_code == ErrorCode.INVALID_REQUEST
+        long = await cluster.client(cluster.coordinator.address, "c" * 32_000)
+        joined = await stable_group(long)
+        assert len(joined.member_id) < 300
+        assert await committed(client) == 1
+
+    run(cluster_at, scenario)
+
+
 def test_what_any_node_is_asked(cluster_at: Any) -> None:
     async def scenario(cluster: Any) -> None:
         client = await cluster.client(cluster.coordinator.address)

@@ -2,6 +2,7 @@
 
 from millstream_cluster.answers.refusal import refuse_group
 from millstream_coordinator.core.classic.messages import JoinAnswer, JoinRequest, MemberProtocol, Ticket
+from millstream_coordinator.core.record_format import COMMAND_BYTES_MAX, fits
 from millstream_coordinator.shell.coordinator import Coordinator
 from millstream_runtime.context import RequestContext
 from millstream_runtime.replicated import NotCommitted
@@ -14,12 +15,16 @@ REBALANCE_TIMEOUT_SINCE = 1
 KNOWN_MEMBER_ID_SINCE = 4
 NULL_PROTOCOL_SINCE = 7
 SKIP_ASSIGNMENT_SINCE = 9
+INSTANCE_ID_MAX = 249
+"""As long as a topic's name: Kafka's clients allow no more."""
 
 
 async def handle_join_group(coordinator: Coordinator, request: JoinGroupRequest, context: RequestContext) -> Response:
     """Answer when the group's rebalance is complete, which may take its whole rebalance timeout."""
     if not request.group_id:
         return refuse_group(request, context.version, ErrorCode.INVALID_GROUP_ID)
+    if error := _excess(request):
+        return refuse_group(request, context.version, error)
     groups = coordinator.groups_of(request.group_id)
     if isinstance(groups, ErrorCode):
         return refuse_group(request, context.version, groups)
@@ -29,6 +34,16 @@ async def handle_join_group(coordinator: Coordinator, request: JoinGroupRequest,
     except NotCommitted:
         return refuse_group(request, context.version, ErrorCode.NOT_COORDINATOR)
     return _response(answer, context.version)
+
+
+def _excess(request: JoinGroupRequest) -> ErrorCode:
+    """Refuse what could never be stored with the group, before it takes up memory."""
+    names = [request.group_instance_id, request.protocol_type, *(protocol.name for protocol in request.protocols)]
+    if not all(map(fits, names)) or len(request.group_instance_id or "") > INSTANCE_ID_MAX:
+        return ErrorCode.INVALID_REQUEST
+    if sum(len(protocol.metadata) for protocol in request.protocols) > COMMAND_BYTES_MAX:
+        return ErrorCode.MESSAGE_TOO_LARGE
+    return ErrorCode.NONE
 
 
 def _asked(request: JoinGroupRequest, context: RequestContext, ticket: Ticket, new_member_id: str) -> JoinRequest:

@@ -28,6 +28,8 @@ OFFSET_VALUE_VERSION = 3
 GROUP_VALUE_VERSION = 3
 COMMAND_BYTES_MAX = 900_000
 """What one command may add to the log: it goes there as one batch, which the broker takes up to max.message.bytes."""
+STRING_BYTES_MAX = 32_767
+"""What the format has room for; requests have room for more."""
 _CLAIM_VALUE = struct.Struct(">hih")
 """Version 0, coordinator id, producer epoch."""
 
@@ -46,6 +48,11 @@ def encode_record(record: ShardRecord) -> tuple[bytes, bytes | None]:
         case ShardClaimed():
             key = CLAIM_KEY.to_bytes(2, "big")
             return key, _CLAIM_VALUE.pack(0, record.coordinator_id, record.producer_epoch)
+
+
+def fits(text: str | None) -> bool:
+    """Whether the format can hold this string."""
+    return text is None or len(text) * 4 <= STRING_BYTES_MAX or len(text.encode()) <= STRING_BYTES_MAX
 
 
 def size_of(record: ShardRecord) -> int:

@@ -20,6 +20,9 @@ from millstream_wire.errors import ErrorCode
 
 T = TypeVar("T")
 
+PREFIX_MAX = 249
+"""Of member ids: client ids can be longer than what is stored."""
+
 
 class Coordinator:
     def __init__(
@@ -71,4 +74,4 @@ class Coordinator:
     def new_member_id(self, prefix: str) -> str:
         """An id that nobody can guess, with a name before it that people recognize."""
         bits = f"{self.world.random.getrandbits(128):032x}"
-        return f"{prefix}-{bits[:8]}-{bits[8:12]}-{bits[12:16]}-{bits[16:20]}-{bits[20:]}"
+        return f"{prefix[:PREFIX_MAX]}-{bits[:8]}-{bits[8:12]}-{bits[12:16]}-{bits[16:20]}-{bits[20:]}"

@@ -4,6 +4,7 @@ Everything that must outlive this process goes through `Replicated`; who waits f
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from typing import TypeVar, assert_never, cast
 
@@ -31,6 +32,8 @@ from millstream_coordinator.core.shard import Shard
 from millstream_coordinator.shell.clock import SteadyClock
 from millstream_runtime.replicated import NotCommitted, Replicated
 from millstream_wire.errors import ErrorCode
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -99,6 +102,7 @@ class Groups:
     async def _store(self, group: ClassicGroup, effect: StoreGroup) -> None:
         record = GroupStored(effect.group)
         if size_of(record) > COMMAND_BYTES_MAX:
+            logger.warning("group too large to store group=%s members=%d", group.group_id, len(group.members))
             self._perform(group, on_store_refused(group, effect.event, self._clock.now_ms()))
             return
 
@@ -112,6 +116,13 @@ class Groups:
                 return
         except NotCommitted:
             return  # the shard is being dropped, and with it everyone who waits here
+        logger.info(
+            "group stored group=%s generation=%d members=%d protocol=%s",
+            effect.group.group_id,
+            effect.group.generation,
+            len(effect.group.members),
+            effect.group.protocol,
+        )
         self._perform(group, on_stored(group, effect.event, self._clock.now_ms()))
 
     # ---- carrying out ----
@@ -151,8 +162,13 @@ class Groups:
     def _wake(self, group_id: str) -> None:
         del self._timers[group_id]
         group = self.shard.groups.get(group_id)
-        if group is not None:
-            self._perform(group, on_deadline(group, self._clock.now_ms()))
+        if group is None:
+            return
+        before = set(group.members)
+        effects = on_deadline(group, self._clock.now_ms())
+        if gone := before - group.members.keys():
+            logger.info("members timed out group=%s members=%s", group_id, ",".join(sorted(gone)))
+        self._perform(group, effects)
 
     def close(self, reason: str) -> None:
         """The shard is not ours any more: everyone who waits has to look for its new owner."""

@@ -8,6 +8,7 @@ from uuid import UUID
 from millstream_cluster.ids import OFFSETS_TOPIC
 from millstream_cluster.image import Image
 from millstream_cluster.shard import shard_of
+from millstream_coordinator.core.record_format import fits
 from millstream_coordinator.shell.groups import Groups
 from millstream_coordinator.shell.owned_shard import OwnedShard, Surroundings
 from millstream_coordinator.shell.partition import Connections, OffsetsPartition
@@ -43,6 +44,8 @@ class Shards:
 
     def of_group(self, group_id: str) -> Groups | ErrorCode:
         """The groups among which this one is, or what its client has to be told."""
+        if not fits(group_id):
+            return ErrorCode.INVALID_GROUP_ID
         topic = self._image().topic(OFFSETS_TOPIC)
         if topic is None or not topic.partitions:
             return ErrorCode.NOT_COORDINATOR
