@@ -23,13 +23,12 @@ def usage_of(pid: int) -> Usage:
         each = todo.pop()
         try:
             fields = Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()
-            tasks = os.listdir(f"/proc/{each}/task")
-            for task in tasks:
-                todo += map(int, Path(f"/proc/{each}/task/{task}/children").read_text().split())
         except FileNotFoundError:
-            continue
+            continue  # ended meanwhile
         cpu_ticks += int(fields[_UTIME]) + int(fields[_STIME])
         resident_pages += int(fields[_RSS])
+        for children in Path(f"/proc/{each}/task").glob("*/children"):
+            todo += map(int, children.read_text().split())
     return Usage(cpu_ticks / _TICKS_PER_SECOND, resident_pages * _PAGE_BYTES)
 
 

@@ -12,11 +12,20 @@ from millstream_wire.records import EndMarker
 LAST = (1 << 31) - 1
 
 
-def appended(state: ProducerState, make, *sequences: int, epoch: int = 0, offset: int = 0, count: int = 1, **fields):
+def appended(
+    state: ProducerState,
+    make,
+    *sequences: int,
+    epoch: int = 0,
+    offset: int = 0,
+    count: int = 1,
+    now_ms: int = 0,
+    **fields,
+):
     for sequence in sequences:
         _, header = make(count, producer_id=1, producer_epoch=epoch, base_sequence=sequence, **fields)
         assert state.check(header) is None
-        state.update(header, offset)
+        state.update(header, offset, timestamp=header.max_timestamp, now_ms=now_ms)
         offset += count
 
 
@@ -68,7 +77,7 @@ def test_a_marker_ends_the_transaction_and_may_raise_the_epoch(make) -> None:
     header = make(producer_id=1, producer_epoch=1, base_sequence=-1)[1]
     marker = EndMarker(committed=False, coordinator_epoch=4)
     state.check_marker(header, marker)
-    state.end_transaction(header, marker)
+    state.end_transaction(header, marker, now_ms=0)
     assert state.first_unstable_offset is None
     with pytest.raises(InvalidProducerEpoch):
         state.check(sent(make, 2))
@@ -79,12 +88,12 @@ def test_a_marker_ends_the_transaction_and_may_raise_the_epoch(make) -> None:
 
 def test_silent_producers_are_forgotten_but_not_in_a_transaction(make) -> None:
     state = ProducerState()
-    appended(state, make, 0, timestamp=1000)
+    appended(state, make, 0, timestamp=5, now_ms=1000)
     state.expire(now_ms=1500, expiration_ms=600)
     assert len(state) == 1
     state.expire(now_ms=1600, expiration_ms=600)
     assert len(state) == 0
-    appended(state, make, 0, timestamp=1000, transactional=True)
+    appended(state, make, 0, now_ms=1000, transactional=True)
     state.expire(now_ms=9999, expiration_ms=600)
     assert len(state) == 1
 

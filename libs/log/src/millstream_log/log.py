@@ -108,21 +108,22 @@ class Log:
 
         Raises what its producer did wrong, or `StorageError`; the log is then as it was before.
         """
+        by_append = self.config.message_timestamp_type is MessageTimestampType.LOG_APPEND_TIME
         if header.producer_id >= 0:
             original = self._producers.check(header)
             if original is not None:
-                return AppendResult(original.base_offset, original.last_offset, original.timestamp, True)
+                append_time = original.timestamp if by_append else NO_APPEND_TIME
+                return AppendResult(original.base_offset, original.last_offset, append_time, True)
         base_offset = self.log_end_offset
-        append_time = NO_APPEND_TIME
-        max_timestamp = header.max_timestamp
-        if self.config.message_timestamp_type is MessageTimestampType.LOG_APPEND_TIME:
+        append_time, max_timestamp = NO_APPEND_TIME, header.max_timestamp
+        if by_append:
             append_time = max_timestamp = now_ms
             stamp_log_append_time(batch, now_ms)
         stamp(batch, base_offset, leader_epoch)
         last_offset = base_offset + header.last_offset_delta
         self._write(batch, base_offset, last_offset, max_timestamp, leader_epoch, now_ms)
         if header.producer_id >= 0:
-            self._producers.update(header, base_offset)
+            self._producers.update(header, base_offset, timestamp=max_timestamp, now_ms=now_ms)
         return AppendResult(base_offset, last_offset, append_time, False)
 
     def append_control(
@@ -146,7 +147,7 @@ class Log:
 
     def _write_stamped(self, batch: bytes | bytearray | memoryview, header: BatchHeader, now_ms: int) -> None:
         self._write(batch, header.base_offset, header.last_offset, header.max_timestamp, header.leader_epoch, now_ms)
-        replay(self._producers, header, batch)
+        replay(self._producers, header, batch, now_ms)
 
     def _write(
         self,

@@ -48,7 +48,7 @@ def store_snapshot(directory: Path, state: ProducerState, offset: int) -> None:
             entry.last_sequence,
             entry.last_offset,
             delta,
-            entry.last_timestamp,
+            entry.last_append_ms,
             entry.coordinator_epoch,
             entry.transaction_start,
         )
@@ -79,7 +79,7 @@ def _unpack(data: bytes, position: int) -> ProducerEntry:
     entry = ProducerEntry(producer_id, epoch)
     entry.coordinator_epoch = coordinator_epoch
     entry.transaction_start = transaction_start
-    entry.last_timestamp = timestamp
+    entry.last_append_ms = timestamp
     if last_offset >= 0 and last_sequence >= 0:
         first_sequence = (last_sequence - delta) % _SEQUENCES
         entry.batches.append(AppendedBatch(first_sequence, last_sequence, last_offset, delta, timestamp))

@@ -7,7 +7,7 @@ from collections import deque
 from typing import NamedTuple
 
 from millstream_log.errors import InvalidProducerEpoch, OutOfOrderSequence, TransactionCoordinatorFenced
-from millstream_wire.records import NO_SEQUENCE, BatchHeader, EndMarker
+from millstream_wire.records import NO_SEQUENCE, NO_TIMESTAMP, BatchHeader, EndMarker
 
 _REMEMBERED_BATCHES = 5  # what a producer may have in flight
 _SEQUENCES = 1 << 31
@@ -29,7 +29,7 @@ class AppendedBatch(NamedTuple):
 class ProducerEntry:
     """One producer's latest epoch and, of that epoch, the latest batches."""
 
-    __slots__ = ("batches", "coordinator_epoch", "epoch", "last_timestamp", "producer_id", "transaction_start")
+    __slots__ = ("batches", "coordinator_epoch", "epoch", "last_append_ms", "producer_id", "transaction_start")
 
     def __init__(self, producer_id: int, epoch: int) -> None:
         self.producer_id = producer_id
@@ -37,7 +37,7 @@ class ProducerEntry:
         self.batches: deque[AppendedBatch] = deque(maxlen=_REMEMBERED_BATCHES)
         self.coordinator_epoch = -1
         self.transaction_start = _NO_OFFSET  # first offset of the transaction that is under way
-        self.last_timestamp = -1
+        self.last_append_ms = -1  # by this broker's clock: replayed history must not look like silence
 
     @property
     def last_sequence(self) -> int:
@@ -46,6 +46,10 @@ class ProducerEntry:
     @property
     def last_offset(self) -> int:
         return self.batches[-1].last_offset if self.batches else _NO_OFFSET
+
+    @property
+    def last_timestamp(self) -> int:
+        return self.batches[-1].timestamp if self.batches else NO_TIMESTAMP
 
 
 class ProducerState:
@@ -98,8 +102,8 @@ class ProducerState:
             raise OutOfOrderSequence(f"producer {header.producer_id} sends sequence {first} where {expected} is next")
         return None
 
-    def update(self, header: BatchHeader, base_offset: int) -> None:
-        """Account for a batch of records that is now in the log at `base_offset`."""
+    def update(self, header: BatchHeader, base_offset: int, *, timestamp: int, now_ms: int) -> None:
+        """Account for a batch of records that is now in the log at `base_offset`, with `timestamp` as its largest."""
         producer_id = header.producer_id
         entry = self._entries.get(producer_id)
         if entry is None:
@@ -108,11 +112,10 @@ class ProducerState:
             entry.epoch = header.producer_epoch
             entry.batches.clear()
         delta = header.last_offset_delta
-        timestamp = header.max_timestamp
         entry.batches.append(
             AppendedBatch(header.base_sequence, header.last_sequence, base_offset + delta, delta, timestamp)
         )
-        entry.last_timestamp = timestamp
+        entry.last_append_ms = now_ms
         if entry.transaction_start == _NO_OFFSET and header.is_transactional:
             entry.transaction_start = self._open_transactions[producer_id] = base_offset
 
@@ -130,7 +133,7 @@ class ProducerState:
                 f"producer {header.producer_id}: coordinator epoch {marker.coordinator_epoch} < {entry.coordinator_epoch}"
             )
 
-    def end_transaction(self, header: BatchHeader, marker: EndMarker) -> None:
+    def end_transaction(self, header: BatchHeader, marker: EndMarker, *, now_ms: int) -> None:
         """Account for an end marker that is now in the log."""
         entry = self._entries.get(header.producer_id)
         if entry is None:
@@ -140,7 +143,7 @@ class ProducerState:
             entry.batches.clear()
         entry.coordinator_epoch = marker.coordinator_epoch
         entry.transaction_start = _NO_OFFSET
-        entry.last_timestamp = header.max_timestamp
+        entry.last_append_ms = now_ms
         self._open_transactions.pop(header.producer_id, None)
 
     def restore(self, entry: ProducerEntry) -> None:
@@ -154,7 +157,7 @@ class ProducerState:
         silent = [
             producer_id
             for producer_id, entry in self._entries.items()
-            if entry.transaction_start == _NO_OFFSET and now_ms - entry.last_timestamp >= expiration_ms
+            if entry.transaction_start == _NO_OFFSET and now_ms - entry.last_append_ms >= expiration_ms
         ]
         for producer_id in silent:
             del self._entries[producer_id]

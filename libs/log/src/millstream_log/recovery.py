@@ -44,7 +44,7 @@ def recover(
     end_offset = segments[-1].end_offset
     epochs = _load_epochs(directory, segments, end_offset)
     producers = _load_producers(directory, segments, end_offset)
-    for header in _replay(segments, producers):
+    for header in _replay(segments, producers, now_ms):
         epochs.assign(header.leader_epoch, header.base_offset)
     for segment in segments:
         segment.close()  # most logs of a node are idle: the first use opens the file
@@ -145,7 +145,7 @@ def _load_producers(directory: Path, segments: list[Segment], end_offset: int) -
     return state
 
 
-def _replay(segments: list[Segment], producers: ProducerState) -> Iterator[BatchHeader]:
+def _replay(segments: list[Segment], producers: ProducerState, now_ms: int) -> Iterator[BatchHeader]:
     """Bring producers up to the log's end by the headers of the batches that they do not know yet."""
     from_offset = producers.snapshot_offset
     for segment in segments:
@@ -153,17 +153,18 @@ def _replay(segments: list[Segment], producers: ProducerState) -> Iterator[Batch
             continue
         fd = segment.file.fileno()
         for position, header in scan_headers(fd, segment.position_of(from_offset), segment.size):
-            replay(producers, header, read_fully(fd, header.size, position) if header.is_control else b"")
+            batch = read_fully(fd, header.size, position) if header.is_control else b""
+            replay(producers, header, batch, now_ms)
             yield header
 
 
-def replay(producers: ProducerState, header: BatchHeader, batch: bytes | bytearray | memoryview) -> None:
+def replay(producers: ProducerState, header: BatchHeader, batch: bytes | bytearray | memoryview, now_ms: int) -> None:
     """Account for a batch that is in the log; of control batches, only the ends of transactions say anything."""
     if not header.is_control:
         if header.producer_id >= 0:
-            producers.update(header, header.base_offset)
+            producers.update(header, header.base_offset, timestamp=header.max_timestamp, now_ms=now_ms)
         return
     for record in decode_batch(batch, header):
         marker = EndMarker.decode(record)
         if marker is not None:
-            producers.end_transaction(header, marker)
+            producers.end_transaction(header, marker, now_ms=now_ms)

@@ -79,6 +79,8 @@ class Segment:
 
     def create(self) -> None:
         """Make the file: its name is what remembers the log's end while the segment is empty."""
+        self.index.delete()
+        self.times.delete()
         os.close(os.open(self.log_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644))
 
     def must_roll_before(self, size: int, last_offset: int, max_timestamp: int, config: LogConfig, now_ms: int) -> bool:
