@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import shutil
 from contextlib import suppress
 from uuid import UUID
 
@@ -11,7 +12,7 @@ from millstream_cluster.ids import NO_NODE
 from millstream_controller.app import ControllerApp
 from millstream_controller.config import ControllerConfig
 from millstream_runtime.controllers import ControllerLink, ControllerUnavailable
-from millstream_runtime.follower import MetadataFollower
+from millstream_runtime.follower import MetadataDiverged, MetadataFollower
 from millstream_runtime.properties import Properties
 from millstream_runtime.registration import AdvertisedListener, NodeIdentity, Registration
 from millstream_runtime.service import ServiceFailed
@@ -86,7 +87,7 @@ class Broker:
         self.registration: Registration | None = None
 
     async def join(self) -> "Broker":
-        self.world.start(self._run())
+        self.running = self.world.start(self._run())
         async with asyncio.timeout(60):
             while self.registration is None or self.registration.fenced:  # noqa: ASYNC110
                 await asyncio.sleep(0.05)
@@ -353,5 +354,37 @@ def test_a_port_in_use_is_one_clear_line(machines) -> None:
         await machines.start(0)
         with pytest.raises(ServiceFailed, match="cannot listen on c0:9093"):
             await machines.start(0)
+
+    run(scenario())
+
+
+def test_a_log_that_went_back_and_grew_again_is_told_apart_by_its_epochs(machines, tmp_path) -> None:
+    async def scenario() -> None:
+        await machines.start(0)
+        broker = await machines.broker().join()
+        shutil.copytree(machines.directory, tmp_path / "backup")
+        await machines.worlds["c0"].stop()
+        await machines.start(0)
+        assert await broker.create("lost") == ErrorCode.NONE
+        await broker.sees(lambda image: "lost" in image.topics)
+        known = broker.follower.image.offset
+        machines.network.cut("c0", "b1")
+        await machines.worlds["c0"].kill()
+        shutil.rmtree(machines.directory)
+        shutil.copytree(tmp_path / "backup", machines.directory)
+        for _ in range(3):
+            await machines.start(0)
+            await machines.worlds["c0"].stop()
+        await machines.start(0)
+        assert await machines.active() == "c0"
+        other = await machines.broker(2).join()
+        while other.follower.image.offset <= known:
+            await other.create(f"t{other.follower.image.offset}")
+            await asyncio.sleep(0.5)
+        machines.network.heal()
+        with pytest.raises(BaseExceptionGroup) as failure:
+            async with asyncio.timeout(120):
+                await broker.running
+        assert failure.group_contains(MetadataDiverged, match="another epoch")
 
     run(scenario())

@@ -1,6 +1,7 @@
 """Fetch (1), versions 4 to 18, of the metadata log alone: `__cluster_metadata`, partition 0, for followers and for the curious.
 
-Long polls; a follower that is behind the log's start is told which snapshot to fetch. Left out: sessions (every fetch is full).
+Long polls; a follower that is behind the log's start is told which snapshot to fetch, and one whose last record this log does
+not contain, by its epoch, is told that they diverge. Left out: sessions (every fetch is full).
 """
 
 from millstream_cluster.ids import METADATA_TOPIC, METADATA_TOPIC_ID
@@ -10,6 +11,7 @@ from millstream_runtime.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import FetchRequest, FetchResponse
 from millstream_wire.messages.fetch import (
+    EpochEndOffset,
     FetchableTopicResponse,
     FetchPartition,
     FetchTopic,
@@ -71,6 +73,10 @@ def _answer(
         records=b"",
     )
     if log.start_offset <= wanted.fetch_offset <= log.end_offset:
+        known = log.epoch_before(wanted.fetch_offset)
+        if wanted.last_fetched_epoch >= 0 and wanted.last_fetched_epoch != known:
+            answer.diverging_epoch = EpochEndOffset(epoch=known, end_offset=wanted.fetch_offset)
+            return answer
         answer.records = log.read(wanted.fetch_offset, min(request.max_bytes, wanted.partition_max_bytes))
         return answer
     is_follower = max(request.replica_id, request.replica_state.replica_id) >= 0

@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 LOG_DIRECTORY = "__cluster_metadata-0"
-SNAPSHOT_AFTER_BYTES = 4 << 20
+SNAPSHOT_AFTER_BYTES = 2 << 20
 _CONFIG = LogConfig(segment_bytes=8 << 20, segment_ms=1 << 62)
 _LOCK_POLL_S = 0.02
 _LOCK_WAIT_S_MAX = 10.0

@@ -16,6 +16,7 @@ from millstream_controller.shell.store import Loaded, Snapshot
 from millstream_wire.records import parse_header
 
 KEPT_BYTES_MAX = 16 << 20
+NO_EPOCH = -1
 
 
 class MetadataLog:
@@ -30,6 +31,8 @@ class MetadataLog:
         self.start_offset = self.end_offset
         self._batches: list[bytes] = []
         self._ends: list[int] = []  # the offset after each batch
+        self._epochs: list[int] = []  # the epoch that appended each
+        self._start_epoch = loaded.snapshot.epoch if loaded.snapshot is not None else NO_EPOCH
         self._kept_bytes = 0
         self._more = asyncio.Event()
         for batch in loaded.batches:
@@ -53,6 +56,7 @@ class MetadataLog:
             self.image.apply(record, offset)
         self._batches.append(batch)
         self._ends.append(header.next_offset)
+        self._epochs.append(header.leader_epoch)
         self._kept_bytes += len(batch)
         self._more.set()
         self._more = asyncio.Event()
@@ -69,9 +73,9 @@ class MetadataLog:
         count = 0
         while count < covered and self._kept_bytes > KEPT_BYTES_MAX:
             self._kept_bytes -= len(self._batches[count])
-            self.start_offset = self._ends[count]
+            self.start_offset, self._start_epoch = self._ends[count], self._epochs[count]
             count += 1
-        del self._batches[:count], self._ends[:count]
+        del self._batches[:count], self._ends[:count], self._epochs[:count]
 
     def read(self, offset: int, max_bytes: int) -> bytes:
         """Whole batches from the one that holds `offset`, at least one if there is any."""
@@ -83,6 +87,13 @@ class MetadataLog:
             parts.append(batch)
             size += len(batch)
         return b"".join(parts)
+
+    def epoch_before(self, offset: int) -> int:
+        """The epoch that appended what precedes `offset`; -1 at the log's very beginning."""
+        count = bisect_right(self._ends, offset)
+        if count and self._ends[count - 1] == offset:
+            return self._epochs[count - 1]
+        return self._start_epoch if offset <= self.start_offset else self._epochs[count]
 
     async def wait_beyond(self, offset: int, timeout_ms: int) -> None:
         """Return when there is something at `offset`, or when the time is over."""
