@@ -88,7 +88,12 @@ class MetadataFollower:
 
     async def _fetch(self) -> None:
         position = self.image.offset + 1
-        partition = FetchPartition(partition=0, fetch_offset=position, partition_max_bytes=FETCH_MAX_BYTES)
+        partition = FetchPartition(
+            partition=0,
+            fetch_offset=position,
+            last_fetched_epoch=self.image.controller.epoch if self.image.controller is not None else -1,
+            partition_max_bytes=FETCH_MAX_BYTES,
+        )
         request = FetchRequest(
             replica_state=ReplicaState(replica_id=self._node_id),
             max_wait_ms=self._max_wait_ms,
@@ -116,6 +121,10 @@ class MetadataFollower:
             raise MetadataDiverged(f"metadata up to {position - 1} is applied here, the controller's log has less")
         elif error is not ErrorCode.NONE:
             raise _TryAgain(error.name)
+        elif data.diverging_epoch.end_offset >= 0:
+            raise MetadataDiverged(
+                f"metadata up to {position - 1} is of another epoch here than in the controller's log"
+            )
         else:
             self._apply(_decoded(data.records or b""), position)
             if self.image.offset + 1 >= data.high_watermark:
