@@ -4,7 +4,7 @@ Acknowledges 0, 1 and all; topic ids at version 13. One record batch per partiti
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 from uuid import UUID
 
 from millstream_broker.core.produce_reply import FIRST_VERSION, one_success
@@ -37,22 +37,28 @@ LEADER_HINTS_SINCE = 10
 def handle_produce(broker: Broker, request: ProduceRequest, context: RequestContext) -> Any:
     acks, version = request.acks, context.version
     by_id = version >= TOPIC_IDS_SINCE
-    produce = _Produce(broker, context, acks)
-    outcomes = []
+    now_ms = broker.world.now_ms()
+    refused = False
+    outcomes: list[list[_Appended | Refused]] = []
     for data in request.topic_data:
         topic: str | UUID = data.topic_id if by_id else data.name
-        outcomes.append([produce.append(topic, partition) for partition in data.partition_data])
+        appended: list[_Appended | Refused] = []
+        outcomes.append(appended)
+        for partition in data.partition_data:
+            try:
+                appended.append(_append(broker, topic, partition, acks, context, now_ms))
+            except Refused as refusal:
+                # One partition's bad batch leaves the others alone.
+                refused = True
+                appended.append(refusal)
     if acks == 0:
-        if produce.refused:
+        if refused:
             raise CloseConnection("a produce with acks=0 was refused")
         return None
-    if not produce.refused and version >= FIRST_VERSION and len(outcomes) == 1 and len(outcomes[0]) == 1:
-        data, outcome = request.topic_data[0], outcomes[0][0]
-        assert isinstance(outcome, _Appended), "nothing was refused"
-        name = data.topic_id if by_id else data.name
-        return RawReply((one_success(name, data.partition_data[0].index, *outcome),))
+    if not refused and version >= FIRST_VERSION and len(outcomes) == 1 and len(outcomes[0]) == 1:
+        return RawReply((one_success(topic, partition.index, *cast(_Appended, outcomes[0][0])),))
     response = _response(request, outcomes)
-    if produce.refused and version >= LEADER_HINTS_SINCE:
+    if refused and version >= LEADER_HINTS_SINCE:
         _add_leader_hints(broker, response, context, by_id=by_id)
     return response
 
@@ -63,70 +69,44 @@ class _Appended(NamedTuple):
     log_start_offset: int
 
 
-class _Produce:
-    """One request's appends, partition by partition; what is refused leaves the others alone."""
+def _append(
+    broker: Broker, topic: str | UUID, data: PartitionProduceData, acks: int, context: RequestContext, now_ms: int
+) -> _Appended:
+    if acks not in (ACKS_ALL, 0, 1):
+        raise Refused(ErrorCode.INVALID_REQUIRED_ACKS, "acks must be 0, 1 or -1")
+    replica = broker.locate(topic, data.index)
+    if isinstance(replica, ErrorCode):
+        raise Refused(replica, "")
+    trusted = replica.is_internal
+    if trusted and not (context.client_id or "").startswith(COORDINATOR_CLIENT_ID):
+        raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{replica.topic} is written by coordinators only")
+    partition, settings, log = replica.partition, replica.settings, replica.log
+    if acks == ACKS_ALL and len(partition.isr) < settings.min_insync_replicas:
+        raise Refused(ErrorCode.NOT_ENOUGH_REPLICAS, f"{len(partition.isr)} replicas are in sync")
+    batch = data.records
+    header = validate(batch, settings, version=context.version, now_ms=now_ms, trusted=trusted)
+    if trusted:
+        _check_fence(broker, replica, header)
+    if batch.readonly:
+        batch = bytearray(batch)
+    try:
+        result = log.append(batch, header, leader_epoch=partition.leader_epoch, now_ms=now_ms)
+    except LogError as error:
+        if isinstance(error, StorageError):
+            broker.storage_failed(replica, error)
+        raise Refused(error.error_code, str(error)) from error
+    base_offset, _, append_time_ms, is_duplicate = result
+    if not is_duplicate:
+        broker.appended(replica, len(batch))
+    return _Appended(base_offset, append_time_ms, log.log_start_offset)
 
-    __slots__ = ("_acks", "_broker", "_client_id", "_now_ms", "_version", "refused")
 
-    def __init__(self, broker: Broker, context: RequestContext, acks: int) -> None:
-        self._broker = broker
-        self._acks = acks
-        self._version = context.version
-        self._client_id = context.client_id or ""
-        self._now_ms = broker.world.now_ms()
-        self.refused = False
-
-    def append(self, topic: str | UUID, data: PartitionProduceData) -> _Appended | Refused:
-        try:
-            return self._append(topic, data)
-        except Refused as refused:
-            self.refused = True
-            return refused
-
-    def _append(self, topic: str | UUID, data: PartitionProduceData) -> _Appended:
-        if self._acks not in (ACKS_ALL, 0, 1):
-            raise Refused(ErrorCode.INVALID_REQUIRED_ACKS, "acks must be 0, 1 or -1")
-        broker = self._broker
-        replica = broker.locate(topic, data.index)
-        if isinstance(replica, ErrorCode):
-            raise Refused(replica, "")
-        trusted = False
-        if replica.is_internal:
-            trusted = self._client_id.startswith(COORDINATOR_CLIENT_ID)
-            if not trusted:
-                raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{replica.topic} is written by coordinators only")
-        partition, settings = replica.partition, replica.settings
-        if self._acks == ACKS_ALL and len(partition.isr) < settings.min_insync_replicas:
-            raise Refused(ErrorCode.NOT_ENOUGH_REPLICAS, f"{len(partition.isr)} replicas are in sync")
-        batch = data.records
-        header = validate(batch, settings, version=self._version, now_ms=self._now_ms, trusted=trusted)
-        if trusted:
-            self._check_fence(replica, header)
-        if batch.readonly:
-            batch = bytearray(batch)
-        log = replica.log
-        try:
-            result = log.append(batch, header, leader_epoch=partition.leader_epoch, now_ms=self._now_ms)
-        except LogError as error:
-            if isinstance(error, StorageError):
-                broker.storage_failed(replica, error)
-            raise Refused(error.error_code, str(error)) from error
-        if not result.is_duplicate:
-            size = len(batch)
-            partition.on_appended(log.log_end_offset)
-            broker.metrics.appended_bytes += size
-            broker.metrics.appended_batches += 1
-            broker.delays.progressed(replica.key, size)
-        return _Appended(result.base_offset, result.log_append_time, log.log_start_offset)
-
-    def _check_fence(self, replica: Replica, header: BatchHeader) -> None:
-        shard = self._broker.image.shard(replica.topic_id, replica.index)
-        is_remembered = replica.log.producer(header.producer_id) is not None
-        code = shard_refusal(header, shard, is_remembered=is_remembered)
-        if code is not ErrorCode.NONE:
-            raise Refused(
-                code, f"Producer {header.producer_id} with epoch {header.producer_epoch} does not own the shard"
-            )
+def _check_fence(broker: Broker, replica: Replica, header: BatchHeader) -> None:
+    shard = broker.image.shard(replica.topic_id, replica.index)
+    is_remembered = replica.log.producer(header.producer_id) is not None
+    code = shard_refusal(header, shard, is_remembered=is_remembered)
+    if code is not ErrorCode.NONE:
+        raise Refused(code, f"Producer {header.producer_id} with epoch {header.producer_epoch} does not own the shard")
 
 
 def _response(request: ProduceRequest, outcomes: Sequence[Sequence[_Appended | Refused]]) -> ProduceResponse:

@@ -29,6 +29,9 @@ ZSTD_SINCE = 7
 # A batch may decompress to many times its size; nobody's legitimate batch gets here, a bomb does.
 DECOMPRESSED_MAX_BYTES = 128 << 20
 
+_COMPRESSED = 0x07
+_UNUSUAL = 0x1F  # compression, append time, transactional: anything that not every client may send to every topic
+
 _LENGTH_PREFIX = 12
 _MAGIC_AT = 16
 _length = Struct(">i")
@@ -56,46 +59,73 @@ def validate(
     batch: memoryview | bytearray | None, settings: TopicSettings, *, version: int, now_ms: int, trusted: bool
 ) -> BatchHeader:
     """Check everything about a produced batch; `trusted` producers (our own coordinators) are spared the records."""
-    if batch is None or len(batch) < HEADER_SIZE:
+    if batch is None:
         raise Refused(ErrorCode.INVALID_RECORD, f"Produce {version} needs one record batch per partition")
-    _check_frame(batch, settings, version)
     try:
         header = check(batch)
         check_produced(header)
-        if version < ZSTD_SINCE and header.compression == Compression.ZSTD:
-            raise Refused(
-                ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
-                f"Produce {version} is older than zstd, which needs {ZSTD_SINCE}",
-            )
-        if header.is_transactional:
-            raise Refused(ErrorCode.INVALID_TXN_STATE, "This cluster has no transactions")
-        if not trusted:
-            _check_records(batch, header, settings, now_ms)
+    except RecordsError as error:
+        raise _reason(batch, settings, version, error) from error
+    size = len(batch)
+    if size > settings.max_message_bytes or size > settings.log.segment_bytes:
+        raise _too_large(size, settings)
+    attributes = header.attributes
+    if attributes & _UNUSUAL:
+        _check_attributes(header, settings, version)
+    if trusted:
+        return header
+    try:
+        if attributes & _COMPRESSED or settings.compacts:
+            _check_encoded_records(batch, header, settings)
+        else:
+            walk(bytes(batch), HEADER_SIZE, size, header.record_count)
     except RecordsError as error:
         raise Refused(error.error_code, str(error)) from error
+    if (
+        header.max_timestamp > now_ms + settings.timestamp_after_max_ms
+        or settings.timestamp_before_max_ms < NO_LIMIT_MS
+    ):
+        _check_timestamps(batch, header, settings, now_ms)
     return header
 
 
-def _check_frame(batch: memoryview | bytearray, settings: TopicSettings, version: int) -> None:
-    """Exactly one batch, of this format, not larger than the topic and one segment take."""
+def _reason(batch: memoryview | bytearray, settings: TopicSettings, version: int, error: RecordsError) -> Refused:
+    """Why a batch failed its checks, in the order in which Kafka looks: frame and format first, then size, then content."""
+    if len(batch) < HEADER_SIZE:
+        return Refused(ErrorCode.INVALID_RECORD, f"Produce {version} needs one record batch per partition")
     size = _length.unpack_from(batch, 8)[0] + _LENGTH_PREFIX
     if batch[_MAGIC_AT] != 2:
-        raise Refused(ErrorCode.INVALID_RECORD, f"Produce {version} takes record batches of magic 2 only")
+        return Refused(ErrorCode.INVALID_RECORD, f"Produce {version} takes record batches of magic 2 only")
     if size < HEADER_SIZE:
-        raise Refused(ErrorCode.CORRUPT_MESSAGE, f"A batch declares {size} bytes")
+        return Refused(ErrorCode.CORRUPT_MESSAGE, f"A batch declares {size} bytes")
     if size != len(batch):
-        raise Refused(ErrorCode.INVALID_RECORD, f"Produce {version} takes exactly one whole batch per partition")
+        return Refused(ErrorCode.INVALID_RECORD, f"Produce {version} takes exactly one whole batch per partition")
+    if size > settings.max_message_bytes or size > settings.log.segment_bytes:
+        return _too_large(size, settings)
+    return Refused(error.error_code, str(error))
+
+
+def _too_large(size: int, settings: TopicSettings) -> Refused:
     if size > settings.max_message_bytes:
-        raise Refused(
-            ErrorCode.MESSAGE_TOO_LARGE, f"A batch of {size} bytes is larger than max.message.bytes of the topic"
+        return Refused(
+            ErrorCode.MESSAGE_TOO_LARGE, f"A batch of {size} bytes is larger than the topic's max.message.bytes"
         )
-    if size > settings.log.segment_bytes:
-        raise Refused(ErrorCode.RECORD_LIST_TOO_LARGE, f"A batch of {size} bytes is larger than a segment")
+    return Refused(ErrorCode.RECORD_LIST_TOO_LARGE, f"A batch of {size} bytes is larger than a segment")
 
 
-def _check_records(batch: memoryview | bytearray, header: BatchHeader, settings: TopicSettings, now_ms: int) -> None:
+def _check_attributes(header: BatchHeader, settings: TopicSettings, version: int) -> None:
+    if header.compression == Compression.ZSTD and version < ZSTD_SINCE:
+        raise Refused(
+            ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"Produce {version} is older than zstd, which needs {ZSTD_SINCE}"
+        )
+    if header.is_transactional:
+        raise Refused(ErrorCode.INVALID_TXN_STATE, "This cluster has no transactions")
     if header.timestamp_type is TimestampType.LOG_APPEND_TIME and not settings.log_append_time:
         raise Refused(ErrorCode.INVALID_TIMESTAMP, "A producer cannot set the append time")
+
+
+def _check_encoded_records(batch: memoryview | bytearray, header: BatchHeader, settings: TopicSettings) -> None:
+    """Look inside: unfold what is compressed, find the keys where the topic is compacted."""
     if settings.compacts:
         records = decode_batch(batch, header, limit=DECOMPRESSED_MAX_BYTES)
         _refuse(
@@ -103,21 +133,17 @@ def _check_records(batch: memoryview | bytearray, header: BatchHeader, settings:
             "Every record of a compacted topic needs a key",
             ((index, "A record of a compacted topic needs a key") for index, r in enumerate(records) if r.key is None),
         )
-    elif header.compression == Compression.NONE:
-        walk(bytes(batch), HEADER_SIZE, len(batch), header.record_count)
-    else:
-        records_bytes = decompress(header.compression, memoryview(batch)[HEADER_SIZE:], limit=DECOMPRESSED_MAX_BYTES)
-        walk(records_bytes, 0, len(records_bytes), header.record_count)
-    if not settings.log_append_time:
-        _check_timestamps(batch, header, settings, now_ms)
+        return
+    unfolded = decompress(header.compression, memoryview(batch)[HEADER_SIZE:], limit=DECOMPRESSED_MAX_BYTES)
+    walk(unfolded, 0, len(unfolded), header.record_count)
 
 
 def _check_timestamps(batch: memoryview | bytearray, header: BatchHeader, settings: TopicSettings, now_ms: int) -> None:
-    """The header's largest timestamp settles most batches; only a suspicious one is looked into."""
+    """Look at every record: the header's largest timestamp is suspicious, or the topic limits their age."""
+    if settings.log_append_time:
+        return
     latest = now_ms + settings.timestamp_after_max_ms
     checks_age = settings.timestamp_before_max_ms < NO_LIMIT_MS
-    if header.max_timestamp <= latest and not checks_age:
-        return
     earliest = now_ms - settings.timestamp_before_max_ms if checks_age else -NO_LIMIT_MS
     records = decode_batch(batch, header, limit=DECOMPRESSED_MAX_BYTES)
     _refuse(

@@ -85,8 +85,18 @@ class Broker:
         replica = self.replicas.find(topic, index)
         if replica is None:
             return self._absence(topic, index)
-        refusal = replica.partition.refusal(current_leader_epoch)
-        return replica if refusal is ErrorCode.NONE else refusal
+        partition = replica.partition
+        if partition.leads and current_leader_epoch in (-1, partition.leader_epoch):
+            return replica
+        return partition.refusal(current_leader_epoch)
+
+    def appended(self, replica: Replica, size: int) -> None:
+        """A batch is in the log: commit it, count it, wake who waited for it."""
+        replica.partition.on_appended(replica.log.log_end_offset)
+        metrics = self.metrics
+        metrics.appended_bytes += size
+        metrics.appended_batches += 1
+        self.delays.progressed(replica.key, size)
 
     def storage_failed(self, replica: Replica, error: StorageError) -> None:
         """Note that a log refused an append; what it holds is intact, the producer is told, the broker goes on."""
