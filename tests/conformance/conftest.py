@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 import servers
+from kafka_broker import KafkaBroker
+from kafka_tools import KafkaUnavailable, kafka_libs
 
 
 @pytest.fixture(scope="session")
@@ -24,6 +26,25 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.Cluste
 def bootstrap(request: pytest.FixtureRequest) -> str:
     """The address of a running product, of either shape."""
     running: servers.ServerProcess | servers.Cluster = request.getfixturevalue(request.param)
+    return running.bootstrap
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
+    try:
+        kafka_libs()
+    except KafkaUnavailable as reason:
+        pytest.skip(str(reason))
+    broker = KafkaBroker(tmp_path_factory.mktemp("kafka"))
+    broker.start()
+    yield broker
+    broker.stop()
+
+
+@pytest.fixture(params=["node", "cluster", "kafka"])
+def anywhere(request: pytest.FixtureRequest) -> str:
+    """The address of a server, ours or Apache Kafka's own: our client must not care either."""
+    running: servers.ServerProcess | servers.Cluster | KafkaBroker = request.getfixturevalue(request.param)
     return running.bootstrap
 
 
