@@ -41,6 +41,7 @@ class Cluster:
         self._metadata_max_age_ms = metadata_max_age_ms
         self._addresses: dict[int, Address] = {}
         self._topics: dict[str, Topic] = {}
+        self._stale: set[str] = set()
         self._refreshing = asyncio.Lock()
 
     async def close(self) -> None:
@@ -56,6 +57,10 @@ class Cluster:
         snapshot = snapshot_of(answer, now_ms=self.world.monotonic_ms())
         self._addresses.update(snapshot.nodes)
         self._topics.update(snapshot.topics)
+        self._stale -= snapshot.topics.keys()
+        for name, error in snapshot.errors.items():
+            if error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                self._topics.pop(name, None)
         return snapshot
 
     async def topic(self, name: str, *, create: bool = False, timeout_ms: int = TOPIC_TIMEOUT_MS) -> Topic:
@@ -80,14 +85,22 @@ class Cluster:
         return snapshot.topics.get(name) or snapshot.errors.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
     def cached(self, name: str) -> Topic | None:
+        """The topic, unless it has to be asked for anew."""
         topic = self._topics.get(name)
-        if topic is None or self.world.monotonic_ms() - topic.known_ms > self._metadata_max_age_ms:
+        if topic is None or name in self._stale or self._is_old(topic):
             return None
         return topic
 
+    def known(self, name: str) -> Topic | None:
+        """The topic as it was when somebody last saw it: good enough for its id and its number of partitions."""
+        return self._topics.get(name)
+
     def forget(self, name: str) -> None:
         """Something said that what we know of this topic is no longer so."""
-        self._topics.pop(name, None)
+        self._stale.add(name)
+
+    def _is_old(self, topic: Topic) -> bool:
+        return self.world.monotonic_ms() - topic.known_ms > self._metadata_max_age_ms
 
     def address(self, node_id: int) -> Address | None:
         return self._addresses.get(node_id)

@@ -199,8 +199,8 @@ class Fetcher:
     def _request(self, offsets: Mapping[TopicPartition, int]) -> tuple[FetchRequest, dict[object, str]]:
         topics: dict[str, FetchTopic] = {}
         for (name, index), offset in offsets.items():
-            known = self._cluster.cached(name)
-            if known is None:  # forgotten just now
+            known = self._cluster.known(name)
+            if known is None:  # deleted just now
                 continue
             topic = topics.setdefault(name, FetchTopic(topic=name, topic_id=known.topic_id))
             max_bytes = self._config.partition_max_bytes

@@ -98,7 +98,8 @@ class Producer:
             self._closing = True
             for lane in self._lanes.values():
                 while lane.batches:
-                    self._fail(lane, Closed("the producer was closed"))
+                    for waiting in self._fail(lane, Closed("the producer was closed")):
+                        waiting.exception()  # who left with an error of their own need not hear of each record
             await self._background.__aexit__(kind, error, trace)
 
     # ---- taking records ----
@@ -154,7 +155,7 @@ class Producer:
             await self._room.wait_for(lambda: self._unacknowledged_bytes + size <= self._config.buffer_bytes)
 
     async def _choose_partition(self, name: str, key: bytes | None) -> int:
-        topic = self._cluster.cached(name) or await self._cluster.topic(name, create=True)
+        topic = self._cluster.known(name) or await self._cluster.topic(name, create=True)
         if key is not None:
             return partition_of_key(key, len(topic.partitions))
         turn = self._turns.get(name)
@@ -223,8 +224,8 @@ class Producer:
         by_topic: dict[str, TopicProduceData] = {}
         for lane in lanes:
             name, index = lane.partition
-            topic = self._cluster.cached(name)
-            if topic is None:  # forgotten just now
+            topic = self._cluster.known(name)
+            if topic is None:  # deleted just now
                 self._work.set()
                 continue
             batch = batches[lane.partition] = lane.encode_first(self._identity, self._config.compression)
@@ -284,10 +285,12 @@ class Producer:
                 timestamp_ms = answer.log_append_time_ms if answer.log_append_time_ms >= 0 else record.timestamp
                 waiting.set_result(Delivered(topic, partition, offset, timestamp_ms))
 
-    def _fail(self, lane: Lane, error: KafkaError) -> None:
-        for waiting in self._remove_first(lane).waiting:
-            if not waiting.done():
-                waiting.set_exception(error)
+    def _fail(self, lane: Lane, error: KafkaError) -> "list[asyncio.Future[Delivered]]":
+        """Give up the first batch; return those who are told so."""
+        told = [waiting for waiting in self._remove_first(lane).waiting if not waiting.done()]
+        for waiting in told:
+            waiting.set_exception(error)
+        return told
 
     def _remove_first(self, lane: Lane) -> Batch:
         batch = lane.batches.popleft()

@@ -31,41 +31,51 @@ class Line:
 
 
 async def work(options: Namespace) -> None:
-    reader = LineReader(options)
     config = ProducerConfig(
         acks=_ACKS[options.acks],
         idempotent=not options.no_idempotence,
         linger_ms=options.linger_ms,
         compression=Compression[options.compression.upper()],
     )
+    reader = LineReader(options)
+    async with open_cluster(options.bootstrap) as cluster, Producer(cluster, config) as producer:
+        await cluster.topic(options.topic, create=True)
+        count = await _send_lines(producer, reader, options.topic)
+    print(f"wrote {count} {'record' if count == 1 else 'records'} to {options.topic}", file=sys.stderr)
+
+
+async def _send_lines(producer: Producer, reader: "LineReader", topic: str) -> int:
+    """Send lines up to the end or the first bad one, and see them acknowledged; return how many there were."""
     count = 0
     waiting: deque[asyncio.Future[Delivered]] = deque()
     progress = Progress("records")
     try:
-        async with open_cluster(options.bootstrap) as cluster, Producer(cluster, config) as producer:
-            await cluster.topic(options.topic, create=True)
-            async for text in read_lines(sys.stdin.fileno()):
-                count += 1
-                record = reader.read(text, count)
-                waiting.append(
-                    await producer.send(
-                        options.topic,
-                        record.value,
-                        key=record.key,
-                        headers=record.headers,
-                        partition=record.partition,
-                        timestamp_ms=record.timestamp_ms,
-                    )
-                )
-                while waiting and waiting[0].done():
-                    waiting.popleft().result()
-                progress.update(count)
-            await producer.flush()
-            for each in waiting:
-                each.result()
+        async for text in read_lines(sys.stdin.fileno()):
+            waiting.append(await _send(producer, topic, reader.read(text, count + 1)))
+            count += 1
+            while waiting[0].done():
+                waiting.popleft().result()
+                if not waiting:
+                    break
+            progress.update(count)
     finally:
+        await producer.flush()
         progress.end()
-    print(f"wrote {count} {'record' if count == 1 else 'records'} to {options.topic}", file=sys.stderr)
+    failures = [failure for each in waiting if (failure := each.exception()) is not None]
+    if failures:
+        raise failures[0]
+    return count
+
+
+async def _send(producer: Producer, topic: str, line: Line) -> "asyncio.Future[Delivered]":
+    return await producer.send(
+        topic,
+        line.value,
+        key=line.key,
+        headers=line.headers,
+        partition=line.partition,
+        timestamp_ms=line.timestamp_ms,
+    )
 
 
 class LineReader:

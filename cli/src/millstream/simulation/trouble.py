@@ -38,12 +38,13 @@ class Trouble:
             self._kill,
             self._stop,
             self._cut,
-            self._cut,
+            self._isolate,
+            self._isolate,
             self._storm,
         ]
         async with asyncio.TaskGroup() as tasks:
             while loop.time() < end:
-                await asyncio.sleep(self._random.uniform(0.5, 5.0))
+                await asyncio.sleep(self._random.uniform(0.2, 4.0))
                 tasks.create_task(self._one(self._random.choice(choices)))
         self._network.heal()
         self._network.conditions = self._calm
@@ -68,10 +69,32 @@ class Trouble:
         ):
             return
         self._down.add(host.name)
+        await self._a_bad_moment(host)
         await end(host)
         await asyncio.sleep(seconds)
         host.start()
         self._down.discard(host.name)
+
+    async def _a_bad_moment(self, host: Host) -> None:
+        """When it has just said something, as often as not."""
+        if self._random.random() < 0.5:
+            try:
+                async with asyncio.timeout(3.0):
+                    await self._network.frame_from(host.name)
+            except TimeoutError:
+                return
+
+    async def _isolate(self) -> None:
+        """One host loses all its peers while clients still reach it: it has to find out that it was replaced."""
+        host = self._random.choice(self._hosts)
+        peers = [each.name for each in self._hosts if each is not host]
+        self._story.add("isolated", process=host.name)
+        for peer in peers:
+            self._network.cut(host.name, peer)
+        await asyncio.sleep(self._random.uniform(2.0, 12.0))
+        for peer in peers:
+            self._network.mend(host.name, peer)
+        self._story.add("rejoined", process=host.name)
 
     async def _cut(self) -> None:
         names = [*(host.name for host in self._hosts), *self._others]
