@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar, assert_never, cast
 
 from millstream_cluster.decision import Decision
-from millstream_coordinator.core.classic.deadlines import on_deadline, on_heartbeat
+from millstream_coordinator.core.classic.deadlines import on_deadline, on_heartbeat, on_pause
 from millstream_coordinator.core.classic.group import ClassicGroup
 from millstream_coordinator.core.classic.joining import on_join
 from millstream_coordinator.core.classic.leaving import on_leave
@@ -34,6 +34,10 @@ from millstream_runtime.replicated import NotCommitted, Replicated
 from millstream_wire.errors import ErrorCode
 
 logger = logging.getLogger(__name__)
+
+STORE_RETRY_S = 1.0
+PAUSE_MS = 2_000
+"""Woken so much too late, the process stood still: members may have spoken while it could not hear."""
 
 T = TypeVar("T")
 
@@ -111,11 +115,15 @@ class Groups:
             alive = shard.groups.get(group.group_id) is group
             return Decision((record,) if alive else (), alive)
 
-        try:
-            if not await self._replicated.execute(decide):
-                return
-        except NotCommitted:
-            return  # the shard is being dropped, and with it everyone who waits here
+        while True:
+            try:
+                if not await self._replicated.execute(decide):
+                    return
+                break
+            except NotCommitted:
+                if self._replicated.failure is not None:
+                    return  # the shard is being dropped, and with it everyone who waits here
+                await asyncio.sleep(STORE_RETRY_S)  # too many wait for the log already; the members wait for this
         logger.info(
             "group stored group=%s generation=%d members=%d protocol=%s",
             effect.group.group_id,
@@ -160,12 +168,16 @@ class Groups:
             self._timers[group.group_id] = deadline_ms, timer
 
     def _wake(self, group_id: str) -> None:
-        del self._timers[group_id]
+        due_ms, _ = self._timers.pop(group_id)
         group = self.shard.groups.get(group_id)
         if group is None:
             return
+        now_ms = self._clock.now_ms()
         before = set(group.members)
-        effects = on_deadline(group, self._clock.now_ms())
+        if now_ms - due_ms > PAUSE_MS:
+            logger.warning("sessions start anew group=%s reason=woken_late ms=%d", group_id, now_ms - due_ms)
+            on_pause(group, now_ms)
+        effects = on_deadline(group, now_ms)
         if gone := before - group.members.keys():
             logger.info("members timed out group=%s members=%s", group_id, ",".join(sorted(gone)))
         self._perform(group, effects)

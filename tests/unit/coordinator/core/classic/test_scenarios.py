@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from millstream_coordinator.core.classic.deadlines import on_deadline, on_heartbeat
+from millstream_coordinator.core.classic.deadlines import on_deadline, on_heartbeat, on_pause
 from millstream_coordinator.core.classic.group import ClassicGroup, GroupState
 from millstream_coordinator.core.classic.joining import on_join
 from millstream_coordinator.core.classic.leaving import on_leave
@@ -223,6 +223,15 @@ def test_a_silent_member_is_removed_when_its_session_is_over() -> None:
     assert group.state is GroupState.PREPARING_REBALANCE
     assert list(group.members) == ["a"]
     assert on_join(group, rejoin(20, "a"), 17_000) == [Answer(Ticket(20), joined(2, "a", "a", "a"))]
+
+
+def test_nobody_is_removed_for_silence_that_was_ours() -> None:
+    group = stable("a", "b")
+    on_pause(group, 90_000)
+    assert on_deadline(group, 90_000) == []
+    assert set(group.members) == {"a", "b"}
+    assert group.deadline() == 90_000 + SESSION_MS
+    assert on_deadline(group, 90_000 + SESSION_MS) != []
 
 
 def test_the_last_member_leaves_and_the_empty_group_is_stored() -> None:

@@ -39,6 +39,12 @@ def on_deadline(group: ClassicGroup, now_ms: int) -> list[Effect]:
     return group.take_effects()
 
 
+def on_pause(group: ClassicGroup, now_ms: int) -> None:
+    """Time passed in which nobody could be heard: every session starts anew."""
+    for member in group.members.values():
+        group.hear_from(member, now_ms)
+
+
 def _expire_pending_members(group: ClassicGroup, now_ms: int) -> None:
     expired = [member_id for member_id, deadline_ms in group.pending_members.items() if deadline_ms <= now_ms]
     for member_id in expired:
