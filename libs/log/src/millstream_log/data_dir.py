@@ -167,7 +167,11 @@ class DataDir:
 
     def delete_log(self, key: TopicPartition) -> None:
         """Delete a partition: out of the way at once, so that a new one of its name can be made, then for good."""
-        shutil.rmtree(self._rename(key, "delete"))
+        shutil.rmtree(self.doom_log(key))
+
+    def doom_log(self, key: TopicPartition) -> Path:
+        """Take a partition out of the way; the directory is for the caller to remove, or for the next start."""
+        return self._rename(key, "delete")
 
     def set_aside(self, key: TopicPartition) -> Path:
         """Keep a partition's files under another name, for a person to look at."""
