@@ -41,6 +41,9 @@ def test_a_topic_deleted_and_created_again_starts_empty(node: Any, batch: Any) -
     topic_id = node.create_topic("orders")
     append(node, batch("a"))
     node.learn(r.TopicDeleted(topic_id))
+    (doomed,) = names(node.config.data_dir)
+    assert doomed.endswith("-delete")
+    asyncio.run(node.replicas.remove_doomed())
     assert names(node.config.data_dir) == []
     node.create_topic("more")
     node.create_topic("orders")

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from millstream_broker.config import BrokerConfig
 from millstream_broker.core.fetch_session import FetchSessions
+from millstream_broker.core.hosting import ReplicaKey
 from millstream_broker.shell.delays import Delays
 from millstream_broker.shell.metrics import BrokerMetrics
 from millstream_broker.shell.producer_id_blocks import ProducerIdBlocks
@@ -53,6 +54,8 @@ class Broker:
         self.producer_ids = ProducerIdBlocks(config, controllers)
         self.metrics = BrokerMetrics(config.node_id, replicas)
         self.log_dir_space = log_dir_space
+        self._failing: set[ReplicaKey] = set()
+        """Partitions whose last append the file system refused: said once, not for every producer's retry."""
         self._image = image
         self._cluster_is_visible = asyncio.Event()
 
@@ -93,6 +96,9 @@ class Broker:
     def appended(self, replica: Replica, size: int) -> None:
         """A batch is in the log: commit it, count it, wake who waited for it."""
         replica.partition.on_appended(replica.log.log_end_offset)
+        if self._failing and replica.key in self._failing:
+            self._failing.discard(replica.key)
+            logger.info("append succeeds again partition=%s", replica.name)
         metrics = self.metrics
         metrics.appended_bytes += size
         metrics.appended_batches += 1
@@ -100,6 +106,9 @@ class Broker:
 
     def storage_failed(self, replica: Replica, error: StorageError) -> None:
         """Note that a log refused an append; what it holds is intact, the producer is told, the broker goes on."""
+        if replica.key in self._failing:
+            return
+        self._failing.add(replica.key)
         logger.error("append failed partition=%s reason=%s", replica.name, error)
 
     def _absence(self, topic: str | UUID, index: int) -> ErrorCode:

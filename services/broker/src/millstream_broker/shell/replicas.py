@@ -3,6 +3,9 @@
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, KeysView, Sequence
+from functools import partial
+from pathlib import Path
+from shutil import rmtree
 from typing import TypeAlias
 from uuid import UUID
 
@@ -31,6 +34,7 @@ class Replicas:
         self._by_id: dict[ReplicaKey, Replica] = {}
         self._by_name: dict[TopicPartition | tuple[str, int], Replica] = {}
         self._failed: dict[ReplicaKey, None] = {}
+        self._doomed: list[Path] = []
 
     def __len__(self) -> int:
         return len(self._by_id)
@@ -130,9 +134,18 @@ class Replicas:
         if keep:
             self._directory.set_aside(replica.name)
         else:
-            self._directory.delete_log(replica.name)
+            self._doomed.append(self._directory.doom_log(replica.name))
             logger.info("partition deleted partition=%s topic_id=%s", replica.name, replica.topic_id)
         self._delays.changed(key)
+
+    async def remove_doomed(self) -> None:
+        """Free the space of deleted partitions, which takes the file system a while; the next start finds the rest."""
+        doomed, self._doomed = self._doomed, []
+        for path in doomed:
+            try:
+                await self._world.run_blocking(partial(rmtree, path))
+            except OSError as error:
+                logger.error("directory not removed path=%s reason=%s", path, error)
 
     # ---- checkpoints and the end ----
 
