@@ -42,7 +42,8 @@ def on_deadline(group: ClassicGroup, now_ms: int) -> list[Effect]:
 def on_pause(group: ClassicGroup, now_ms: int) -> None:
     """Time passed in which nobody could be heard: every session starts anew."""
     for member in group.members.values():
-        group.hear_from(member, now_ms)
+        member.deadline_ms = max(member.deadline_ms, now_ms + member.session_timeout_ms)
+        group.wake_at(member.deadline_ms)
 
 
 def _expire_pending_members(group: ClassicGroup, now_ms: int) -> None:
