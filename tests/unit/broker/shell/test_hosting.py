@@ -78,6 +78,7 @@ def test_what_the_metadata_does_not_explain_is_set_aside_and_deletions_are_caugh
     second = new_broker(tmp_path)
     second.learn(r.TopicCreated("gone", gone, False), r.TopicDeleted(gone))
     second.start()
+    asyncio.run(second.replicas.remove_doomed())
     (stray,) = names(tmp_path)
     assert stray.startswith("unexplained-0.")
     assert stray.endswith("-stray")
