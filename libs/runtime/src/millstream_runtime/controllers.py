@@ -12,6 +12,7 @@ from millstream_runtime.world import World
 from millstream_wire.api import API, ApiKey
 from millstream_wire.codec import DecodeError, decode
 from millstream_wire.errors import ErrorCode
+from millstream_wire.messages import MetadataRequest
 
 logger = logging.getLogger(__name__)
 
@@ -37,6 +38,8 @@ class ControllerLink:
         self._client_id = client_id
         self._nodes = Nodes(world, client_id=client_id)
         self._current = 0
+        self._named: tuple[str, int] | None = None
+        """Whom a standby named as the active one: one bootstrap name may stand for several controllers."""
 
     async def request(self, message: Any, *, timeout_ms: int, attempt_timeout_ms: int = ATTEMPT_TIMEOUT_MS) -> Any:
         """Send to the active controller; retried on broken connections and NOT_CONTROLLER until the deadline.
@@ -79,23 +82,33 @@ class ControllerLink:
         deadline_ms = self._world.monotonic_ms() + timeout_ms
         backoff_ms, tried, last = BACKOFF_FIRST_MS, 0, "not asked"
         while (left_ms := deadline_ms - self._world.monotonic_ms()) > 0:
-            index = self._current
-            host, port = self._bootstrap[index]
+            index, named = self._current, self._named
+            host, port = named or self._bootstrap[index]
             try:
                 answer = await attempt(host, port, left_ms)
                 if not refused(answer):
                     return answer
                 last = f"{host}:{port} is not the active controller"
+                following = None if named else await self._named_by(host, port, min(left_ms, ATTEMPT_TIMEOUT_MS))
             except ClientError as error:
-                last = str(error)
-            if self._current == index:  # nobody else moved on meanwhile
+                last, following = str(error), None
+            if self._named == named:  # nobody else moved on meanwhile
+                self._named = following
+            if following is not None:
+                continue
+            if named is None and self._current == index:
                 self._current = (index + 1) % len(self._bootstrap)
             tried += 1
-            if tried % len(self._bootstrap) == 0:
+            if named is not None or tried % len(self._bootstrap) == 0:
                 left_ms = deadline_ms - self._world.monotonic_ms()
                 await sleep(max(0, min(backoff_ms * self._world.random.uniform(0.5, 1.0), left_ms)) / 1000)
                 backoff_ms = min(backoff_ms * 2, BACKOFF_MAX_MS)
         raise ControllerUnavailable(f"no active controller in {timeout_ms} ms: {last}")
+
+    async def _named_by(self, host: str, port: int, timeout_ms: int) -> tuple[str, int] | None:
+        """Ask a standby who the active controller is: the one node of its metadata."""
+        answer = await self._nodes.request(host, port, MetadataRequest(topics=[]), timeout_ms=timeout_ms)
+        return (answer.brokers[0].host, answer.brokers[0].port) if answer.brokers else None
 
 
 def says_not_controller(response: Any) -> bool:
