@@ -3,6 +3,7 @@
 import asyncio
 import random
 import shutil
+from collections.abc import Sequence
 from contextlib import suppress
 from uuid import UUID
 
@@ -78,9 +79,10 @@ class Machines:
 class Broker:
     """What a broker is to controllers: it follows, registers and asks."""
 
-    def __init__(self, machines: Machines, node_id: int, disk: int) -> None:
+    def __init__(self, machines: Machines, node_id: int, disk: int, bootstrap: Sequence[str] = HOSTS) -> None:
         self.world = SimulatedWorld(machines.network, f"b{node_id}", machines.random)
-        self.link = ControllerLink(self.world, [(host, 9093) for host in HOSTS], client_id=f"broker-{node_id}")
+        addresses = [(host, 9093) for host in bootstrap]
+        self.link = ControllerLink(self.world, addresses, client_id=f"broker-{node_id}")
         self.follower = MetadataFollower(self.world, self.link, node_id=node_id, on_records=lambda *_: None)
         self.node_id = node_id
         self.disk = disk
@@ -226,6 +228,23 @@ def test_an_active_one_that_is_asked_to_stop_makes_way_at_once(machines) -> None
         assert await broker.create("after") == ErrorCode.NONE
         await machines.start(0)
         assert machines.apps["c0"].health().detail == f"standby of controller 2000{winner[1]}"
+
+    run(scenario())
+
+
+def test_who_knows_only_a_standby_is_sent_to_the_active_one(machines) -> None:
+    """As behind one name for all controllers, whose connection stays with whichever it was."""
+
+    async def scenario() -> None:
+        for number in range(3):
+            await machines.start(number)
+        broker = await Broker(machines, 1, 7, bootstrap=["c1"]).join()
+        assert await broker.create("by-c0") == ErrorCode.NONE
+        await machines.worlds["c0"].stop()
+        assert await broker.create("by-its-successor") == ErrorCode.NONE
+        await machines.worlds["c2"].kill()
+        assert await broker.create("by-c1") == ErrorCode.NONE
+        await broker.sees(lambda image: len(image.topics) == 3)
 
     run(scenario())
 
