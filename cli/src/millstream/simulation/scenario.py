@@ -70,27 +70,40 @@ def simulate(seed: int, *, trouble_s: float = 60.0, tell: Callable[[str], None] 
     ):
         loop = runner.get_loop()
         scenario = _Scenario(seed, Path(directory), Story(loop.time, tell=tell))
-        with _Watching(scenario.fail):
+        with _Watching(scenario.fail, loop.time, tell):
             loop.set_exception_handler(lambda _, context: scenario.fail(str(context.get("exception") or context)))
             return runner.run(scenario.run(trouble_s))
 
 
 class _Watching(logging.Handler):
-    """A logged traceback in any process is a bug that the process survived: the run fails all the same."""
+    """A logged traceback in any process is a bug that the process survived: the run fails all the same.
 
-    def __init__(self, fail: Callable[[str], None]) -> None:
-        super().__init__(logging.ERROR)
+    Whoever has the story told also hears what the processes log; that is no part of the story and its digest.
+    """
+
+    def __init__(
+        self, fail: Callable[[str], None], now_s: Callable[[], float], tell: Callable[[str], None] | None
+    ) -> None:
+        super().__init__(logging.ERROR if tell is None else logging.INFO)
         self._fail = fail
+        self._now_s = now_s
+        self._tell = tell
 
     def emit(self, record: logging.LogRecord) -> None:
+        if self._tell is not None:
+            self._tell(f"{self._now_s():.6f}     {record.levelname} {record.getMessage()}")
         if record.exc_info:
             self._fail(f"{record.getMessage()}: {record.exc_info[1]!r}")
 
     def __enter__(self) -> None:
-        logging.getLogger().addHandler(self)
+        logger = logging.getLogger()
+        self._level_before = logger.level
+        logger.setLevel(self.level)
+        logger.addHandler(self)
 
     def __exit__(self, *_: object) -> None:
         logging.getLogger().removeHandler(self)
+        logging.getLogger().setLevel(self._level_before)
 
 
 class _Scenario:

@@ -45,6 +45,7 @@ class SimulatedNetwork:
         self._numbers = itertools.count(1)
         self._ports = itertools.count(FIRST_FREE_PORT)
         self._cut: set[frozenset[str]] = set()
+        self._awaited_frames: dict[str, list[asyncio.Future[None]]] = {}
 
     def on(self, host: str) -> "HostNetwork":
         return HostNetwork(self, host)
@@ -69,6 +70,17 @@ class SimulatedNetwork:
             del self.listeners[address]
         for connection in list(self.connections.values()):
             connection.host_died(host)
+
+    async def frame_from(self, host: str) -> None:
+        """Return when the host next sends something: a moment at which dying matters."""
+        sent: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._awaited_frames.setdefault(host, []).append(sent)
+        await sent
+
+    def note_sent(self, host: str) -> None:
+        for sent in self._awaited_frames.pop(host, ()):
+            if not sent.done():
+                sent.set_result(None)
 
     def delay_s(self) -> float:
         conditions = self.conditions
@@ -150,6 +162,7 @@ class Connection:
     def carry(self, sender: int, frame: bytes) -> None:
         """Take one frame towards the other end, or break."""
         network = self.network
+        network.note_sent(self.hosts[sender])
         receiver = self.ends[1 - sender]
         if not network.reachable(*self.hosts):
             self._fall_silent(sender)

@@ -1,0 +1,40 @@
+"""The simulation is worth something only if it notices: with a safeguard taken out, some seed must break a promise."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from millstream.simulation.scenario import simulate
+from millstream_coordinator.shell.journal import ShardJournal
+from millstream_log.producer_state import ProducerState
+
+SEEDS = range(1, 9)
+
+
+def violation() -> str | None:
+    for seed in SEEDS:
+        found = simulate(seed, trouble_s=40.0).violation
+        if found is not None:
+            return found
+    return None
+
+
+def test_a_broker_that_forgets_sequence_numbers_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ProducerState, "check", lambda self, header: None)
+    assert "doubled" in (violation() or "")
+
+
+def test_a_coordinator_that_answers_before_the_log_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = ShardJournal.append
+    late: list[tuple[ShardJournal, Sequence[object]]] = []
+
+    async def append(self: ShardJournal, commands: Sequence[tuple[object, ...]]) -> None:
+        """Commit what was answered last time; what is answered now is lost if we die."""
+        mine = [each for owner, each in late if owner is self]
+        late[:] = [(owner, each) for owner, each in late if owner is not self]
+        late.append((self, commands))
+        for each in mine:
+            await honest(self, each)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(ShardJournal, "append", append)
+    assert "was told" in (violation() or "")
