@@ -1,15 +1,11 @@
 """UnregisterBroker (64), version 0."""
 
-import logging
-
 from millstream_controller.core.nodes import unregister
 from millstream_controller.shell.active import NotActive
 from millstream_controller.shell.controller import Controller
 from millstream_runtime.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import UnregisterBrokerRequest, UnregisterBrokerResponse
-
-logger = logging.getLogger(__name__)
 
 
 async def handle_unregister_broker(
@@ -19,6 +15,4 @@ async def handle_unregister_broker(
         outcome = await controller.active.execute(lambda machine: unregister(machine, request.broker_id))
     except NotActive:
         return UnregisterBrokerResponse(error_code=ErrorCode.NOT_CONTROLLER)
-    if outcome.error is ErrorCode.NONE:
-        logger.info("node unregistered node=%d", request.broker_id)
     return UnregisterBrokerResponse(error_code=outcome.error, error_message=outcome.message)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from millstream_cluster.records import MetadataRecord
 from millstream_controller.shell.batches import encode_records
+from millstream_controller.shell.events import log_committed
 from millstream_controller.shell.metadata_log import MetadataLog
 from millstream_controller.shell.store import Store, StoreBroken
 
@@ -49,7 +50,9 @@ class StoreJournal:
             await self._append(commands[half:])
             return
         await self._store.append(batch)
-        self._log.committed(batch, [record for command in commands for record in command])
+        records = [record for command in commands for record in command]
+        self._log.committed(batch, records)
+        log_committed(records)
 
     def _encode(self, commands: Commands) -> bytes:
         self._appends += 1
