@@ -1,4 +1,4 @@
-"""The command line of a container: `python -m millstream_broker.main --config FILE --set key=value`, the same for every service."""
+"""The command line of a container: `python -m millstream_broker.main --config FILE --set key=value`, one for all services."""
 
 import argparse
 import sys
@@ -13,48 +13,39 @@ from millstream_runtime.world import World
 
 EXIT_USAGE = 2
 ANY_ADDRESS = "0.0.0.0"
+HTTP_PORT = 9095
+
+Build = Callable[[World], Service]
 
 
-def run_service(
-    program: str, prepare: Callable[[Properties], Callable[[World], Service]], arguments: Sequence[str]
-) -> int:
+def run_service(program: str, prepare: Callable[[Properties], Build], arguments: Sequence[str] | None = None) -> int:
     """Read the properties, let `prepare` check them into a config, run the service it builds; the exit code.
 
-    def prepare(properties: Properties) -> Callable[[World], BrokerApp]:
-        config = BrokerConfig.from_properties(properties)
-        return lambda world: BrokerApp(config, world)
+    http.host and http.port say where /healthz, /readyz and /metrics are served.
     """
     parser = argparse.ArgumentParser(prog=program)
-    parser.add_argument("--config", type=Path, metavar="FILE", help="Kafka-style properties")
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help="one property; wins over the file"
-    )
+    parser.add_argument("--config", type=Path, metavar="FILE", help="a file of properties")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="one property; repeatable")
     parser.add_argument("--log-level", default="INFO", metavar="LEVEL")
     options = parser.parse_args(arguments)
     configure_logging(options.log_level)
     try:
         properties = Properties.read(options.config, options.set)
         build = prepare(properties)
-        http_address = http_address_of(properties)
+        host = properties.text("http.host", ANY_ADDRESS)
+        port = properties.integer("http.port", HTTP_PORT, least=0, most=65535)
         properties.refuse_unknown(BROKER_CONFIGS)
     except PropertyError as error:
         print(f"{program}: {error}", file=sys.stderr)
         return EXIT_USAGE
-    built: list[Service] = []
+    services: list[Service] = []
 
     def build_all(world: World) -> Sequence[Service]:
-        built.append(build(world))
-        return built
+        services.append(build(world))
+        return services
 
-    return run_services(build_all, http_address=http_address, on_ready=lambda: _announce(built[0]))
+    def announce() -> None:
+        places = ",".join(f"{host}:{port}" for host, port in services[0].listeners.values())
+        print(f"{services[0].name} ready on {places}", flush=True)
 
-
-def http_address_of(properties: Properties) -> tuple[str, int] | None:
-    """http.port: where /healthz, /readyz and /metrics are served; nowhere if it is not set."""
-    port = properties.optional("http.port")
-    return None if port is None else (ANY_ADDRESS, properties.integer("http.port", least=0, most=65535))
-
-
-def _announce(service: Service) -> None:
-    places = ",".join(f"{host}:{port}" for host, port in service.listeners.values())
-    print(f"{service.name} ready on {places}", flush=True)
+    return run_services(build_all, http_address=(host, port), on_ready=announce)

@@ -1,35 +1,21 @@
 """The broker's container: `python -m millstream_broker.main --config FILE --set key=value`."""
 
-import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from millstream_broker.app import BrokerApp
 from millstream_broker.config import BrokerConfig
-from millstream_cluster.configs import BROKER_CONFIGS
-from millstream_runtime.process import configure_logging, run_services
-from millstream_runtime.properties import Properties, PropertyError
-
-HTTP_PORT = 9095
-EXIT_USAGE = 2
+from millstream_runtime.entry import Build, run_service
+from millstream_runtime.properties import Properties
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="millstream-broker", description="One broker.")
-    parser.add_argument("--config", type=Path, help="a file of properties")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="one property; repeatable")
-    options = parser.parse_args(arguments)
-    configure_logging()
-    try:
-        properties = Properties.read(options.config, options.set)
-        config = BrokerConfig.from_properties(properties)
-        http_address = (properties.text("http.host", "0.0.0.0"), properties.integer("http.port", HTTP_PORT, most=65535))
-        properties.refuse_unknown(BROKER_CONFIGS)
-    except PropertyError as error:
-        print(f"millstream-broker: {error}", file=sys.stderr)
-        return EXIT_USAGE
-    return run_services(lambda world: [BrokerApp(config, world)], http_address=http_address)
+    return run_service("millstream-broker", prepare, arguments)
+
+
+def prepare(properties: Properties) -> Build:
+    config = BrokerConfig.from_properties(properties)
+    return lambda world: BrokerApp(config, world)
 
 
 if __name__ == "__main__":
