@@ -46,7 +46,7 @@ class Client:
     def __init__(self, cluster: Any) -> None:
         self._cluster = cluster
 
-    def run(self, program: str, *arguments: str, timeout_s: float = 120) -> list[Record]:
+    def run(self, program: str, *arguments: str, timeout_s: float = 120) -> list[Any]:
         source = (CLIENTS / f"{program}.py").read_text()
         words = ("python", "-", *arguments)
         return records_of(self._cluster.execute("client", *words, stdin=source, timeout_s=timeout_s))
@@ -171,6 +171,8 @@ def test_a_pod_of_each_kind_dies_under_load(cluster: Any, client: Client, steps:
     cluster.execute("client", "touch", "/tmp/stop-load")
     acknowledged = client.finish(load, timeout_s=250)
     steps.done(f"{len(acknowledged)} records acknowledged meanwhile")
+    up_to_date = "the group has committed all of it"
+    cluster.wait_until(up_to_date, lambda: client.run("lag", BOOTSTRAP, "load-readers", "load") == [(0,)], timeout_s=90)
     cluster.execute("client", "touch", "/tmp/stop-readers")
     consumed = [record for member in members for record in client.finish(member, timeout_s=120)]
     stored = client.run("read_all", BOOTSTRAP, "load")
@@ -220,7 +222,7 @@ def archive(cluster: Any, steps: Any, *, kill: str = "") -> None:
         running = "jsonpath={.items[?(@.status.phase=='Running')].metadata.name}"
         name = cluster.wait_until(
             f"a Spark {kill} runs",
-            lambda: cluster.kubectl("get", "pods", "-l", selector, "-o", running).split(),
+            lambda: cluster.kubectl("get", "pods", "-l", selector, "-o", running).split() or None,
             timeout_s=120,
         )[0]
         cluster.kubectl("delete", "pod", name, "--grace-period=0", "--force", timeout_s=60)
@@ -267,9 +269,10 @@ def test_spark_archives_the_topic(cluster: Any, client: Client, pod: Callable[..
 
 
 def test_uninstall_leaves_nothing_behind(cluster: Any, steps: Any) -> None:
-    cluster.kubectl("delete", "pod", "client", "--grace-period=0", "--force")
-    cluster.kubectl("delete", "-f", "-", stdin=spark_manifest(cluster, "archive.yaml"), timeout_s=120)
-    cluster.kubectl("delete", "pod", "lake-1", "lake-2", "--ignore-not-found")
+    # Pods first: a claim stays for as long as a pod, even one that has ended, mounts it.
+    cluster.kubectl("delete", "pod", "client", "lake-1", "lake-2", "--grace-period=0", "--force")
+    cluster.kubectl("delete", "job", "archive-orders", "--cascade=foreground", timeout_s=60)
+    cluster.kubectl("delete", "-f", "-", "--ignore-not-found", stdin=spark_manifest(cluster, "archive.yaml"))
     cluster.helm("uninstall", RELEASE, "--wait", "--timeout", "4m")
     steps.done("helm uninstall")
     kinds = (

@@ -6,7 +6,7 @@ import sys
 import time
 from pathlib import Path
 
-from confluent_kafka import Consumer, KafkaException, Message
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 
 COMMIT_INTERVAL_S = 0.5
 QUIET_S = 8.0
@@ -48,11 +48,12 @@ def main() -> None:
 
 
 def commit(consumer: Consumer) -> None:
-    """What cannot be committed now, because nothing is new or a coordinator moves, is committed the next time."""
+    """What cannot be committed now, because a coordinator moves, is committed the next time."""
     try:
         consumer.commit(asynchronous=False)
     except KafkaException as error:
-        print(error, file=sys.stderr)
+        if error.args[0].code() != KafkaError._NO_OFFSET:
+            print(error, file=sys.stderr)
 
 
 main()
