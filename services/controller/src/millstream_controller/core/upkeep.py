@@ -4,6 +4,8 @@ In order: nodes that fell silent are fenced, partitions without a leader get one
 coordinators that stay away are forgotten.
 """
 
+from itertools import islice
+
 from millstream_cluster import records as r
 from millstream_cluster.decision import Decision
 from millstream_cluster.members import Node
@@ -29,16 +31,21 @@ class Absences:
 
 
 def keep_up(
-    machine: ControllerMachine, sessions: Sessions, absences: Absences, now_ms: int
+    machine: ControllerMachine, sessions: Sessions, absences: Absences, now_ms: int, *, settled_offset: int = -1
 ) -> Decision[r.MetadataRecord, bool]:
-    """The next step of upkeep; the reply tells whether there was one. None: all is well until something changes."""
+    """The next step of upkeep; the reply tells whether there was one. None: all is well until something changes.
+
+    What depends on the metadata alone is not looked at again while it still ends at `settled_offset`.
+    """
     for node in sessions.expired(machine.image.nodes.values(), now_ms):
         return Decision(fence(machine, node), True)
-    elections = list(take_up(machine.offline_partitions(), live_brokers(machine)))[:RECORDS_MAX]
-    if elections:
-        return Decision(tuple(elections), True)
-    moves = balance(machine)
-    if moves:
-        return Decision(moves, True)
+    if machine.image.offset != settled_offset:
+        due = _elections(machine) or balance(machine)
+        if due:
+            return Decision(due, True)
     gone = absences.over(machine, now_ms)
     return Decision(tuple(r.NodeUnregistered(node.node_id, node.epoch) for node in gone), bool(gone))
+
+
+def _elections(machine: ControllerMachine) -> tuple[r.MetadataRecord, ...]:
+    return tuple(islice(take_up(machine.offline_partitions(), live_brokers(machine)), RECORDS_MAX))

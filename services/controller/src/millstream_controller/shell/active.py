@@ -55,6 +55,7 @@ class Active:
         )
         self._sessions = Sessions(settings.session_timeout_ms)
         self._absences = Absences(settings.coordinator_forget_ms)
+        self._settled_offset = -1
         self._changed = asyncio.Event()
 
     @property
@@ -169,4 +170,7 @@ class Active:
         for node in self._sessions.expired(machine.image.nodes.values(), now_ms):
             logger.warning("session expired node=%d epoch=%d", node.node_id, node.epoch)
         self._sessions.keep(machine.image.nodes.values())
-        return keep_up(machine, self._sessions, self._absences, now_ms)
+        decision = keep_up(machine, self._sessions, self._absences, now_ms, settled_offset=self._settled_offset)
+        if not decision.reply:
+            self._settled_offset = machine.image.offset
+        return decision
