@@ -36,8 +36,9 @@ class KubernetesApi:
 
         try:
             if "KUBERNETES_SERVICE_HOST" in os.environ:
-                config.load_incluster_config()  # type: ignore[no-untyped-call]
-                api_client = client.ApiClient()
+                configuration = client.Configuration()  # it reads the pod's token anew as that is rotated
+                config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
+                api_client = client.ApiClient(configuration)
             else:
                 api_client = await config.new_client_from_config()  # type: ignore[no-untyped-call]
         except config.ConfigException as error:
