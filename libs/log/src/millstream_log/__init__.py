@@ -1,5 +1,6 @@
 """Segmented logs in Kafka's directory format."""
 
+from millstream_log.append_result import AppendResult
 from millstream_log.checkpoint import TopicPartition
 from millstream_log.config import LogConfig, MessageTimestampType
 from millstream_log.data_dir import DataDir
@@ -16,7 +17,7 @@ from millstream_log.errors import (
 from millstream_log.file_slice import FileSlice
 from millstream_log.flush import Flush
 from millstream_log.leader_epochs import EpochEnd, EpochStart
-from millstream_log.log import AppendResult, Log
+from millstream_log.log import Log
 from millstream_log.producer_state import AppendedBatch, ProducerEntry
 from millstream_log.retention import Retention, expired_segments
 from millstream_log.segment import Read, Segment, TimestampedOffset

@@ -9,8 +9,8 @@ from bisect import bisect_right
 from itertools import pairwise
 from operator import attrgetter
 from pathlib import Path
-from typing import NamedTuple
 
+from millstream_log.append_result import NO_APPEND_TIME, AppendResult
 from millstream_log.config import LogConfig, MessageTimestampType
 from millstream_log.errors import OffsetOutOfRange, StorageError
 from millstream_log.flush import Flush
@@ -28,18 +28,8 @@ from millstream_wire.records import (
     stamp_log_append_time,
 )
 
-NO_APPEND_TIME = -1
 _base_offset = attrgetter("base_offset")
 _REPLAYED_BYTES = 16 * 1024 * 1024
-
-
-class AppendResult(NamedTuple):
-    """Where a batch is; for a repetition, where it has been since its first append."""
-
-    base_offset: int
-    last_offset: int
-    log_append_time: int
-    is_duplicate: bool
 
 
 class Log:
@@ -301,6 +291,9 @@ class Log:
             self._segments.pop().delete()
         self._segments[-1].truncate_to(offset, self.config)
         end_offset = self._segments[-1].end_offset
+        if end_offset < self.log_start_offset:  # what is left had been deleted by request
+            self.truncate_fully(self.log_start_offset, now_ms=now_ms)
+            return
         self._epochs.truncate_end(end_offset)
         self._epochs.store()
         delete_snapshots(self.directory, after=end_offset)
