@@ -155,18 +155,13 @@ class _Fetch:
         topics: dict[str | UUID, FetchableTopicResponse] = {}
         leaders: list[int] = []
         for each in reads:
-            data = self._partition_data(each, leaders)
-            news = each.wanted.is_news(
-                error=each.code,
-                has_records=each.read is not None,
-                high_watermark=data.high_watermark,
-                log_start_offset=data.log_start_offset,
-            )
-            if incremental and not news:
-                continue
-            self._topic(topics, each.key).partitions.append(data)
-            if session is not None and each.read is not None:
-                session.served(each.key)
+            if session is not None:
+                # In an incremental answer only news is told; where there is a session, what was told is noted.
+                if not _is_news(each) and incremental:
+                    continue
+                if each.read is not None:
+                    session.served(each.key)
+            self._topic(topics, each.key).partitions.append(self._partition_data(each, leaders))
         self._broker.metrics.fetched_bytes += self.size
         response = FetchResponse(session_id=self._session.session_id, responses=list(topics.values()))
         if leaders:
@@ -219,6 +214,17 @@ class _Fetch:
             NodeEndpoint(node_id=node_id, host=endpoint.host, port=endpoint.port, rack=rack)
             for node_id, endpoint, rack in endpoints(self._broker.image, leaders, self._listener_name)
         ]
+
+
+def _is_news(each: _PartitionRead) -> bool:
+    if each.replica is None or each.code is not ErrorCode.NONE:
+        return each.wanted.is_news(error=each.code, has_records=False, high_watermark=-1, log_start_offset=-1)
+    return each.wanted.is_news(
+        error=each.code,
+        has_records=each.read is not None,
+        high_watermark=each.replica.partition.high_watermark,
+        log_start_offset=each.replica.log.log_start_offset,
+    )
 
 
 def _release(reads: list[_PartitionRead]) -> None:

@@ -4,9 +4,8 @@ Decides which partitions a Fetch is about and which of the answers are news. Rea
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from enum import Enum
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 from uuid import UUID
 
 from millstream_wire.errors import ErrorCode
@@ -96,8 +95,7 @@ class FetchKind(Enum):
     INCREMENTAL = "incremental"
 
 
-@dataclass(frozen=True, slots=True)
-class FetchContext:
+class FetchContext(NamedTuple):
     """One Fetch: its partitions in order, and the session (if any) that it goes on with."""
 
     kind: FetchKind
