@@ -148,6 +148,21 @@ def test_a_full_disk_is_waited_out(tmp_path, world, batch_at, monkeypatch) -> No
     asyncio.run(scenario())
 
 
+def test_a_snapshot_that_finds_no_room_is_put_off(tmp_path, world, batch_at, monkeypatch) -> None:
+    async def scenario() -> None:
+        store = FileStore(tmp_path, world)
+        await store.load()
+        await store.append(batch_at(0))
+        with monkeypatch.context() as patch:
+            patch.setattr(file_store, "replace_file", lambda *_, **__: (_ for _ in ()).throw(OSError("no space left")))
+            with pytest.raises(StoreUnavailable):
+                await store.save_snapshot(Snapshot(1, 1, batch_at(0)))
+        await store.append(batch_at(1))
+        assert (await FileStore(tmp_path, world).load()).batches == (batch_at(0), batch_at(1))
+
+    asyncio.run(scenario())
+
+
 def test_a_disk_that_cannot_flush_is_never_trusted_again(tmp_path, world, batch_at, monkeypatch) -> None:
     async def scenario() -> None:
         store = FileStore(tmp_path, world)

@@ -52,12 +52,14 @@ class FileStore:
 
     async def append(self, batch: bytes) -> None:
         """A full disk is waited out: the log is then as it was before, so the same append is tried again."""
-        while True:
-            refused = await self._locked(lambda: self._append(batch))
-            if refused is None:
-                return
-            logger.warning("metadata append waits error=%s", refused)
+        waiting = False
+        while (refused := await self._locked(lambda: self._append(batch))) is not None:
+            if not waiting:
+                logger.error("metadata append waits error=%s", refused)
+            waiting = True
             await asyncio.sleep(_RETRY_S)
+        if waiting:
+            logger.info("metadata append goes on")
 
     async def verify(self) -> None:
         await self._locked(self._unchanged_log)
@@ -117,13 +119,16 @@ class FileStore:
         path = directory / _snapshot_name(snapshot.end_offset, snapshot.epoch)
         try:
             replace_file(path, snapshot.data, durable=True)
+        except OSError as error:
+            raise StoreUnavailable(f"the metadata snapshot {path} cannot be written: {error}") from error
+        try:
             self._remove_old_snapshots()
             log.roll(self._world.now_ms())
             covered = sum(segment.end_offset <= snapshot.end_offset for segment in log.segments[:-1])
             log.delete_segments(covered)
             log.flush()
         except (OSError, LogError) as error:
-            raise StoreBroken(f"the metadata snapshot {path} cannot be written: {error}") from error
+            raise StoreBroken(f"the metadata log in {directory} cannot be trimmed: {error}") from error
         self._bytes_since_snapshot = 0
 
     def _remove_old_snapshots(self) -> None:

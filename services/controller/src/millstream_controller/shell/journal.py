@@ -11,7 +11,7 @@ from millstream_cluster.records import MetadataRecord
 from millstream_controller.shell.batches import encode_records
 from millstream_controller.shell.events import log_committed
 from millstream_controller.shell.metadata_log import MetadataLog
-from millstream_controller.shell.store import Store, StoreBroken
+from millstream_controller.shell.store import Store, StoreBroken, StoreUnavailable
 
 logger = logging.getLogger(__name__)
 
@@ -66,6 +66,10 @@ class StoreJournal:
 
     async def _snapshot(self) -> None:
         snapshot = self._log.take_snapshot(self._now_ms())
-        await self._store.save_snapshot(snapshot)
+        try:
+            await self._store.save_snapshot(snapshot)
+        except StoreUnavailable as error:
+            logger.error("metadata snapshot failed error=%s", error)
+            return
         self._log.begin_with(snapshot)
         logger.info("metadata snapshot end_offset=%d bytes=%d", snapshot.end_offset, len(snapshot.data))

@@ -61,7 +61,10 @@ class Store(Protocol):
         """Whether so much has been appended since the last snapshot that a new one is due."""
 
     async def save_snapshot(self, snapshot: Snapshot) -> None:
-        """Let the log begin with this snapshot of what this writer has appended or loaded."""
+        """Let the log begin with this snapshot of what this writer has appended or loaded.
+
+        StoreUnavailable: not now, and appends go on without it.
+        """
 
     async def tidy(self) -> None:
         """Remove what earlier writers left behind. Only right after an append of one's own: then none of them can go on."""
