@@ -1,6 +1,7 @@
 """The command line as people and programs use it, against our servers and Apache Kafka alike."""
 
 import json
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -164,6 +165,28 @@ def test_following_waits_for_more(anywhere: str, topic: str) -> None:
         follower.kill()
         follower.wait()
     assert (follower.returncode, out) == (0, "one\ntwo\n")
+
+
+def test_an_interrupted_follower_has_committed_what_it_printed(anywhere: str, topic: str) -> None:
+    create(topic, anywhere)
+    succeed("produce", topic, "--bootstrap", anywhere, stdin="one\ntwo\n")
+    command = [servers.MILLSTREAM, "consume", topic, "--follow", "--values", "--group", f"g-{topic}"]
+    follower = subprocess.Popen([*command, "--bootstrap", anywhere], stdout=subprocess.PIPE, text=True)
+    assert follower.stdout is not None
+    assert [follower.stdout.readline() for _ in range(2)] == ["one\n", "two\n"]
+    follower.send_signal(signal.SIGINT)
+    assert follower.communicate(timeout=TIMEOUT_S)[0] == ""
+    assert follower.returncode == 130
+    succeed("produce", topic, "--bootstrap", anywhere, stdin="three\n")
+    assert [each["value"] for each in consumed(topic, anywhere, "--group", f"g-{topic}")] == ["three"]
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(node: servers.ServerProcess, topic: str) -> None:
+    create(topic, node.bootstrap)
+    succeed("produce", topic, "--bootstrap", node.bootstrap, stdin="".join(f"{n}\n" for n in range(50_000)))
+    command = f"{servers.MILLSTREAM} consume {topic} --values --bootstrap {node.bootstrap} | head -1"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=TIMEOUT_S, check=True)
+    assert (done.stdout, done.stderr) == ("0\n", "")
 
 
 def test_acks_of_all_kinds(anywhere: str, topic: str) -> None:

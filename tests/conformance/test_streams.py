@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ import servers
 from confluent_kafka import Producer as ConfluentProducer
 
 from millstream import MessageStream, streams
-from millstream.client import Delivered, Producer, ProducerConfig, Refused, Unreachable, open_cluster
+from millstream.client import Consumer, Delivered, Producer, ProducerConfig, Refused, Unreachable, open_cluster
 from millstream.client.admin import create_topic
 from millstream.client.message import Message
 
@@ -198,6 +199,22 @@ def test_aborted_transactions_are_left_out(kafka: servers.ServerProcess, topic: 
         assert values(take(stream, 4)) == [0, 1, 2, 3]
 
 
+def test_the_same_for_asyncio(anywhere: str, topic: str) -> None:
+    create(anywhere, topic, 2)
+    produce(anywhere, topic, 20)
+
+    async def read() -> list[Message]:
+        seen: list[Message] = []
+        async with open_cluster(anywhere) as cluster, Consumer(cluster, [topic]) as consumer:
+            async for message in consumer:
+                seen.append(message)
+                if len(seen) == 20:
+                    break
+        return seen
+
+    assert values(asyncio.run(read())) == list(range(20))
+
+
 def test_what_cannot_be_opened(node: servers.ServerProcess, topic: str) -> None:
     with pytest.raises(Refused, match="UNKNOWN_TOPIC_OR_PARTITION"):
         streams(topic, bootstrap=node.bootstrap)
@@ -207,12 +224,13 @@ def test_what_cannot_be_opened(node: servers.ServerProcess, topic: str) -> None:
 
 def test_streams_and_producer_outlive_their_server(fresh: Path, topic: str) -> None:
     """Killed five times under load: everything is there, once and in order, and the streams notice nothing."""
-    (port,) = free_ports()
-    with servers.node(fresh, port=port) as node:
+    with servers.node(fresh, port=free_port()) as node:
         create(node.bootstrap, topic, 3)
-        with reading(list(streams(topic, 2, bootstrap=node.bootstrap))) as readers:
+        members = streams(topic, 2, bootstrap=node.bootstrap, group=f"g-{topic}")
+        with reading(list(streams(topic, 2, bootstrap=node.bootstrap))) as readers, reading(list(members)) as group:
             sent = asyncio.run(produce_over_kills(node, topic))
             servers.eventually(lambda: readers.have(len(sent)))
+            servers.eventually(lambda: everything_was_seen(group, group, len(sent)))
     assert len({(each.partition, each.offset) for each in sent if each.offset >= 0}) > 0
     assert values(readers.all) == list(range(len(sent)))
     for seen in readers.seen:
@@ -246,8 +264,11 @@ async def produce_over_kills(node: servers.ServerProcess, topic: str) -> list[De
     return [each.result() for each in sent]
 
 
-def free_ports() -> tuple[int]:
-    """A port whose three successors a node may take too."""
-    from millstream.ports import free_ports as free
-
-    return (min(free("127.0.0.1", 8)),)
+def free_port() -> int:
+    """One that a server can come back to; a node takes its successors too."""
+    for port in range(20_000, 30_000, 10):
+        with contextlib.suppress(OSError), contextlib.ExitStack() as held:
+            for each in range(port, port + 4):
+                held.enter_context(socket.create_server(("127.0.0.1", each)))
+            return port
+    raise AssertionError("no free port")

@@ -135,9 +135,8 @@ class MessageStream(Iterator[Message]):
         except concurrent.futures.CancelledError:
             self._engine.raise_failure()
             return False
-        except BaseException:
-            if cursor.pending.done():
-                cursor.pending = None
+        except Exception:
+            cursor.pending = None
             raise
         cursor.pending = None
         cursor.chunk, cursor.at = chunk, 0

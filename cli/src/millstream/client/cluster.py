@@ -61,6 +61,7 @@ class Cluster:
         for name, error in snapshot.errors.items():
             if error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 self._topics.pop(name, None)
+                self._stale.discard(name)
         return snapshot
 
     async def topic(self, name: str, *, create: bool = False, timeout_ms: int = TOPIC_TIMEOUT_MS) -> Topic:
@@ -68,6 +69,9 @@ class Cluster:
 
         With `create` a missing topic is waited for: brokers make it if they are set up to.
         """
+        cached = self.cached(name)
+        if cached is not None:
+            return cached
         deadline_ms = self.world.monotonic_ms() + timeout_ms
         backoff = Backoff()
         while True:

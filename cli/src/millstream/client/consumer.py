@@ -4,6 +4,7 @@ Keeps the promise about commits: what was committed is either what its reader is
 was about to get (at most once).
 """
 
+import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -13,8 +14,8 @@ from types import TracebackType
 from millstream.client.assignment import TopicPartition
 from millstream.client.background import Background
 from millstream.client.cluster import Cluster
-from millstream.client.coordination import Coordination
-from millstream.client.errors import InvalidData, Refused
+from millstream.client.coordination import COORDINATOR_TIMEOUT_MS, Coordination
+from millstream.client.errors import InvalidData, KafkaError, Refused, Unreachable
 from millstream.client.fetcher import FetchConfig, Fetcher
 from millstream.client.formats import FORMATS, Format
 from millstream.client.membership import GroupConfig, Membership
@@ -23,7 +24,10 @@ from millstream.client.offsets import EARLIEST, LATEST, NO_OFFSET, find_offsets,
 from millstream_wire.errors import ErrorCode
 from millstream_wire.records import Record
 
+logger = logging.getLogger(__name__)
+
 MESSAGES_MAX = 500
+LEAVING_TIMEOUT_MS = 5_000
 PARTITIONS_CHECK_MS = 60_000
 _LOST = frozenset(
     {
@@ -106,10 +110,14 @@ class Consumer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            if self._member is not None and kind is None:
+            if self._member is not None:
                 if self._config.commit is Commit.AFTER:
-                    await self._commit_done()
+                    await self._commit_done(give_up_ms=LEAVING_TIMEOUT_MS)
                 await self._member.leave()
+        except KafkaError as failure:
+            if kind is None:
+                raise
+            logger.warning("group not left in order topics=%s error=%s", self._topics, failure)
         finally:
             await self._exits.__aexit__(kind, error, trace)
 
@@ -173,7 +181,7 @@ class Consumer:
             if not self._member.is_stable:
                 await self._join()
             elif self._config.commit is Commit.AFTER and self._is_commit_due(now_ms):
-                await self._commit_done()
+                await self._commit_if_possible()
         if now_ms - self._checked_at_ms > PARTITIONS_CHECK_MS:
             self._checked_at_ms = now_ms
             if self._member is not None:
@@ -202,11 +210,15 @@ class Consumer:
     async def _join(self) -> None:
         assert self._member is not None
         if self._config.commit is Commit.AFTER:
-            await self._commit_done()
+            await self._commit_if_possible()
         self._fetcher.assign({})
         partitions = await self._member.join()
-        committed = await self._coordination.committed(partitions) if partitions else {}
-        fresh = await self._start_of([each for each in partitions if each not in committed])
+        try:
+            committed = await self._coordination.committed(partitions) if partitions else {}
+            fresh = await self._start_of([each for each in partitions if each not in committed])
+        except BaseException:
+            self._member.is_stable = False  # we would hold partitions without reading them
+            raise
         self._committed = dict(committed)
         self._done = {}
         self._committed_at_ms = self._now_ms()
@@ -240,7 +252,14 @@ class Consumer:
             raise InvalidData(f"{partition} offset {record.offset}: {error}") from error
         return Message(*partition, record.offset, record.timestamp, key, value, record.headers)
 
-    async def _commit_done(self) -> ErrorCode | None:
+    async def _commit_if_possible(self) -> None:
+        """Commit, or leave it for the next time: what is done will at worst be read again."""
+        try:
+            await self._commit_done(give_up_ms=LEAVING_TIMEOUT_MS)
+        except Unreachable as error:
+            logger.warning("commit postponed topics=%s error=%s", self._topics, error)
+
+    async def _commit_done(self, *, give_up_ms: float = COORDINATOR_TIMEOUT_MS) -> ErrorCode | None:
         """Commit; return what the group says if these partitions are no longer ours to commit."""
         assert self._member is not None
         self._committed_at_ms = self._now_ms()
@@ -248,7 +267,7 @@ class Consumer:
         if not offsets:
             return None
         try:
-            await self._member.commit(offsets)
+            await self._member.commit(offsets, give_up_ms=give_up_ms)
         except Refused as error:
             if error.code not in _LOST:
                 raise

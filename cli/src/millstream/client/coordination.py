@@ -26,6 +26,7 @@ from millstream_wire.messages.offset_fetch import (
 )
 
 COORDINATOR_TIMEOUT_MS = 60_000
+NEVER = float("inf")
 _MOVED = frozenset(
     {
         ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -57,7 +58,7 @@ class Coordination:
         code_in: Callable[[Any], int],
         *,
         timeout_ms: int = REQUEST_TIMEOUT_MS,
-        give_up_ms: int = COORDINATOR_TIMEOUT_MS,
+        give_up_ms: float = COORDINATOR_TIMEOUT_MS,
     ) -> Any:
         """Send until a coordinator takes it; the answer may carry an error of any other kind."""
         deadline_ms = self.cluster.world.monotonic_ms() + give_up_ms
@@ -95,7 +96,12 @@ class Coordination:
     # ---- committed offsets ----
 
     async def commit(
-        self, offsets: Mapping[TopicPartition, int], *, member_id: str = "", generation_id: int = -1
+        self,
+        offsets: Mapping[TopicPartition, int],
+        *,
+        member_id: str = "",
+        generation_id: int = -1,
+        give_up_ms: float = COORDINATOR_TIMEOUT_MS,
     ) -> None:
         """Store how far the group has read; raise Refused if it may not, with what the group says."""
         by_topic: defaultdict[str, list[OffsetCommitRequestPartition]] = defaultdict(list)
@@ -112,7 +118,7 @@ class Coordination:
                 for name, partitions in by_topic.items()
             ],
         )
-        answer = await self.ask(message, _worst_of_commit)
+        answer = await self.ask(message, _worst_of_commit, give_up_ms=give_up_ms)
         code = _worst_of_commit(answer)
         if code:
             raise Refused(code, subject=f"commit of group {self.group_id}")

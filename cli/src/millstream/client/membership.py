@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from millstream.client.assignment import Subscriber, TopicPartition, assign_ranges
-from millstream.client.coordination import Coordination
+from millstream.client.coordination import NEVER, Coordination
 from millstream.client.errors import InvalidData, KafkaError, Refused, check, code_of
 from millstream_wire.codec import DecodeError, decode_embedded, encode_stored
 from millstream_wire.errors import ErrorCode
@@ -50,7 +50,7 @@ class GroupConfig:
     """Of a static member: it may come back within the session timeout without the others noticing."""
     session_timeout_ms: int = 45_000
     rebalance_timeout_ms: int = 300_000
-    """How long a member may take between two reads (max.poll.interval.ms)."""
+    """How long the others wait, when the group's members change, for one that is busy with what it has read."""
     heartbeat_interval_ms: int = 3_000
 
 
@@ -103,14 +103,10 @@ class Membership:
                 group_instance_id=self._config.instance_id,
             )
             generation_id = self._generation_id
-            try:
-                answer = await self._coordination.ask(message, _code_of, give_up_ms=self._config.session_timeout_ms)
-                code = code_of(answer.error_code)
-                if code is not ErrorCode.NONE and self.is_stable and generation_id == self._generation_id:
-                    self.lost(code)
-            except KafkaError as error:
-                self.error = error
-                self._changed()
+            answer = await self._coordination.ask(message, _code_of, give_up_ms=NEVER)
+            code = code_of(answer.error_code)
+            if code is not ErrorCode.NONE and self.is_stable and generation_id == self._generation_id:
+                self.lost(code)
 
     def lost(self, code: ErrorCode) -> None:
         """The group told us, by whatever answer, that our generation is over, or that we are out for good."""
@@ -127,8 +123,10 @@ class Membership:
             self.is_stable = False
             self._changed()
 
-    async def commit(self, offsets: dict[TopicPartition, int]) -> None:
-        await self._coordination.commit(offsets, member_id=self._member_id, generation_id=self._generation_id)
+    async def commit(self, offsets: dict[TopicPartition, int], *, give_up_ms: float) -> None:
+        await self._coordination.commit(
+            offsets, member_id=self._member_id, generation_id=self._generation_id, give_up_ms=give_up_ms
+        )
 
     async def leave(self) -> None:
         """A static member stays: its id may come back."""
@@ -157,7 +155,9 @@ class Membership:
             protocols=[JoinGroupRequestProtocol(name=ASSIGNOR, metadata=subscription)],
         )
         timeout_ms = self._config.rebalance_timeout_ms + _JOIN_GRACE_MS
-        answer: JoinGroupResponse = await self._coordination.ask(message, _code_of, timeout_ms=timeout_ms)
+        answer: JoinGroupResponse = await self._coordination.ask(
+            message, _code_of, timeout_ms=timeout_ms, give_up_ms=NEVER
+        )
         return answer
 
     async def _assignments(self, answer: JoinGroupResponse) -> list[SyncGroupRequestAssignment]:
@@ -191,7 +191,7 @@ class Membership:
             assignments=assignments,
         )
         timeout_ms = self._config.rebalance_timeout_ms + _JOIN_GRACE_MS
-        return await self._coordination.ask(message, _code_of, timeout_ms=timeout_ms)
+        return await self._coordination.ask(message, _code_of, timeout_ms=timeout_ms, give_up_ms=NEVER)
 
     def _forget_if(self, code: ErrorCode) -> None:
         if code in _FORGOTTEN:
