@@ -95,6 +95,27 @@ def test_kill_takes_tasks_timers_and_handlers_but_no_cleanup() -> None:
     run(scenario())
 
 
+def test_a_stopped_process_does_nothing_then_everything_that_was_due() -> None:
+    async def scenario() -> None:
+        network = SimulatedNetwork(random.Random(1), Conditions())
+        world = SimulatedWorld(network, "server", random.Random(2))
+        log: list[str] = []
+        world.start(service(world, log))
+        client = Nodes(SimulatedWorld(network, "client", random.Random(3)), client_id="c")
+        await client.request("server", 9092, HeartbeatRequest(), timeout_ms=10_000)
+        world.pause(20)
+        before = list(log)
+        asking = asyncio.create_task(client.request("server", 9092, HeartbeatRequest(), timeout_ms=60_000))
+        await asyncio.sleep(19)
+        assert log == before
+        await asking
+        assert 20 < asyncio.get_running_loop().time() < 25
+        assert len(log) - len(before) < 10
+        await world.kill()
+
+    run(scenario())
+
+
 def test_a_partition_is_silence_then_a_broken_connection() -> None:
     async def scenario() -> None:
         network = SimulatedNetwork(random.Random(1), Conditions())

@@ -69,6 +69,12 @@ class Host:
         await world.kill()  # the process exits
         self._story.add("stopped", process=self.name)
 
+    def pause(self, seconds: float) -> None:
+        """SIGSTOP: it sleeps and does not know."""
+        assert self._world is not None
+        self._story.add("paused", process=self.name)
+        self._world.pause(seconds)
+
     def _end(self, event: str) -> SimulatedWorld:
         assert self._world is not None
         world, self._world = self._world, None

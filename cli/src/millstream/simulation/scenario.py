@@ -248,7 +248,7 @@ class _Scenario:
     def _follower(self, name: str) -> MetadataFollower:
         world = self._world(name)
         link = ControllerLink(world, self._controllers, client_id=name)
-        return MetadataFollower(world, link, node_id=OBSERVER_ID, on_records=lambda image, records: None)
+        return MetadataFollower(world, link, node_id=OBSERVER_ID, on_records=lambda image, _: image.check())
 
     def _world(self, name: str) -> SimulatedWorld:
         return SimulatedWorld(self._network, name, random.Random(f"{self._seed} {name}"))

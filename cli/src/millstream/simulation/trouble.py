@@ -40,6 +40,7 @@ class Trouble:
             self._cut,
             self._isolate,
             self._isolate,
+            self._pause,
             self._storm,
         ]
         async with asyncio.TaskGroup() as tasks:
@@ -95,6 +96,11 @@ class Trouble:
         for peer in peers:
             self._network.mend(host.name, peer)
         self._story.add("rejoined", process=host.name)
+
+    async def _pause(self) -> None:
+        host = self._random.choice(self._hosts)
+        if host.up and host.name not in self._down:
+            host.pause(self._random.uniform(1.0, 12.0))
 
     async def _cut(self) -> None:
         names = [*(host.name for host in self._hosts), *self._others]

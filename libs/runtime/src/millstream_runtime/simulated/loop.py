@@ -21,6 +21,9 @@ class Owner(Protocol):
 
     killed: bool
 
+    def held_until(self) -> float | None:
+        """While the process is stopped (SIGSTOP): when what is due now may happen; each call a little later."""
+
     def own(self, number: int, task: "asyncio.Task[Any]") -> None: ...
 
 
@@ -40,9 +43,14 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         self, when: float, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
     ) -> asyncio.TimerHandle:
         owner = self.owner.get() if context is None else context.get(self.owner)
-        if owner is not None:
-            return super().call_at(when, _call_if_alive, owner, callback, *args, context=context)
-        return super().call_at(when, callback, *args, context=context)
+        if owner is None:
+            return super().call_at(when, callback, *args, context=context)
+        guarded = _Guarded(self, owner, callback, args)
+        guarded.handle = super().call_at(when, guarded, context=context)
+        return guarded.handle
+
+    def call_held(self, when: float, guarded: "_Guarded") -> None:
+        super().call_at(when, guarded)
 
     def create_future(self) -> asyncio.Future[Any]:
         future = _NumberedFuture(loop=self)
@@ -100,6 +108,24 @@ def _numbered_task(
     return task
 
 
-def _call_if_alive(owner: Owner, callback: Callable[..., Any], *args: Any) -> None:
-    if not owner.killed:
-        callback(*args)
+class _Guarded:
+    """A timer of a process: nothing happens once it is dead, and nothing while it is stopped."""
+
+    handle: asyncio.TimerHandle
+
+    def __init__(
+        self, loop: VirtualTimeLoop, owner: Owner, callback: Callable[..., Any], args: tuple[Any, ...]
+    ) -> None:
+        self._loop = loop
+        self._owner = owner
+        self._callback = callback
+        self._args = args
+
+    def __call__(self) -> None:
+        if self._owner.killed or self.handle.cancelled():
+            return
+        until = self._owner.held_until()
+        if until is not None:
+            self._loop.call_held(until, self)
+        else:
+            self._callback(*self._args)

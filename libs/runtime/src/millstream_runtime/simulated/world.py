@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from millstream_runtime.metrics import Metrics
 from millstream_runtime.simulated.loop import VirtualTimeLoop
-from millstream_runtime.simulated.network import HostNetwork, SimulatedNetwork
+from millstream_runtime.simulated.network import SHORTEST_S, HostNetwork, SimulatedNetwork
 
 T = TypeVar("T")
 
@@ -33,6 +33,8 @@ class SimulatedWorld:
         self._host = host
         self._main: asyncio.Task[None] | None = None
         self._tasks: dict[int, asyncio.Task[Any]] = {}
+        self._paused_until = 0.0
+        self._held = 0
 
     def now_ms(self) -> int:
         return EPOCH_MS + self.monotonic_ms()
@@ -58,6 +60,17 @@ class SimulatedWorld:
         assert self._main is not None
         self._main.cancel()
         await asyncio.wait([self._main])
+
+    def pause(self, seconds: float) -> None:
+        """SIGSTOP, and SIGCONT after a while: nothing happens here meanwhile, then everything that was due."""
+        self._paused_until = asyncio.get_running_loop().time() + seconds
+        self._held = 0
+
+    def held_until(self) -> float | None:
+        if asyncio.get_running_loop().time() >= self._paused_until:
+            return None
+        self._held += 1
+        return self._paused_until + self._held * SHORTEST_S  # what was due first happens first
 
     async def kill(self) -> None:
         """kill -9: nothing of it runs on, nothing it holds answers; `killed` tells its finally blocks to do nothing."""
