@@ -74,6 +74,7 @@ class SimulatedWorld:
 
     async def kill(self) -> None:
         """kill -9: nothing of it runs on, nothing it holds answers; `killed` tells its finally blocks to do nothing."""
+        await asyncio.sleep(0)  # a task that never began could not let go of what it was given, as a dying process does
         self.killed = True
         self._all.crash(self._host)
         for _ in range(ROUNDS_TO_DIE):
