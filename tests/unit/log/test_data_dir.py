@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 from uuid import UUID
 
@@ -98,6 +99,35 @@ def test_a_deleted_partition_is_gone_and_its_name_is_free(tmp_path: Path, make) 
     data.delete_log(KEY)
     assert data.partitions() == {}
     assert data.open_log(KEY, OTHER_ID, CONFIG, now_ms=0).log_end_offset == 0
+
+
+def test_a_partition_made_anew_does_not_begin_where_the_old_one_did(tmp_path: Path, make) -> None:
+    data = open_dir(tmp_path)
+    log = data.open_log(KEY, TOPIC_ID, CONFIG, now_ms=0)
+    log.append(*make(9), leader_epoch=0, now_ms=0)
+    log.flush()
+    log.advance_start(5)
+    data.checkpoint({KEY: 9})
+    data.delete_log(KEY)
+    data.open_log(KEY, OTHER_ID, CONFIG, now_ms=0).append(*make(7), leader_epoch=0, now_ms=0)
+    data.abandon()
+    data = open_dir(tmp_path)
+    log = data.open_log(KEY, OTHER_ID, CONFIG, now_ms=0)
+    assert (log.log_start_offset, log.recovery_point, log.log_end_offset, data.high_watermark(KEY)) == (0, 0, 7, 0)
+
+
+@pytest.mark.parametrize("was_cleaned", [True, False])
+def test_only_a_cleaned_log_may_have_gaps(tmp_path: Path, was_cleaned: bool, make) -> None:
+    data = open_dir(tmp_path)
+    config = LogConfig(segment_bytes=100)
+    log = data.open_log(KEY, TOPIC_ID, config, now_ms=0)
+    for _ in range(3):
+        log.append(*make(1), leader_epoch=0, now_ms=0)
+    data.abandon()
+    os.truncate(log.segments[1].log_path, 0)
+    if was_cleaned:
+        (tmp_path / "cleaner-offset-checkpoint").write_text(f"0\n1\n{KEY.topic} {KEY.partition} 3\n")
+    assert open_dir(tmp_path).open_log(KEY, TOPIC_ID, config, now_ms=0).log_end_offset == (3 if was_cleaned else 1)
 
 
 def test_an_interrupted_deletion_is_finished(tmp_path: Path) -> None:

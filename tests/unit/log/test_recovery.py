@@ -1,5 +1,6 @@
 """A log after a crash at any byte: what is left is a prefix, whole and usable, whatever happened to its side files."""
 
+import resource
 import shutil
 import tempfile
 from itertools import takewhile
@@ -136,6 +137,22 @@ def test_recovery_starts_at_the_recovery_point_within_a_segment(tmp_path: Path, 
     assert log.log_end_offset == 199
     assert [log.offset_for_timestamp(1000 + i).offset for i in range(1, 199)] == list(range(1, 199))
     log.check()
+
+
+def test_a_full_disk_can_be_recovered_and_read(crashed: Path, tmp_path: Path) -> None:
+    """A limit on the size of files stands in for the disk: no index entry can be written."""
+    directory = tmp_path / "topic-0"
+    shutil.copytree(crashed, directory)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        log = Log.open(directory, CONFIG, now_ms=0)
+        assert [record.offset for record in values(log)] == list(range(BATCHES))
+        assert log.offset_for_timestamp(1030).offset == 30
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    log.close()
+    assert Log.open(directory, CONFIG, now_ms=0, clean=True).offset_for_timestamp(1030).offset == 30
 
 
 def test_leftovers_of_interrupted_work_are_removed(crashed: Path, tmp_path: Path) -> None:

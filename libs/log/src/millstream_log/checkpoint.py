@@ -10,6 +10,7 @@ from millstream_log.errors import CorruptFile
 RECOVERY_POINT = "recovery-point-offset-checkpoint"
 LOG_START_OFFSET = "log-start-offset-checkpoint"
 HIGH_WATERMARK = "replication-offset-checkpoint"
+CLEANED = "cleaner-offset-checkpoint"
 
 
 class TopicPartition(NamedTuple):

@@ -27,5 +27,3 @@ class LogConfig:
     """Whether records keep their producer's time or get the time of their append."""
     flush_messages: int = (1 << 63) - 1
     """Flush to disk after this many records."""
-    compact: bool = False
-    """Whether the log is or was compacted, so that a gap between its offsets is no loss."""

@@ -13,6 +13,7 @@ from uuid import UUID, uuid4
 
 from millstream_log.atomic_file import replace_file, sync_directory
 from millstream_log.checkpoint import (
+    CLEANED,
     HIGH_WATERMARK,
     LOG_START_OFFSET,
     RECOVERY_POINT,
@@ -39,6 +40,7 @@ class DataDir:
     """The open logs of one node. `directory_id` names this disk's content: an emptied disk gets another one."""
 
     __slots__ = (
+        "_cleaned",
         "_high_watermarks",
         "_lock",
         "_log_starts",
@@ -79,6 +81,7 @@ class DataDir:
             self._recovery_points = self._load(RECOVERY_POINT)
             self._log_starts = self._load(LOG_START_OFFSET)
             self._high_watermarks = self._load(HIGH_WATERMARK)
+            self._cleaned = self._load(CLEANED).keys()
             self._finish_deletions()
         except BaseException:
             self._lock.release()
@@ -147,6 +150,8 @@ class DataDir:
             directory.mkdir()
             sync_directory(self.path)
             self._forget(key)
+            if any(key in stored for stored in self._stored.values()):
+                self.checkpoint()  # or, after a crash, the new log would begin where the old one did
         log = Log.open(
             directory,
             config,
@@ -154,6 +159,7 @@ class DataDir:
             log_start_offset=self._log_starts.get(key, 0),
             recovery_point=self._recovery_points.get(key, 0),
             clean=self.was_clean or is_new,
+            may_have_gaps=key in self._cleaned,
         )
         if topic_id is not None and load_topic_id(directory) is None:
             store_topic_id(directory, topic_id)

@@ -76,8 +76,12 @@ class Log:
         log_start_offset: int = 0,
         recovery_point: int = 0,
         clean: bool = False,
+        may_have_gaps: bool = False,
     ) -> "Log":
-        """Open the log in `directory`, which is made if there is none, and recover it unless it was closed cleanly."""
+        """Open the log in `directory`, which is made if there is none, and recover it unless it was closed cleanly.
+
+        Only a log that was ever compacted may have gaps between its offsets; in others they are losses.
+        """
         directory.mkdir(parents=True, exist_ok=True)
         found = recover(
             directory,
@@ -85,6 +89,7 @@ class Log:
             recovery_point=recovery_point,
             log_start_offset=log_start_offset,
             clean=clean,
+            may_have_gaps=may_have_gaps,
             now_ms=now_ms,
         )
         return cls(directory, config, found, log_start_offset=log_start_offset, recovery_point=recovery_point)
@@ -319,6 +324,7 @@ class Log:
             recovery_point=self.recovery_point,
             log_start_offset=self.log_start_offset,
             clean=True,
+            may_have_gaps=True,
             now_ms=now_ms,
         )
         self._segments, self._producers, self._epochs = found.segments, found.producers, found.epochs

@@ -33,11 +33,20 @@ class Recovered:
 
 
 def recover(
-    directory: Path, config: LogConfig, *, recovery_point: int, log_start_offset: int, clean: bool, now_ms: int
+    directory: Path,
+    config: LogConfig,
+    *,
+    recovery_point: int,
+    log_start_offset: int,
+    clean: bool,
+    may_have_gaps: bool,
+    now_ms: int,
 ) -> Recovered:
     """Bring the directory into a state that can be read and appended to."""
     _remove_leftovers(directory)
-    segments = _load_segments(directory, config, recovery_point=recovery_point, clean=clean, now_ms=now_ms)
+    segments = _load_segments(
+        directory, config, recovery_point=recovery_point, clean=clean, may_have_gaps=may_have_gaps, now_ms=now_ms
+    )
     if not segments:
         segments = [Segment(directory, log_start_offset, created_ms=now_ms)]
         segments[0].create()
@@ -63,7 +72,7 @@ def _remove_leftovers(directory: Path) -> None:
 
 
 def _load_segments(
-    directory: Path, config: LogConfig, *, recovery_point: int, clean: bool, now_ms: int
+    directory: Path, config: LogConfig, *, recovery_point: int, clean: bool, may_have_gaps: bool, now_ms: int
 ) -> list[Segment]:
     bases = sorted(int(name[:20]) for name in os.listdir(directory) if len(name) == 24 and name.endswith(".log"))
     segments: list[Segment] = []
@@ -81,7 +90,7 @@ def _load_segments(
         if end_offset is None:
             break
         # Only cleaning leaves gaps between batches: elsewhere what is missing here was lost, also at a batch's edge.
-        is_short = segment.end_offset < end_offset and (cut > 0 or not config.compact)
+        is_short = segment.end_offset < end_offset and (cut > 0 or not may_have_gaps)
         is_torn = is_short or segment.end_offset > end_offset
         if is_torn and not settled:
             _drop_after(directory, bases[at + 1 :], now_ms)

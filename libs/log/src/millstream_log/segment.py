@@ -3,6 +3,7 @@
 Which batches go in, and when the next segment begins, is the log's to say.
 """
 
+import logging
 import os
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +15,8 @@ from millstream_log.offset_index import OffsetIndex
 from millstream_log.scan import scan_checked, scan_headers
 from millstream_log.time_index import TimeIndex
 from millstream_wire.records import HEADER_SIZE, NO_TIMESTAMP, BatchHeader, RecordsError, decode_batch, parse_header
+
+logger = logging.getLogger(__name__)
 
 _RELATIVE_OFFSETS = (1 << 31) - 1
 _REMEMBERED_POSITIONS = 16
@@ -260,7 +263,10 @@ class Segment:
             os.ftruncate(fd, self.size)
         if self.size:
             self._first_timestamp = self.header_at(0).max_timestamp
-        self.flush_indexes()
+        try:
+            self.flush_indexes()
+        except OSError as error:  # a full disk can still be read: the entries stay in memory until they can be written
+            logger.warning("index not written log=%s error=%s", self.log_path, error)
         return file_size - self.size
 
     def _indexed_offset(self, file_size: int) -> int:
