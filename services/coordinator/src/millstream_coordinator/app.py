@@ -78,18 +78,20 @@ class CoordinatorApp:
         metrics = CoordinatorMetrics(config.node_id, self._shards)
         world.metrics.registry.register(metrics)
         try:
-            await self._listen(server)
-            await self._serve(coordinator, link, follower)
+            await self._serve(server, coordinator, link, follower)
         finally:
             world.metrics.registry.unregister(metrics)
             await server.close()
             await connections.close()
             await link.close()
 
-    async def _serve(self, coordinator: Coordinator, link: ControllerLink, follower: MetadataFollower) -> None:
+    async def _serve(
+        self, server: Server, coordinator: Coordinator, link: ControllerLink, follower: MetadataFollower
+    ) -> None:
         async with asyncio.TaskGroup() as tasks:
             children = [tasks.create_task(follower.run())]
             await follower.caught_up.wait()
+            await self._listen(server)  # not before: an empty picture of the cluster is worse than none
             registration = self._register(link, follower)
             children.append(tasks.create_task(registration.run()))
             children.append(tasks.create_task(self._shards.run()))
