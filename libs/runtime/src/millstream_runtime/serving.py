@@ -92,13 +92,18 @@ class ServedConnection:
         self._channel.close(reason)
 
     def _handle(self, frame: memoryview) -> None:
-        if self._asks_versions_unknown(frame):
-            return
-        header, position = decode_request_header(frame)
+        try:
+            header, position = decode_request_header(frame)
+        except DecodeError:
+            if self._asks_versions_unknown(frame):
+                return
+            raise
         route = self._server.routes.get(header.api_key)
         if route is None:
             raise _Rejected(f"unknown api key {header.api_key}")
         if not route.least <= header.version <= route.most:
+            if self._asks_versions_unknown(frame):
+                return
             raise _Rejected(f"{route.name} version {header.version} is not served")
         owned: memoryview | bytes = bytes(frame) if route.owns_bytes else frame
         request = decode(route.request, header.version, memoryview(owned)[position:])

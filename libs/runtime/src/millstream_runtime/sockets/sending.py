@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from millstream_runtime.network import FileSlice, Part
 
 GATHER_MAX = 512  # IOV_MAX is 1024
+JOINED_MAX_BYTES = 16 * 1024
 COPIED_SLICE_MAX_BYTES = 64 * 1024  # below, reading costs less than a call of its own
 FLUSH_MAX_BYTES = 4 * 1024 * 1024  # one connection's share of a tick
 _LENGTH = 4
@@ -33,6 +34,11 @@ class Sender:
     def put(self, parts: Sequence[Part]) -> None:
         """Queue one frame."""
         queue = self._queue
+        if len(parts) == 1 and type(parts[0]) is bytes and len(parts[0]) <= JOINED_MAX_BYTES:
+            size = len(parts[0])
+            queue.append(size.to_bytes(_LENGTH, "big") + parts[0])
+            self.unsent_bytes += _LENGTH + size
+            return
         length_at = len(queue)
         queue.append(b"")
         total = 0
@@ -95,7 +101,12 @@ class Sender:
             run.append(entry)
             if len(run) == GATHER_MAX:
                 break
-        sent = sock.sendmsg(run, (), more) if len(run) > 1 else sock.send(run[0], more)
+        if len(run) == 1:
+            sent = sock.send(run[0], more)
+        elif self.unsent_bytes <= JOINED_MAX_BYTES and not more:
+            sent = sock.send(b"".join(run))  # a copy of little costs less than a list of many
+        else:
+            sent = sock.sendmsg(run, (), more)
         left = sent
         while left:
             size = len(queue[0])  # type: ignore[arg-type]
