@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -102,6 +103,16 @@ def node(directory: Path, *settings: str, port: int = 0) -> Iterator[ServerProce
         yield server.start()
     finally:
         server.end()
+
+
+def free_port() -> int:
+    """One that a node can come back to; it takes the three after it too."""
+    for port in range(20_000, 30_000, 10):
+        with contextlib.suppress(OSError), contextlib.ExitStack() as held:
+            for each in range(port, port + 4):
+                held.enter_context(socket.create_server(("127.0.0.1", each)))
+            return port
+    raise AssertionError("no free port")
 
 
 class Cluster:

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -224,7 +223,7 @@ def test_what_cannot_be_opened(node: servers.ServerProcess, topic: str) -> None:
 
 def test_streams_and_producer_outlive_their_server(fresh: Path, topic: str) -> None:
     """Killed five times under load: everything is there, once and in order, and the streams notice nothing."""
-    with servers.node(fresh, port=free_port()) as node:
+    with servers.node(fresh, port=servers.free_port()) as node:
         create(node.bootstrap, topic, 3)
         members = streams(topic, 2, bootstrap=node.bootstrap, group=f"g-{topic}")
         with reading(list(streams(topic, 2, bootstrap=node.bootstrap))) as readers, reading(list(members)) as group:
@@ -262,13 +261,3 @@ async def produce_over_kills(node: servers.ServerProcess, topic: str) -> list[De
         await asyncio.sleep(0.5)
         stop.set()
     return [each.result() for each in sent]
-
-
-def free_port() -> int:
-    """One that a server can come back to; a node takes its successors too."""
-    for port in range(20_000, 30_000, 10):
-        with contextlib.suppress(OSError), contextlib.ExitStack() as held:
-            for each in range(port, port + 4):
-                held.enter_context(socket.create_server(("127.0.0.1", each)))
-            return port
-    raise AssertionError("no free port")
