@@ -106,8 +106,8 @@ def test_a_snapshot_keeps_the_last_batch_of_each(tmp_path: Path, make) -> None:
     loaded = load_snapshot(tmp_path, 106)
     assert loaded.snapshot_offset == 106
     assert loaded.first_unstable_offset == 100
-    assert loaded.check(sent(make, 4, count=2)).base_offset == 104
-    assert loaded.check(sent(make, 6)) is None
+    assert loaded.check(sent(make, 4, count=2, transactional=True)).base_offset == 104
+    assert loaded.check(sent(make, 6, transactional=True)) is None
 
 
 @given(st.data())

@@ -21,8 +21,10 @@ from millstream_log.log import Log
 from millstream_log.producer_state import AppendedBatch, ProducerEntry
 from millstream_log.retention import Retention, expired_segments
 from millstream_log.segment import Read, Segment, TimestampedOffset
+from millstream_log.transaction_index import AbortedTransaction
 
 __all__ = [
+    "AbortedTransaction",
     "AppendResult",
     "AppendedBatch",
     "CorruptFile",

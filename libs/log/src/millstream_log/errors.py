@@ -33,6 +33,12 @@ class TransactionCoordinatorFenced(LogError):
     error_code = ErrorCode.TRANSACTION_COORDINATOR_FENCED
 
 
+class InvalidTransactionState(LogError):
+    """A batch outside the transaction that its producer has under way."""
+
+    error_code = ErrorCode.INVALID_TXN_STATE
+
+
 class StorageError(LogError):
     """The file system refused; what had been written before is intact."""
 

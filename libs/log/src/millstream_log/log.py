@@ -17,16 +17,10 @@ from millstream_log.flush import Flush
 from millstream_log.leader_epochs import EpochEnd, EpochStart
 from millstream_log.producer_snapshot import delete_snapshots, store_snapshot
 from millstream_log.producer_state import ProducerEntry
-from millstream_log.recovery import Recovered, recover, replay
+from millstream_log.recovery import Recovered, check_control, recover, replay
 from millstream_log.segment import Read, Segment, TimestampedOffset
-from millstream_wire.records import (
-    BatchHeader,
-    EndMarker,
-    decode_batch,
-    parse_header,
-    stamp,
-    stamp_log_append_time,
-)
+from millstream_log.transaction_index import AbortedTransaction, aborted_between
+from millstream_wire.records import BatchHeader, parse_header, stamp, stamp_log_append_time
 
 _base_offset = attrgetter("base_offset")
 _REPLAYED_BYTES = 16 * 1024 * 1024
@@ -125,10 +119,7 @@ class Log:
         self, batch: bytearray | memoryview, header: BatchHeader, *, leader_epoch: int, now_ms: int
     ) -> AppendResult:
         """Append the leader's own control batch: the end of a transaction."""
-        (record,) = decode_batch(batch, header)
-        marker = EndMarker.decode(record)
-        if marker is not None:
-            self._producers.check_marker(header, marker)
+        check_control(self._producers, header, batch)
         stamp(batch, self.log_end_offset, leader_epoch)
         stamped = parse_header(batch)
         self._write_stamped(batch, stamped, now_ms)
@@ -142,7 +133,11 @@ class Log:
 
     def _write_stamped(self, batch: bytes | bytearray | memoryview, header: BatchHeader, now_ms: int) -> None:
         self._write(batch, header.base_offset, header.last_offset, header.max_timestamp, header.leader_epoch, now_ms)
-        replay(self._producers, header, batch, now_ms)
+        try:
+            replay(self._producers, self._segments[-1], header, batch, now_ms)
+        except OSError as error:  # an aborted transaction that is not in the index would be read as committed
+            self.fail(error)
+            raise StorageError(f"{self.directory}: {error}") from error
 
     def _write(
         self,
@@ -180,7 +175,7 @@ class Log:
     def _roll(self, base_offset: int, now_ms: int) -> Segment:
         full = self._segments[-1]
         full.seal()
-        store_snapshot(self.directory, self._producers, base_offset)
+        self._store_producers(base_offset)
         full.end_offset = base_offset
         segment = Segment(self.directory, base_offset, created_ms=now_ms)
         segment.create()
@@ -257,6 +252,11 @@ class Log:
     @property
     def first_unstable_offset(self) -> int | None:
         return self._producers.first_unstable_offset
+
+    def aborted_transactions(self, first_offset: int, end_offset: int) -> list[AbortedTransaction]:
+        """Those that have records in `[first_offset, end_offset)`."""
+        segments = self._segments[self._segment_at(first_offset) :]
+        return aborted_between((segment.aborted for segment in segments), first_offset, end_offset)
 
     # ---- size, cutting, flushing, closing ----
 
@@ -347,14 +347,14 @@ class Log:
         """Move the recovery point, unless the log was cut meanwhile."""
         if flush.generation == self._truncations:
             self.recovery_point = max(self.recovery_point, flush.end_offset)
-            self._bound_replay()
             self._has_new_files = self._has_new_files and flush.directory is None
+            segment = self._segments[-1]  # a restart must not have to read much to know the producers again
+            if segment.size - segment.position_of(self._producers.snapshot_offset) > _REPLAYED_BYTES:
+                self._store_producers(self.log_end_offset)
 
-    def _bound_replay(self) -> None:
-        """Store the producers once more if a restart would have to read much to know them again."""
-        segment = self._segments[-1]
-        if segment.size - segment.position_of(self._producers.snapshot_offset) > _REPLAYED_BYTES:
-            store_snapshot(self.directory, self._producers, self.log_end_offset)
+    def _store_producers(self, offset: int) -> None:
+        self._segments[-1].aborted.sync()  # replay from the snapshot on would not find these again
+        store_snapshot(self.directory, self._producers, offset)
 
     def fail(self, error: OSError) -> None:
         """Take no more appends: a flush failed elsewhere (`Flush.perform` in a thread)."""
@@ -376,7 +376,7 @@ class Log:
         """Leave the directory so that it opens without recovery."""
         self._segments[-1].seal()
         self.flush()
-        store_snapshot(self.directory, self._producers, self.log_end_offset)
+        self._store_producers(self.log_end_offset)
         self._epochs.store()
         self.abandon()
 

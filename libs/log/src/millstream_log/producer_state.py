@@ -6,7 +6,13 @@ No file here: `producer_snapshot` stores it, and the log replays batches into it
 from collections import deque
 from typing import NamedTuple
 
-from millstream_log.errors import InvalidProducerEpoch, OutOfOrderSequence, TransactionCoordinatorFenced
+from millstream_log.errors import (
+    InvalidProducerEpoch,
+    InvalidTransactionState,
+    OutOfOrderSequence,
+    TransactionCoordinatorFenced,
+)
+from millstream_log.transaction_index import AbortedTransaction
 from millstream_wire.records import NO_SEQUENCE, NO_TIMESTAMP, BatchHeader, EndMarker
 
 _REMEMBERED_BATCHES = 5  # what a producer may have in flight
@@ -86,6 +92,10 @@ class ProducerState:
             raise InvalidProducerEpoch(
                 f"producer {header.producer_id} has epoch {entry.epoch}, a batch came with {header.producer_epoch}"
             )
+        if entry.transaction_start != _NO_OFFSET and not header.is_transactional:
+            raise InvalidTransactionState(
+                f"producer {header.producer_id} has a transaction under way, a batch is outside"
+            )
         first = header.base_sequence
         if header.producer_epoch > entry.epoch:
             if first != 0:
@@ -133,18 +143,24 @@ class ProducerState:
                 f"producer {header.producer_id}: coordinator epoch {marker.coordinator_epoch} < {entry.coordinator_epoch}"
             )
 
-    def end_transaction(self, header: BatchHeader, marker: EndMarker, *, now_ms: int) -> None:
-        """Account for an end marker that is now in the log."""
+    def end_transaction(self, header: BatchHeader, marker: EndMarker, *, now_ms: int) -> AbortedTransaction | None:
+        """Account for an end marker that is now in the log; return the transaction if there was one and it is aborted."""
         entry = self._entries.get(header.producer_id)
         if entry is None:
             entry = self._entries[header.producer_id] = ProducerEntry(header.producer_id, header.producer_epoch)
         elif entry.epoch != header.producer_epoch:
             entry.epoch = header.producer_epoch
             entry.batches.clear()
+        start = entry.transaction_start
         entry.coordinator_epoch = marker.coordinator_epoch
         entry.transaction_start = _NO_OFFSET
         entry.last_append_ms = now_ms
         self._open_transactions.pop(header.producer_id, None)
+        if marker.committed or start == _NO_OFFSET:
+            return None
+        unstable = self.first_unstable_offset
+        stable = header.next_offset if unstable is None else unstable
+        return AbortedTransaction(header.producer_id, start, header.last_offset, stable)
 
     def restore(self, entry: ProducerEntry) -> None:
         """Take over an entry of a snapshot."""

@@ -160,14 +160,21 @@ def _replay(segments: list[Segment], producers: ProducerState, now_ms: int) -> I
     for segment in segments:
         if segment.end_offset <= from_offset:
             continue
+        segment.aborted.truncate_to(from_offset)
         fd = segment.file.fileno()
         for position, header in scan_headers(fd, segment.position_of(from_offset), segment.size):
             batch = read_fully(fd, header.size, position) if header.is_control else b""
-            replay(producers, header, batch, now_ms)
+            replay(producers, segment, header, batch, now_ms)
             yield header
 
 
-def replay(producers: ProducerState, header: BatchHeader, batch: bytes | bytearray | memoryview, now_ms: int) -> None:
+def replay(
+    producers: ProducerState,
+    segment: Segment,
+    header: BatchHeader,
+    batch: bytes | bytearray | memoryview,
+    now_ms: int,
+) -> None:
     """Account for a batch that is in the log; of control batches, only the ends of transactions say anything."""
     if not header.is_control:
         if header.producer_id >= 0:
@@ -176,4 +183,14 @@ def replay(producers: ProducerState, header: BatchHeader, batch: bytes | bytearr
     for record in decode_batch(batch, header):
         marker = EndMarker.decode(record)
         if marker is not None:
-            producers.end_transaction(header, marker, now_ms=now_ms)
+            aborted = producers.end_transaction(header, marker, now_ms=now_ms)
+            if aborted is not None:
+                segment.aborted.add(aborted)
+
+
+def check_control(producers: ProducerState, header: BatchHeader, batch: bytes | bytearray | memoryview) -> None:
+    """Refuse a control batch that ends a transaction which is not its sender's to end."""
+    for record in decode_batch(batch, header):
+        marker = EndMarker.decode(record)
+        if marker is not None:
+            producers.check_marker(header, marker)

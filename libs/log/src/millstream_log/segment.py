@@ -14,6 +14,7 @@ from millstream_log.file_slice import FileSlice, SegmentFile, read_fully, write_
 from millstream_log.offset_index import OffsetIndex
 from millstream_log.scan import scan_checked, scan_headers
 from millstream_log.time_index import TimeIndex
+from millstream_log.transaction_index import TransactionIndex
 from millstream_wire.records import HEADER_SIZE, NO_TIMESTAMP, BatchHeader, RecordsError, decode_batch, parse_header
 
 logger = logging.getLogger(__name__)
@@ -44,6 +45,7 @@ class Segment:
         "_first_timestamp",
         "_index_bytes",
         "_positions",
+        "aborted",
         "base_offset",
         "created_ms",
         "end_offset",
@@ -63,6 +65,7 @@ class Segment:
         self.log_path = directory / f"{name}.log"
         self.index = OffsetIndex(directory / f"{name}.index", base_offset)
         self.times = TimeIndex(directory / f"{name}.timeindex", base_offset)
+        self.aborted = TransactionIndex(directory / f"{name}.txnindex")
         self.size = 0
         self.max_timestamp = NO_TIMESTAMP
         self.max_timestamp_offset = base_offset
@@ -84,6 +87,7 @@ class Segment:
         """Make the file: its name is what remembers the log's end while the segment is empty."""
         self.index.delete()
         self.times.delete()
+        self.aborted.delete()
         os.close(os.open(self.log_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644))
 
     def must_roll_before(self, size: int, last_offset: int, max_timestamp: int, config: LogConfig, now_ms: int) -> bool:
@@ -313,7 +317,7 @@ class Segment:
 
     def delete(self) -> None:
         """Remove the files; slices in flight keep theirs open."""
-        for path in (self.log_path, self.index.path, self.times.path):
+        for path in (self.log_path, self.index.path, self.times.path, self.aborted.path):
             path.unlink(missing_ok=True)
         self._file = None
 

@@ -1,0 +1,95 @@
+"""The `.txnindex` file of a segment: the aborted transactions whose end marker is in it, in Kafka's format.
+
+Only few segments have one. Entries are written at once and reach the disk before a snapshot of the producers does: replay
+begins at the snapshot and makes anew only what comes after it.
+"""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from struct import Struct
+from typing import NamedTuple
+
+_VERSION = 0
+_entry = Struct(">hqqqq")  # version, producer id, first offset, last offset, last stable offset
+
+
+class AbortedTransaction(NamedTuple):
+    """`last_offset` is its marker's; `last_stable_offset` is where readers of committed records stood once it was there."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    last_stable_offset: int
+
+
+class TransactionIndex:
+    __slots__ = ("_entries", "_is_synced", "path")
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._entries: list[AbortedTransaction] | None = None
+        self._is_synced = True
+
+    @property
+    def entries(self) -> list[AbortedTransaction]:
+        if self._entries is None:
+            self._entries = self._load()
+        return self._entries
+
+    def add(self, aborted: AbortedTransaction) -> None:
+        entries = self.entries
+        with open(self.path, "ab") as file:
+            file.write(_entry.pack(_VERSION, *aborted))
+        entries.append(aborted)
+        self._is_synced = False
+
+    def truncate_to(self, offset: int) -> None:
+        """Keep the transactions that ended before `offset`."""
+        kept = [entry for entry in self.entries if entry.last_offset < offset]
+        if len(kept) == len(self.entries) and self._holds(len(kept)):
+            return
+        with open(self.path, "wb") as file:
+            file.write(b"".join(_entry.pack(_VERSION, *entry) for entry in kept))
+        self._entries = kept
+        self._is_synced = False
+
+    def sync(self) -> None:
+        """Wait until the entries are on the disk."""
+        if not self._is_synced:
+            with open(self.path, "rb") as file:
+                os.fsync(file.fileno())
+            self._is_synced = True
+
+    def delete(self) -> None:
+        self.path.unlink(missing_ok=True)
+        self._entries = []
+
+    def _load(self) -> list[AbortedTransaction]:
+        """Every whole entry; a torn one at the end is of a transaction that replay will find again."""
+        try:
+            data = self.path.read_bytes()
+        except FileNotFoundError:
+            return []
+        whole = len(data) - len(data) % _entry.size
+        return [AbortedTransaction._make(fields[1:]) for fields in _entry.iter_unpack(data[:whole])]
+
+    def _holds(self, count: int) -> bool:
+        try:
+            return os.stat(self.path).st_size == count * _entry.size
+        except FileNotFoundError:
+            return count == 0
+
+
+def aborted_between(
+    indexes: Iterable[TransactionIndex], first_offset: int, end_offset: int
+) -> list[AbortedTransaction]:
+    """The aborted transactions with records in `[first_offset, end_offset)`; `indexes` from the segment of `first_offset` on."""
+    found = []
+    for index in indexes:
+        for entry in index.entries:
+            if entry.last_offset >= first_offset and entry.first_offset < end_offset:
+                found.append(entry)
+            if entry.last_stable_offset >= end_offset:
+                return found  # those that end later began later
+    return found
