@@ -28,8 +28,23 @@ help: ## This list
 	$(UV) pip install --quiet --python $(BIN)/python --no-deps $(addprefix -e ,$(PACKAGES))
 	@touch $@
 
+# The same files, made into extension modules where that is possible (compiled/README.md); PLAIN=1 goes without.
+COMPILED := $(shell cat compiled/modules)
+
+.venv/.compiled: .venv/.installed compiled/build.py compiled/modules $(COMPILED)
+	$(BIN)/python compiled/build.py
+	@rm -f .venv/.plain && touch $@
+
+.venv/.plain: .venv/.installed
+	$(BIN)/python compiled/build.py --remove
+	@rm -f .venv/.compiled && touch $@
+
 .PHONY: setup
-setup: .venv/.installed ## Install uv, the locked dependencies and the workspace into .tools and .venv
+setup: .venv/.installed .venv/.$(if $(PLAIN),plain,compiled) ## Install uv, the locked dependencies and the workspace into .tools and .venv
+
+.PHONY: plain
+plain: ## As setup, without compiling (PLAIN=1 does the same for every target)
+	@$(MAKE) --no-print-directory setup PLAIN=1
 
 .PHONY: run
 run: setup ## Start the all-in-one node on 127.0.0.1:9092 (ARGS="--port 19092 --data DIR --set num.partitions=4")
@@ -93,4 +108,5 @@ lock: .tools/.installed ## Resolve the dependencies again and write the hashed l
 
 .PHONY: clean
 clean: ## Remove what setup and tests made (data directories stay)
+	find libs services -name '*.so' -delete
 	rm -rf .venv .tools build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+import platform
 import signal
 import sys
 import time
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from importlib import import_module
 
+from millstream_runtime.builds import records_build, refuse_stale
 from millstream_runtime.service import Service, ServiceFailed
 from millstream_runtime.sockets.network import SocketNetwork
 from millstream_runtime.world import RealWorld, World
@@ -40,6 +42,12 @@ def run_services(
 
     The services start together and stop one by one, the last of the list first. One that ends ends the process.
     """
+    try:
+        refuse_stale()
+    except ServiceFailed as error:
+        logger.error("process stops reason=%s", error)
+        return EXIT_FAILED
+    logger.info("process starts python=%s records=%s", platform.python_version(), records_build())
     return asyncio.run(_Process(build, http_address, on_ready, shutdown_timeout_ms).run())
 
 

@@ -1,11 +1,33 @@
 import contextlib
+from collections.abc import Callable
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from millstream_wire.records import InvalidRecord, Record, encode_batch, walk
+import millstream_wire.records
+from millstream_wire.records import InvalidRecord, Record, encode_batch
 from millstream_wire.records.batch import HEADER_SIZE
+
+Walk = Callable[[bytes, int, int, int], None]
+
+
+def plain_walk() -> Walk:
+    """The file as plain Python, whether or not it is compiled."""
+    path = Path(millstream_wire.records.__file__).with_name("walk.py")
+    spec = spec_from_file_location("plain_walk", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    walk: Walk = module.walk
+    return walk
+
+
+PLAIN = plain_walk()
+each_build = pytest.mark.parametrize("walk", [PLAIN, millstream_wire.records.walk], ids=["plain", "as installed"])
 
 nullable = st.none() | st.binary(max_size=300)
 records = st.lists(
@@ -13,8 +35,9 @@ records = st.lists(
 )
 
 
+@each_build
 @given(records)
-def test_a_batch_is_what_it_claims(wanted: list[Record]) -> None:
+def test_a_batch_is_what_it_claims(walk: Walk, wanted: list[Record]) -> None:
     batch = encode_batch(wanted)
     walk(batch, HEADER_SIZE, len(batch), len(wanted))
     for count in (len(wanted) - 1, len(wanted) + 1):
@@ -24,24 +47,40 @@ def test_a_batch_is_what_it_claims(wanted: list[Record]) -> None:
         walk(batch, HEADER_SIZE, len(batch) - 1, len(wanted))
 
 
-def test_offset_deltas_count_up_from_zero() -> None:
+@each_build
+def test_offset_deltas_count_up_from_zero(walk: Walk) -> None:
     batch = encode_batch([Record(10, 0, None, None), Record(12, 0, None, None)], base_offset=10, keep_offsets=True)
     with pytest.raises(InvalidRecord):
         walk(batch, HEADER_SIZE, len(batch), 2)
 
 
+@each_build
 @given(st.binary(max_size=60), st.integers(0, 5))
-def test_garbage_is_refused_or_walked_to_its_end(garbage: bytes, count: int) -> None:
+def test_garbage_is_refused_or_walked_to_its_end(walk: Walk, garbage: bytes, count: int) -> None:
     with contextlib.suppress(InvalidRecord):
         walk(garbage, 0, len(garbage), count)
 
 
+@each_build
 @settings(max_examples=30)
 @given(st.integers(0, 1 << 62), st.sampled_from([1, 64, 65, 8192, 8193]), st.data())
-def test_every_length_of_number_is_stepped_over(step: int, count: int, data: st.DataObject) -> None:
+def test_every_length_of_number_is_stepped_over(walk: Walk, step: int, count: int, data: st.DataObject) -> None:
     batch = encode_batch([Record(-1, step * (i % 2), None, None) for i in range(count)])
     walk(batch, HEADER_SIZE, len(batch), count)
     garbled = bytearray(batch)
     garbled[data.draw(st.integers(HEADER_SIZE, len(batch) - 1))] ^= 0xFF
     with contextlib.suppress(InvalidRecord):
         walk(bytes(garbled), HEADER_SIZE, len(batch), count)
+
+
+@given(st.binary(max_size=60), st.integers(0, 5))
+def test_both_builds_say_the_same(garbage: bytes, count: int) -> None:
+    assert _verdict(PLAIN, garbage, count) == _verdict(millstream_wire.records.walk, garbage, count)
+
+
+def _verdict(walk: Walk, garbage: bytes, count: int) -> str:
+    try:
+        walk(garbage, 0, len(garbage), count)
+    except InvalidRecord as refusal:
+        return str(refusal)
+    return "whole"

@@ -1,8 +1,11 @@
 """The one cost per record in a broker: step over the records of a batch and check that it holds what it claims.
 
-Plain `bytes` and local integers, so that the same file can be compiled. The loop spells out the numbers of one and two
-bytes that nearly all records have; what is longer goes through `_step`.
+The file that gains most from being compiled (`compiled/`): hence plain `bytes`, and locals that are machine integers
+there and ordinary ones elsewhere. The loop spells out the numbers of one and two bytes that nearly all records have; what
+is longer goes through `_step`.
 """
+
+from mypy_extensions import i64
 
 from millstream_wire.records.errors import InvalidRecord
 
@@ -14,22 +17,23 @@ def walk(records: bytes, start: int, end: int, count: int) -> None:
     """Check that `records[start:end]` is exactly `count` records with offset deltas 0, 1, 2, ..."""
     if end > len(records):
         raise InvalidRecord(f"{len(records)} bytes of records where {end} were promised")
-    seen = 0
-    position = start
+    limit: i64 = end
+    seen: i64 = 0
+    position: i64 = start
     try:
-        while position < end:
-            at = position
-            length = records[at]
+        while position < limit:
+            at: i64 = position
+            length: i64 = records[at]
             at += 1
             if length >= 0x80:
-                high = records[at]
+                high: i64 = records[at]
                 at += 1
                 if high >= 0x80:
                     position = _step(records, position, end, seen)
                     seen += 1
                     continue
                 length += (high << 7) - 0x80
-            following = at + (length >> 1)
+            following: i64 = at + (length >> 1)
             at += 1  # the attributes, unused in this format
             if records[at] >= 0x80:  # the timestamp delta
                 at += 1
@@ -37,7 +41,7 @@ def walk(records: bytes, start: int, end: int, count: int) -> None:
                     position = _step(records, position, end, seen)
                     seen += 1
                     continue
-            low = records[at + 1]
+            low: i64 = records[at + 1]
             if low < 0x80:
                 if low != seen << 1 or at + 2 > following:
                     raise InvalidRecord(f"record {seen} does not have its place as offset delta")
@@ -45,7 +49,7 @@ def walk(records: bytes, start: int, end: int, count: int) -> None:
                 position = _step(records, position, end, seen)
                 seen += 1
                 continue
-            if length & 1 or following > end:
+            if length & 1 or following > limit:
                 raise InvalidRecord(f"record {seen} reaches past its batch")
             position = following
             seen += 1
