@@ -273,21 +273,30 @@ def test_uninstall_leaves_nothing_behind(cluster: Any, steps: Any) -> None:
     cluster.kubectl("delete", "pod", "client", "lake-1", "lake-2", "--grace-period=0", "--force")
     cluster.kubectl("delete", "job", "archive-orders", "--cascade=foreground", timeout_s=60)
     cluster.kubectl("delete", "-f", "-", "--ignore-not-found", stdin=spark_manifest(cluster, "archive.yaml"))
+    cluster.kubectl("delete", "topic", "load")
+    cluster.kubectl("delete", "consumergroup", "--all")
+    steps.done("what was applied is deleted, but for one Topic")
     cluster.helm("uninstall", RELEASE, "--wait", "--timeout", "4m")
     steps.done("helm uninstall")
+    cluster.wait_until("only the user's Topic is left", lambda: left(cluster) == ["topic.millstream.dev/orders"], 60)
+    steps.done("nothing of the release is left")
+    definitions = cluster.run("kubectl", "get", "crd", "-o", "name").split()
+    ours = [name for name in definitions if name.endswith(".millstream.dev")]
+    cluster.run("kubectl", "delete", *ours, timeout_s=60)
+    kept = [name for name in left(cluster) if "millstream" in name]
+    assert kept == []
+    steps.done("and the CRDs, which helm leaves to the administrator, take the Topic along")
+
+
+def left(cluster: Any) -> list[str]:
+    """What is in the namespace beside what Kubernetes puts into each, and the cluster-wide grants made for it."""
     kinds = (
         "pods,services,statefulsets,deployments,jobs,configmaps,secrets,persistentvolumeclaims,serviceaccounts,roles"
     )
-    kinds += ",rolebindings,poddisruptionbudgets,clusters,topics,consumergroups,metadataslots"
-    ours_not = ("configmap/kube-root-ca.crt", "serviceaccount/default")
-
-    def left() -> list[str]:
-        names = cluster.kubectl("get", kinds, "-o", "name").split()
-        names += cluster.run("kubectl", "get", "clusterroles,clusterrolebindings", "-o", "name").split()
-        return [name for name in names if name not in ours_not and ("/e2e" in name or "clusterrole" not in name)]
-
-    cluster.wait_until("nothing is left", lambda: not left() or None, timeout_s=60)
-    steps.done("nothing is left in the namespace but what Kubernetes put there")
-    definitions = cluster.run("kubectl", "get", "crd", "-o", "name").split()
-    cluster.run("kubectl", "delete", *[name for name in definitions if name.endswith(".millstream.dev")])
-    steps.done("and the CRDs, which helm leaves to the administrator")
+    kinds += ",rolebindings,poddisruptionbudgets"
+    if "clusters.millstream.dev" in cluster.run("kubectl", "get", "crd", "-o", "name"):
+        kinds += ",clusters,topics,consumergroups,metadataslots"
+    names = cluster.kubectl("get", kinds, "-o", "name").split()
+    grants = cluster.run("kubectl", "get", "clusterroles,clusterrolebindings", "-o", "name").split()
+    names += [name for name in grants if f"/{cluster.namespace}" in name]
+    return sorted(set(names) - {"configmap/kube-root-ca.crt", "serviceaccount/default"})
