@@ -29,8 +29,8 @@ def appended(
         offset += count
 
 
-def sent(make, sequence: int, *, epoch: int = 0, count: int = 1):
-    return make(count, producer_id=1, producer_epoch=epoch, base_sequence=sequence)[1]
+def sent(make, sequence: int, *, epoch: int = 0, count: int = 1, **fields):
+    return make(count, producer_id=1, producer_epoch=epoch, base_sequence=sequence, **fields)[1]
 
 
 def test_the_last_five_batches_are_recognised(make) -> None:

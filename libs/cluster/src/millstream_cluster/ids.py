@@ -27,6 +27,9 @@ NODE_ID_END = 30_000
 METADATA_TOPIC = "__cluster_metadata"
 METADATA_TOPIC_ID = UUID(int=1)
 OFFSETS_TOPIC = "__consumer_offsets"
+TRANSACTIONS_TOPIC = "__transaction_state"
+COORDINATOR_TOPICS = frozenset({OFFSETS_TOPIC, TRANSACTIONS_TOPIC})
+"""Topics whose partitions are shards: a coordinator owns each and nobody else writes to it."""
 
 
 class Role(Enum):

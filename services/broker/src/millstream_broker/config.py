@@ -53,6 +53,14 @@ class BrokerConfig:
     """offsets.topic.replication.factor"""
     offsets_topic_segment_bytes: int = 100 << 20
     """offsets.topic.segment.bytes"""
+    transactions_topic_partitions: int = 50
+    """transaction.state.log.num.partitions"""
+    transactions_topic_replication_factor: int = 1
+    """transaction.state.log.replication.factor"""
+    transactions_topic_segment_bytes: int = 100 << 20
+    """transaction.state.log.segment.bytes"""
+    verifies_transactions: bool = True
+    """transaction.partition.verification.enable"""
     fetch_max_bytes: int = 55 << 20
     """fetch.max.bytes: the most one Fetch is answered with."""
     fetch_session_slots: int = 1_000
@@ -94,6 +102,14 @@ class BrokerConfig:
             offsets_topic_partitions=properties.integer("offsets.topic.num.partitions", 50, least=1),
             offsets_topic_replication_factor=properties.integer("offsets.topic.replication.factor", 1, least=1),
             offsets_topic_segment_bytes=properties.integer("offsets.topic.segment.bytes", 100 << 20, least=1),
+            transactions_topic_partitions=properties.integer("transaction.state.log.num.partitions", 50, least=1),
+            transactions_topic_replication_factor=properties.integer(
+                "transaction.state.log.replication.factor", 1, least=1
+            ),
+            transactions_topic_segment_bytes=properties.integer(
+                "transaction.state.log.segment.bytes", 100 << 20, least=1
+            ),
+            verifies_transactions=properties.boolean("transaction.partition.verification.enable", True),
             fetch_max_bytes=properties.integer("fetch.max.bytes", 55 << 20, least=1024),
             fetch_session_slots=properties.integer("max.incremental.fetch.session.cache.slots", 1_000, least=0),
             producer_id_expiration_ms=properties.integer("producer.id.expiration.ms", 86_400_000, least=1),

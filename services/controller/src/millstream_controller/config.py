@@ -68,6 +68,9 @@ class ControllerConfig:
                 num_partitions=properties.integer("num.partitions", 1, least=1),
                 default_replication_factor=properties.integer("default.replication.factor", 1, least=1),
                 offsets_topic_num_partitions=properties.integer("offsets.topic.num.partitions", 50, least=1),
+                transactions_topic_num_partitions=properties.integer(
+                    "transaction.state.log.num.partitions", 50, least=1
+                ),
                 delete_topic_enable=properties.boolean("delete.topic.enable", True),
                 session_timeout_ms=properties.integer("broker.session.timeout.ms", 9_000, least=1),
                 static=properties.as_dict(),

@@ -14,12 +14,13 @@ from millstream_coordinator.api import HANDLERS
 from millstream_coordinator.config import CoordinatorConfig
 from millstream_coordinator.shell.clock import SteadyClock
 from millstream_coordinator.shell.coordinator import Coordinator
+from millstream_coordinator.shell.groups import group_shards
 from millstream_coordinator.shell.housekeeping import Housekeeping
 from millstream_coordinator.shell.metrics import CoordinatorMetrics
-from millstream_coordinator.shell.offsets_topic import OffsetsTopic
 from millstream_coordinator.shell.owned_shard import Surroundings
 from millstream_coordinator.shell.partition import Connections
 from millstream_coordinator.shell.shards import Shards
+from millstream_coordinator.shell.topic_creation import TopicCreation
 from millstream_runtime.client import Nodes
 from millstream_runtime.controllers import ControllerLink
 from millstream_runtime.follower import MetadataFollower
@@ -63,7 +64,9 @@ class CoordinatorApp:
             reads_at_a_time=asyncio.Semaphore(READS_MAX),
         )
         follower = MetadataFollower(world, link, node_id=config.node_id, on_records=self._on_records)
-        self._shards = Shards(self._surroundings(link), connections, lambda: follower.image)
+        clock = SteadyClock(world)
+        around = self._surroundings(link, clock)
+        self._shards = Shards(group_shards(config.groups, clock, lambda: follower.image), around, connections, lambda: follower.image)
         self._housekeeping = Housekeeping(config, self._shards, lambda: follower.image)
         coordinator = Coordinator(
             config,
@@ -71,7 +74,7 @@ class CoordinatorApp:
             controllers=link,
             connections=connections,
             shards=self._shards,
-            offsets_topic=OffsetsTopic(config, link),
+            topic_creation=TopicCreation(config, link),
             image=lambda: follower.image,
         )
         server = Server(self.name, HANDLERS, coordinator, world, config.limits)
@@ -96,7 +99,7 @@ class CoordinatorApp:
             children.append(tasks.create_task(registration.run()))
             children.append(tasks.create_task(self._shards.run()))
             children.append(tasks.create_task(self._housekeeping.run()))
-            children.append(tasks.create_task(coordinator.offsets_topic.run()))
+            children.append(tasks.create_task(coordinator.topic_creation.run()))
             try:
                 await registration.unfenced.wait()
                 self.ready.set()
@@ -112,13 +115,12 @@ class CoordinatorApp:
         self._shards.on_change()
         self._housekeeping.on_records(records)
 
-    def _surroundings(self, link: ControllerLink) -> Surroundings:
+    def _surroundings(self, link: ControllerLink, clock: SteadyClock) -> Surroundings:
         return Surroundings(
             node_id=self.config.node_id,
             world=self._world,
             controllers=link,
-            clock=SteadyClock(self._world),
-            limits=self.config.groups,
+            clock=clock,
             load_buffer_bytes=self.config.offsets_load_buffer_bytes,
         )
 

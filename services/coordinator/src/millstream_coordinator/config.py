@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from millstream_cluster.ids import COORDINATOR_ID_BASE, Role, node_id_of
 from millstream_cluster.records import Endpoint
 from millstream_coordinator.core.classic.limits import GroupLimits
+from millstream_coordinator.core.consumer.limits import ConsumerLimits
+from millstream_coordinator.core.transactions.limits import TransactionLimits
 from millstream_runtime.network import Limits
 from millstream_runtime.properties import Properties, PropertyError, parse_address
 
@@ -35,7 +37,7 @@ class CoordinatorConfig:
     request_timeout_ms: int = 30_000
     """request.timeout.ms: how long another node may take to answer."""
     groups: GroupLimits = field(default_factory=GroupLimits)
-    """group.initial.rebalance.delay.ms, group.min.session.timeout.ms, group.max.session.timeout.ms, group.max.size"""
+    """group.initial.rebalance.delay.ms, group.min.session.timeout.ms, group.max.session.timeout.ms, group.max.size, group.consumer.*"""
     offset_metadata_max_bytes: int = 4_096
     """offset.metadata.max.bytes: the longest note a client may put beside an offset."""
     offsets_retention_ms: int = 7 * 24 * 3_600_000
@@ -52,6 +54,8 @@ class CoordinatorConfig:
     """offsets.topic.segment.bytes"""
     offsets_load_buffer_bytes: int = 5 << 20
     """offsets.load.buffer.size: how much of a shard is read at a time."""
+    transactions: TransactionLimits = field(default_factory=TransactionLimits)
+    """transaction.max.timeout.ms, transaction.state.log.*, transaction.abort.timed.out.transaction.cleanup.interval.ms"""
     limits: Limits = field(default_factory=Limits)
     properties: Mapping[str, str] = field(default_factory=dict)
     """Every property of the process, for DescribeConfigs."""
@@ -84,21 +88,44 @@ class CoordinatorConfig:
             offsets_topic_replication_factor=properties.integer("offsets.topic.replication.factor", 1, least=1),
             offsets_topic_segment_bytes=properties.integer("offsets.topic.segment.bytes", 100 << 20, least=1),
             offsets_load_buffer_bytes=properties.integer("offsets.load.buffer.size", 5 << 20, least=1),
+            transactions=_transaction_limits(properties),
             limits=_limits(properties),
             properties=properties.as_dict(),
         )
 
 
 def _group_limits(properties: Properties) -> GroupLimits:
+    consumer = ConsumerLimits(
+        session_timeout_ms=properties.integer("group.consumer.session.timeout.ms", 45_000, least=1),
+        heartbeat_interval_ms=properties.integer("group.consumer.heartbeat.interval.ms", 5_000, least=1),
+        assignment_interval_ms=properties.integer("group.consumer.assignment.interval.ms", 1_000, least=0),
+        size_max=properties.integer("group.consumer.max.size", 2**31 - 1, least=1),
+    )
+    if consumer.heartbeat_interval_ms >= consumer.session_timeout_ms:
+        raise PropertyError("group.consumer.heartbeat.interval.ms must be less than group.consumer.session.timeout.ms")
     limits = GroupLimits(
         initial_rebalance_delay_ms=properties.integer("group.initial.rebalance.delay.ms", 3_000, least=0),
         session_timeout_min_ms=properties.integer("group.min.session.timeout.ms", 6_000, least=1),
         session_timeout_max_ms=properties.integer("group.max.session.timeout.ms", 1_800_000, least=1),
         size_max=properties.integer("group.max.size", 2**31 - 1, least=1),
+        consumer=consumer,
     )
     if limits.session_timeout_min_ms > limits.session_timeout_max_ms:
         raise PropertyError("group.min.session.timeout.ms must not be more than group.max.session.timeout.ms")
     return limits
+
+
+def _transaction_limits(properties: Properties) -> TransactionLimits:
+    return TransactionLimits(
+        timeout_max_ms=properties.integer("transaction.max.timeout.ms", 900_000, least=1),
+        timeout_check_interval_ms=properties.integer(
+            "transaction.abort.timed.out.transaction.cleanup.interval.ms", 10_000, least=1
+        ),
+        topic_partitions=properties.integer("transaction.state.log.num.partitions", 50, least=1),
+        topic_replication_factor=properties.integer("transaction.state.log.replication.factor", 1, least=1),
+        topic_segment_bytes=properties.integer("transaction.state.log.segment.bytes", 100 << 20, least=1),
+        producer_expiration_ms=properties.integer("transactional.id.expiration.ms", 604_800_000, least=1),
+    )
 
 
 def _limits(properties: Properties) -> Limits:

@@ -8,7 +8,7 @@ from millstream_cluster import records as r
 from millstream_cluster.answers.describe_cluster import CONTROLLERS, describe_cluster
 from millstream_cluster.answers.describe_configs import WireResourceType, describe_configs, list_config_resources
 from millstream_cluster.answers.describe_topic_partitions import describe_topic_partitions
-from millstream_cluster.answers.find_coordinator import TRANSACTION, find_coordinator, needs_offsets_topic
+from millstream_cluster.answers.find_coordinator import SHARE, TRANSACTION, find_coordinator, missing_topic
 from millstream_cluster.answers.metadata import metadata, missing_topics
 from millstream_cluster.answers.topic_name import is_valid_topic_name
 from millstream_cluster.configs import TOPIC_CONFIGS
@@ -169,17 +169,21 @@ def test_find_coordinator_names_the_shards_owner() -> None:
     assert (single.node_id, single.error_code) == (10_001, 0)
 
 
-def test_find_coordinator_without_its_topic_and_for_transactions() -> None:
+def test_find_coordinator_without_its_topic_and_for_share_groups() -> None:
     image = cluster(offsets=False)
     request = FindCoordinatorRequest(key="group")
-    assert needs_offsets_topic(image, request)
-    assert not needs_offsets_topic(cluster(), request)
+    assert missing_topic(image, request) == "__consumer_offsets"
+    assert missing_topic(cluster(), request) is None
     answer = find_coordinator(image, request, 0, listener_name=LISTENER)
     assert answer.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
     transaction = FindCoordinatorRequest(coordinator_keys=["t"], key_type=TRANSACTION)
-    assert not needs_offsets_topic(image, transaction)
+    assert missing_topic(image, transaction) == "__transaction_state"
     (answered,) = find_coordinator(image, transaction, 6, listener_name=LISTENER).coordinators
-    assert answered.error_code == ErrorCode.INVALID_REQUEST
+    assert (answered.key, answered.error_code) == ("t", ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    share = FindCoordinatorRequest(coordinator_keys=["s"], key_type=SHARE)
+    assert missing_topic(image, share) is None
+    (answered,) = find_coordinator(image, share, 6, listener_name=LISTENER).coordinators
+    assert (answered.key, answered.error_code) == ("s", ErrorCode.INVALID_REQUEST)
 
 
 def test_describe_configs_lists_every_key_with_its_source() -> None:

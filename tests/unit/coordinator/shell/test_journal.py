@@ -12,7 +12,7 @@ from millstream_cluster import records as r
 from millstream_cluster.ids import BrokerEpoch, LeaderEpoch, NodeId, PartitionEpoch
 from millstream_cluster.image import Image
 from millstream_coordinator.core.classic.limits import GroupLimits
-from millstream_coordinator.core.record_format import COMMAND_BYTES_MAX, decode_record
+from millstream_coordinator.core.record_format import COMMAND_BYTES_MAX, decode_record, encode_record
 from millstream_coordinator.core.records import (
     CommittedOffset,
     OffsetCommitted,
@@ -21,8 +21,8 @@ from millstream_coordinator.core.records import (
     ShardRecord,
 )
 from millstream_coordinator.core.shard import Shard
-from millstream_coordinator.shell.journal import ShardJournal
-from millstream_coordinator.shell.partition import AppendRefused, Connections, Deposed, OffsetsPartition
+from millstream_coordinator.shell.journal import Codec, ShardJournal
+from millstream_coordinator.shell.partition import AppendRefused, Connections, Deposed, ShardPartition
 from millstream_runtime.client import Nodes
 from millstream_runtime.context import RequestContext
 from millstream_runtime.server import Server
@@ -107,6 +107,9 @@ def handle_fetch(leader: Leader, request: FetchRequest, context: RequestContext)
     return leader.fetch(request)
 
 
+CODEC: Codec[ShardRecord] = Codec(encode_record, decode_record)
+
+
 def image_with_leader(host: str, port: int) -> Image:
     node, nodes = NodeId(1), (NodeId(1),)
     records = [
@@ -118,7 +121,7 @@ def image_with_leader(host: str, port: int) -> Image:
     return Image.of(records, 0)
 
 
-def run(leader: Leader, scenario: Callable[[Callable[[int], ShardJournal]], Any]) -> None:
+def run(leader: Leader, scenario: Callable[[Callable[[int], ShardJournal[ShardRecord]]], Any]) -> None:
     """`scenario` gets a function that makes the journal of an owner with this epoch."""
 
     async def main() -> None:
@@ -127,12 +130,12 @@ def run(leader: Leader, scenario: Callable[[Callable[[int], ShardJournal]], Any]
         listener = await server.listen("127.0.0.1", 0)
         image = image_with_leader(listener.host, listener.port)
         connections = Connections(Nodes(world, client_id="a"), Nodes(world, client_id="b"), asyncio.Semaphore(1))
-        partition = OffsetsPartition(world, connections, lambda: image, topic="o", topic_id=TOPIC_ID, partition=0)
+        partition = ShardPartition(world, connections, lambda: image, topic="o", topic_id=TOPIC_ID, partition=0)
         try:
             async with asyncio.timeout(20):
                 await scenario(
                     lambda epoch: ShardJournal(
-                        partition, world.now_ms, coordinator_id=10_000, producer_id=5, producer_epoch=epoch
+                        partition, CODEC, world.now_ms, coordinator_id=10_000, producer_id=5, producer_epoch=epoch
                     )
                 )
         finally:
@@ -153,7 +156,7 @@ def kept(leader: Leader) -> list[ShardRecord | None]:
 def test_an_owner_claims_then_reads_then_writes() -> None:
     leader = Leader()
 
-    async def scenario(owner: Callable[[int], ShardJournal]) -> None:
+    async def scenario(owner: Callable[[int], ShardJournal[ShardRecord]]) -> None:
         first = owner(0)
         assert await first.claim() == 0
         await first.append([(committed(1), committed(2)), (committed(3, "h"),)])
@@ -190,7 +193,7 @@ def test_an_owner_claims_then_reads_then_writes() -> None:
 def test_an_unknown_outcome_is_resolved_with_the_same_bytes(faults: list[ErrorCode | str]) -> None:
     leader = Leader()
 
-    async def scenario(owner: Callable[[int], ShardJournal]) -> None:
+    async def scenario(owner: Callable[[int], ShardJournal[ShardRecord]]) -> None:
         journal = owner(0)
         await journal.claim()
         leader.received.clear()
@@ -207,7 +210,7 @@ def test_an_unknown_outcome_is_resolved_with_the_same_bytes(faults: list[ErrorCo
 def test_a_deposed_owner_writes_nothing_more() -> None:
     leader = Leader()
 
-    async def scenario(owner: Callable[[int], ShardJournal]) -> None:
+    async def scenario(owner: Callable[[int], ShardJournal[ShardRecord]]) -> None:
         old, new = owner(0), owner(1)
         await old.claim()
         await new.claim()
@@ -221,7 +224,7 @@ def test_a_deposed_owner_writes_nothing_more() -> None:
 def test_a_log_that_lost_its_place_is_not_written_to() -> None:
     leader = Leader()
 
-    async def scenario(owner: Callable[[int], ShardJournal]) -> None:
+    async def scenario(owner: Callable[[int], ShardJournal[ShardRecord]]) -> None:
         journal = owner(0)
         await journal.claim()
         leader.next_sequence = 9
@@ -236,7 +239,7 @@ def test_many_commands_go_in_batches_that_brokers_take_and_no_command_is_split()
     big = "x" * 4_000
     commands = [tuple(committed(n, metadata=big) for n in range(100)) for _ in range(5)]
 
-    async def scenario(owner: Callable[[int], ShardJournal]) -> None:
+    async def scenario(owner: Callable[[int], ShardJournal[ShardRecord]]) -> None:
         journal = owner(0)
         await journal.claim()
         await journal.append(commands)
@@ -250,7 +253,7 @@ def test_many_commands_go_in_batches_that_brokers_take_and_no_command_is_split()
 def test_one_barrier_serves_all_who_wait_for_one() -> None:
     leader = Leader()
 
-    async def scenario(owner: Callable[[int], ShardJournal]) -> None:
+    async def scenario(owner: Callable[[int], ShardJournal[ShardRecord]]) -> None:
         journal = owner(0)
         await journal.claim()
         await journal.append([(journal.claimed,), (OffsetRemoved("g", "t", 0),), (journal.claimed,)])
@@ -262,7 +265,7 @@ def test_one_barrier_serves_all_who_wait_for_one() -> None:
 def test_records_that_are_not_ours_do_not_stop_a_load() -> None:
     leader = Leader()
 
-    async def scenario(owner: Callable[[int], ShardJournal]) -> None:
+    async def scenario(owner: Callable[[int], ShardJournal[ShardRecord]]) -> None:
         strange = [Record(0, 0, b"", b""), Record(1, 0, b"\0\1bad", b""), Record(2, 0, b"\0\x2ax", b"y")]
         leader.append(encode_batch(strange, producer_id=5, producer_epoch=0, base_sequence=0))
         journal = owner(1)

@@ -1,10 +1,10 @@
 """FindCoordinator (API key 10), versions 0 to 6, from an Image.
 
-Groups only. Transactions and share groups have no coordinator here, and a retriable error would keep their clients waiting
-for one: they get INVALID_REQUEST, which clients report at once.
+Groups and transactions. Share groups have no coordinator here, and a retriable error would keep their clients waiting for
+one: they get INVALID_REQUEST, which clients report at once.
 """
 
-from millstream_cluster.ids import OFFSETS_TOPIC
+from millstream_cluster.ids import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from millstream_cluster.image import Image
 from millstream_cluster.shard import shard_of
 from millstream_wire.errors import ErrorCode
@@ -15,6 +15,7 @@ GROUP = 0
 TRANSACTION = 1
 SHARE = 2
 BATCHED_SINCE = 4
+_TOPICS = {GROUP: OFFSETS_TOPIC, TRANSACTION: TRANSACTIONS_TOPIC}
 
 
 def find_coordinator(
@@ -36,23 +37,25 @@ def find_coordinator(
     )
 
 
-def needs_offsets_topic(image: Image, request: FindCoordinatorRequest) -> bool:
-    """Say whether the answer waits for `__consumer_offsets` to be created, which the caller has to ask for."""
-    return request.key_type == GROUP and image.topic(OFFSETS_TOPIC) is None
+def missing_topic(image: Image, request: FindCoordinatorRequest) -> str | None:
+    """The coordinator topic that the answer waits for and that the caller has to ask to be created."""
+    topic = _TOPICS.get(request.key_type)
+    return topic if topic is not None and image.topic(topic) is None else None
 
 
 def _coordinator(image: Image, key: str, key_type: int, listener_name: str) -> Coordinator:
-    if key_type != GROUP:
-        kind = {TRANSACTION: "transactions", SHARE: "share groups"}.get(key_type, f"key type {key_type}")
+    name = _TOPICS.get(key_type)
+    if name is None:
+        kind = "share groups" if key_type == SHARE else f"key type {key_type}"
         return _error(key, ErrorCode.INVALID_REQUEST, f"This cluster does not support {kind}")
-    topic = image.topic(OFFSETS_TOPIC)
+    topic = image.topic(name)
     if topic is None or not topic.partitions:
-        return _error(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, f"The topic {OFFSETS_TOPIC} is being created")
+        return _error(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, f"The topic {name} is being created")
     shard = image.shard(topic.topic_id, shard_of(key, len(topic.partitions)))
     node = image.node(shard.coordinator_id) if shard is not None else None
     endpoint = node.endpoint(listener_name) if node is not None and not node.fenced else None
     if node is None or endpoint is None:
-        return _error(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, "No coordinator owns the group's shard")
+        return _error(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, f"No coordinator owns the shard of {name}")
     return Coordinator(key=key, node_id=node.node_id, host=endpoint.host, port=endpoint.port)
 
 

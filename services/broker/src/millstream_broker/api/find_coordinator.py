@@ -1,10 +1,9 @@
-"""FindCoordinator (API key 10), versions 0 to 6: groups only. The first request of all has `__consumer_offsets` created."""
+"""FindCoordinator (API key 10), versions 0 to 6: groups and transactions. The first request of all has their topic created."""
 
 from typing import Any
 
 from millstream_broker.shell.broker import Broker
-from millstream_cluster.answers.find_coordinator import find_coordinator, needs_offsets_topic
-from millstream_cluster.ids import OFFSETS_TOPIC
+from millstream_cluster.answers.find_coordinator import find_coordinator, missing_topic
 from millstream_runtime.context import RequestContext
 from millstream_wire.messages import FindCoordinatorRequest, FindCoordinatorResponse
 
@@ -23,6 +22,7 @@ async def _answer_later(
 
 
 def _answer(broker: Broker, request: FindCoordinatorRequest, context: RequestContext) -> FindCoordinatorResponse:
-    if needs_offsets_topic(broker.image, request):
-        broker.topic_creation.want(OFFSETS_TOPIC)
+    topic = missing_topic(broker.image, request)
+    if topic is not None:
+        broker.topic_creation.want(topic)
     return find_coordinator(broker.image, request, context.version, listener_name=context.listener_name)

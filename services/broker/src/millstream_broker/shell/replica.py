@@ -5,7 +5,7 @@ from uuid import UUID
 from millstream_broker.core.hosting import ReplicaKey
 from millstream_broker.core.partition import Partition
 from millstream_broker.core.topic_settings import TopicSettings
-from millstream_cluster.ids import OFFSETS_TOPIC
+from millstream_cluster.ids import COORDINATOR_TOPICS
 from millstream_log import Log, TopicPartition
 
 
@@ -30,7 +30,7 @@ class Replica:
         self.topic = name.topic
         self.topic_id = topic_id
         self.index = name.partition
-        self.is_internal = name.topic == OFFSETS_TOPIC
+        self.is_internal = name.topic in COORDINATOR_TOPICS
         self.key: ReplicaKey = (topic_id, name.partition)
         self.log = log
         self.settings = settings

@@ -1,4 +1,4 @@
-"""Asks the controller for topics that somebody needs and that do not exist: automatic creation and `__consumer_offsets`.
+"""Asks the controller for topics that somebody needs and that do not exist: automatic creation and coordinators' topics.
 
 Nobody waits for it: clients ask again. Names wait in a bounded set; one request is under way at a time.
 """
@@ -7,7 +7,7 @@ import asyncio
 import logging
 
 from millstream_broker.config import BrokerConfig
-from millstream_cluster.ids import OFFSETS_TOPIC
+from millstream_cluster.ids import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from millstream_runtime.client import ClientError
 from millstream_runtime.controllers import ControllerLink
 from millstream_wire.errors import ErrorCode
@@ -65,18 +65,21 @@ class TopicCreation:
 
     def _topic(self, name: str) -> CreatableTopic:
         config = self._config
-        if name != OFFSETS_TOPIC:
-            return CreatableTopic(
-                name=name, num_partitions=config.num_partitions, replication_factor=config.default_replication_factor
-            )
-        settings = {
-            "cleanup.policy": "compact",
-            "compression.type": "producer",
-            "segment.bytes": str(config.offsets_topic_segment_bytes),
-        }
+        partitions, factor = config.num_partitions, config.default_replication_factor
+        settings: dict[str, str] = {}
+        if name == OFFSETS_TOPIC:
+            partitions, factor = config.offsets_topic_partitions, config.offsets_topic_replication_factor
+            settings = _compacted(config.offsets_topic_segment_bytes)
+        elif name == TRANSACTIONS_TOPIC:
+            partitions, factor = config.transactions_topic_partitions, config.transactions_topic_replication_factor
+            settings = _compacted(config.transactions_topic_segment_bytes)
         return CreatableTopic(
             name=name,
-            num_partitions=config.offsets_topic_partitions,
-            replication_factor=config.offsets_topic_replication_factor,
+            num_partitions=partitions,
+            replication_factor=factor,
             configs=[CreatableTopicConfig(name=key, value=value) for key, value in settings.items()],
         )
+
+
+def _compacted(segment_bytes: int) -> dict[str, str]:
+    return {"cleanup.policy": "compact", "compression.type": "producer", "segment.bytes": str(segment_bytes)}

@@ -5,7 +5,7 @@ Clients' own producer ids are the brokers' business. A claimant says who it is b
 
 import logging
 
-from millstream_cluster.ids import COORDINATOR_ID_BASE, OFFSETS_TOPIC
+from millstream_cluster.ids import COORDINATOR_ID_BASE, COORDINATOR_TOPICS
 from millstream_controller.core.shards import claim
 from millstream_controller.shell.active import NotActive
 from millstream_controller.shell.controller import Controller
@@ -22,7 +22,7 @@ async def handle_init_producer_id(
     controller: Controller, request: InitProducerIdRequest, context: RequestContext
 ) -> InitProducerIdResponse:
     topic, _, number = (request.transactional_id or "").rpartition("-")
-    if topic != OFFSETS_TOPIC or not (number.isascii() and number.isdigit()):
+    if topic not in COORDINATOR_TOPICS or not (number.isascii() and number.isdigit()):
         return InitProducerIdResponse(error_code=ErrorCode.INVALID_REQUEST, producer_epoch=-1)
     partition = int(number)
     claimant = claimant_of(context.client_id)

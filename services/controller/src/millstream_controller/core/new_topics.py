@@ -8,7 +8,7 @@ from uuid import UUID
 from millstream_cluster import records as r
 from millstream_cluster.configs import ConfigEntry, EffectiveConfigs
 from millstream_cluster.decision import Decision
-from millstream_cluster.ids import OFFSETS_TOPIC, NodeId
+from millstream_cluster.ids import COORDINATOR_TOPICS, OFFSETS_TOPIC, TRANSACTIONS_TOPIC, NodeId
 from millstream_cluster.placement import Candidate
 from millstream_controller.core.machine import ControllerMachine
 from millstream_controller.core.new_partitions import check_assignments, first_state, place_replicas
@@ -112,8 +112,11 @@ class _Batch:
             raise Refused(ErrorCode.INVALID_PARTITIONS, message)
         partitions, factor = topic.partitions, topic.replication_factor
         if partitions == DEFAULT:
-            internal = topic.name == OFFSETS_TOPIC
-            partitions = settings.offsets_topic_num_partitions if internal else settings.num_partitions
+            own = {
+                OFFSETS_TOPIC: settings.offsets_topic_num_partitions,
+                TRANSACTIONS_TOPIC: settings.transactions_topic_num_partitions,
+            }
+            partitions = own.get(topic.name, settings.num_partitions)
         if factor == DEFAULT:
             factor = settings.default_replication_factor
         self._check_size(partitions)
@@ -140,7 +143,7 @@ class _Batch:
 
 def _creation_configs(topic: NewTopic) -> dict[str, str]:
     configs: dict[str, str] = {}
-    if topic.name == OFFSETS_TOPIC:
+    if topic.name in COORDINATOR_TOPICS:
         configs["cleanup.policy"] = "compact"
     for key, value in topic.configs:
         if value is None:

@@ -12,6 +12,8 @@ class Settings:
     """Replicas of a topic created without a count."""
     offsets_topic_num_partitions: int = 50
     """Partitions of `__consumer_offsets`, fixed when it is created."""
+    transactions_topic_num_partitions: int = 50
+    """Partitions of `__transaction_state`, fixed when it is created."""
     delete_topic_enable: bool = True
     """Whether DeleteTopics works at all."""
     session_timeout_ms: int = 9_000

@@ -1,11 +1,11 @@
 """Which names a topic may have: Kafka's rules."""
 
-from millstream_cluster.ids import METADATA_TOPIC, OFFSETS_TOPIC
+from millstream_cluster.ids import COORDINATOR_TOPICS, METADATA_TOPIC
 from millstream_controller.core.refusal import Refused
 from millstream_wire.errors import ErrorCode
 
 NAME_LENGTH_MAX = 249
-INTERNAL_TOPICS = frozenset({OFFSETS_TOPIC})
+INTERNAL_TOPICS = COORDINATOR_TOPICS
 _ALLOWED = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 
 

@@ -6,6 +6,7 @@ claimed the shard with which epoch. Tools that do not know a key's version skip 
 
 import struct
 
+from millstream_coordinator.core.consumer.record_format import CONSUMER_KEYS, encode_consumer_record
 from millstream_coordinator.core.records import (
     CommittedOffset,
     GroupRemoved,
@@ -46,8 +47,21 @@ def encode_record(record: ShardRecord) -> tuple[bytes, bytes | None]:
         case GroupRemoved():
             return _group_key(record.group_id), None
         case ShardClaimed():
-            key = CLAIM_KEY.to_bytes(2, "big")
-            return key, _CLAIM_VALUE.pack(0, record.coordinator_id, record.producer_epoch)
+            return encode_claim(record)
+        case _:
+            return encode_consumer_record(record)
+
+
+def encode_claim(record: ShardClaimed) -> tuple[bytes, bytes]:
+    return CLAIM_KEY.to_bytes(2, "big"), _CLAIM_VALUE.pack(0, record.coordinator_id, record.producer_epoch)
+
+
+def decode_claim(value: bytes) -> ShardClaimed:
+    try:
+        _version, coordinator_id, epoch = _CLAIM_VALUE.unpack_from(value)
+    except struct.error as error:
+        raise DecodeError(f"claim: {error}") from None
+    return ShardClaimed(coordinator_id, epoch)
 
 
 def fits(text: str | None) -> bool:
@@ -70,12 +84,10 @@ def decode_record(key: bytes | None, value: bytes | None) -> ShardRecord | None:
         return _decode_offset(decode_stored(OffsetCommitKey, key), value)
     if kind == GROUP_KEY:
         return _decode_group(decode_stored(GroupMetadataKey, key).group, value)
+    if kind in CONSUMER_KEYS:
+        return CONSUMER_KEYS[kind](key, value)
     if kind == CLAIM_KEY and value is not None:
-        try:
-            _version, coordinator_id, epoch = _CLAIM_VALUE.unpack_from(value)
-        except struct.error as error:
-            raise DecodeError(f"claim: {error}") from None
-        return ShardClaimed(coordinator_id, epoch)
+        return decode_claim(value)
     return None
 
 

@@ -7,10 +7,11 @@ from typing import TypeVar
 from millstream_cluster.answers.metadata import any_live_broker
 from millstream_cluster.image import Image
 from millstream_coordinator.config import CoordinatorConfig
+from millstream_coordinator.core.record_format import fits
 from millstream_coordinator.shell.groups import Groups
-from millstream_coordinator.shell.offsets_topic import OffsetsTopic
 from millstream_coordinator.shell.partition import Connections
 from millstream_coordinator.shell.shards import Shards
+from millstream_coordinator.shell.topic_creation import TopicCreation
 from millstream_runtime.client import Disconnected
 from millstream_runtime.context import RawReply
 from millstream_runtime.controllers import ControllerLink
@@ -32,15 +33,15 @@ class Coordinator:
         *,
         controllers: ControllerLink,
         connections: Connections,
-        shards: Shards,
-        offsets_topic: OffsetsTopic,
+        shards: Shards[Groups],
+        topic_creation: TopicCreation,
         image: Callable[[], Image],
     ) -> None:
         self.config = config
         self.world = world
         self.controllers = controllers
         self.shards = shards
-        self.offsets_topic = offsets_topic
+        self.topic_creation = topic_creation
         self._brokers = connections.reads
         self._image = image
 
@@ -50,7 +51,7 @@ class Coordinator:
 
     def groups_of(self, group_id: str) -> Groups | ErrorCode:
         """Where the group is kept, or what its client has to be told."""
-        return self.shards.of_group(group_id)
+        return self.shards.of(group_id) if fits(group_id) else ErrorCode.INVALID_GROUP_ID
 
     async def committed(self, outcome: Awaitable[T]) -> T | ErrorCode:
         """The outcome once it is in the log; if that takes too long, the client is to ask again."""

@@ -9,10 +9,13 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar, assert_never, cast
 
 from millstream_cluster.decision import Decision
+from millstream_cluster.ids import OFFSETS_TOPIC
+from millstream_cluster.image import Image
 from millstream_coordinator.core.classic.deadlines import on_deadline, on_heartbeat, on_pause
 from millstream_coordinator.core.classic.group import ClassicGroup
 from millstream_coordinator.core.classic.joining import on_join
 from millstream_coordinator.core.classic.leaving import on_leave
+from millstream_coordinator.core.classic.limits import GroupLimits
 from millstream_coordinator.core.classic.messages import (
     Answer,
     Effect,
@@ -26,10 +29,13 @@ from millstream_coordinator.core.classic.messages import (
     Ticket,
 )
 from millstream_coordinator.core.classic.syncing import on_store_refused, on_stored, on_sync
-from millstream_coordinator.core.record_format import COMMAND_BYTES_MAX, size_of
+from millstream_coordinator.core.record_format import COMMAND_BYTES_MAX, decode_record, encode_record, size_of
 from millstream_coordinator.core.records import GroupStored, ShardClaimed, ShardRecord
 from millstream_coordinator.core.shard import Shard
 from millstream_coordinator.shell.clock import SteadyClock
+from millstream_coordinator.shell.consumer_groups import ConsumerGroups
+from millstream_coordinator.shell.journal import Codec
+from millstream_coordinator.shell.owned_shard import ShardKind
 from millstream_runtime.replicated import NotCommitted, Replicated
 from millstream_wire.errors import ErrorCode
 
@@ -49,12 +55,14 @@ class Groups:
         clock: SteadyClock,
         tasks: asyncio.TaskGroup,
         barrier: ShardClaimed,
+        image: Callable[[], Image],
     ) -> None:
         self.shard = replicated.machine
         self._replicated = replicated
         self._clock = clock
         self._tasks = tasks
         self._barrier = barrier
+        self.consumers = ConsumerGroups(replicated, clock, tasks, image)
         self._tickets = 0
         self._waiting: dict[Ticket, asyncio.Future[JoinAnswer | SyncAnswer]] = {}
         self._timers: dict[str, tuple[int, asyncio.TimerHandle]] = {}
@@ -64,6 +72,8 @@ class Groups:
     # ---- the classic protocol ----
 
     async def join(self, group_id: str, request: Callable[[Ticket], JoinRequest]) -> JoinAnswer:
+        if error := await self.consumers.make_room_for_classic(group_id):
+            return JoinAnswer(error=error)
         now_ms = self._clock.now_ms()
         ticket, answer = self._ticket()
         group = self.shard.enter(group_id, now_ms)
@@ -184,6 +194,7 @@ class Groups:
 
     def close(self, reason: str) -> None:
         """The shard is not ours any more: everyone who waits has to look for its new owner."""
+        self.consumers.close()
         for _, timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
@@ -191,3 +202,18 @@ class Groups:
             if not answer.done():
                 answer.set_exception(NotCommitted(reason))
         self._waiting.clear()
+
+
+def group_shards(limits: GroupLimits, clock: SteadyClock, image: Callable[[], Image]) -> ShardKind[Shard, Groups]:
+    """The shards that the partitions of `__consumer_offsets` are."""
+
+    def serve(replicated: Replicated[Shard, ShardRecord], tasks: asyncio.TaskGroup, barrier: ShardClaimed) -> Groups:
+        replicated.machine.begin(clock.now_ms())
+        return Groups(replicated, clock, tasks, barrier, image)
+
+    return ShardKind(
+        topic=OFFSETS_TOPIC,
+        codec=Codec(encode_record, decode_record),
+        new_machine=lambda: Shard(limits),
+        serve=serve,
+    )

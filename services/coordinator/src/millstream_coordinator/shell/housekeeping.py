@@ -18,7 +18,7 @@ Decide = Callable[[Shard, int], Decision[ShardRecord, Removal]]
 
 
 class Housekeeping:
-    def __init__(self, config: CoordinatorConfig, shards: Shards, image: Callable[[], Image]) -> None:
+    def __init__(self, config: CoordinatorConfig, shards: Shards[Groups], image: Callable[[], Image]) -> None:
         self._config = config
         self._shards = shards
         self._image = image

@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from millstream_coordinator.shell.groups import Groups
 from millstream_coordinator.shell.shards import Shards
 
 
 class CoordinatorMetrics(Collector):
-    def __init__(self, node_id: int, shards: Shards) -> None:
+    def __init__(self, node_id: int, shards: Shards[Groups]) -> None:
         self._node = str(node_id)
         self._shards = shards
 
@@ -34,6 +35,6 @@ class CoordinatorMetrics(Collector):
         owned = self._shards.owned()
         shards.add_metric([self._node, "loading"], self._shards.loading)
         shards.add_metric([self._node, "offline"], self._shards.offline)
-        shards.add_metric([self._node, "serving"], sum(shard.groups is not None for shard in owned))
+        shards.add_metric([self._node, "serving"], sum(shard.service is not None for shard in owned))
         loads.add_metric([self._node], max((shard.load_ms or 0 for shard in owned), default=0) / 1000)
         return [groups, members, commits, shards, loads]

@@ -5,18 +5,17 @@ Claim and load are repeated whenever what is in memory may not be what is in the
 
 import asyncio
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
 
-from millstream_coordinator.core.classic.limits import GroupLimits
-from millstream_coordinator.core.records import ShardRecord
-from millstream_coordinator.core.shard import Shard
+from millstream_coordinator.core.records import ShardClaimed
 from millstream_coordinator.shell.clock import SteadyClock
-from millstream_coordinator.shell.groups import Groups
-from millstream_coordinator.shell.journal import ShardJournal
-from millstream_coordinator.shell.partition import AppendRefused, Deposed, OffsetsPartition
+from millstream_coordinator.shell.journal import Codec, ShardJournal
+from millstream_coordinator.shell.partition import AppendRefused, Deposed, ShardPartition
 from millstream_runtime.client import ClientError
 from millstream_runtime.controllers import ControllerLink
-from millstream_runtime.replicated import Replicated
+from millstream_runtime.replicated import Machine, Replicated
 from millstream_runtime.world import World
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import InitProducerIdRequest, InitProducerIdResponse
@@ -41,20 +40,42 @@ class Surroundings:
     world: World
     controllers: ControllerLink
     clock: SteadyClock
-    limits: GroupLimits
     load_buffer_bytes: int
 
 
-class OwnedShard:
-    def __init__(self, partition: OffsetsPartition, around: Surroundings) -> None:
+class Service(Protocol):
+    """What answers for a shard while it is served."""
+
+    def close(self, reason: str) -> None:
+        """The shard is not ours any more: everyone who waits has to look for its new owner."""
+
+
+M = TypeVar("M", bound=Machine)
+S = TypeVar("S", bound=Service)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardKind(Generic[M, S]):
+    """What the shards of one coordinator topic are made of."""
+
+    topic: str
+    codec: Codec[Any]
+    new_machine: Callable[[], M]
+    serve: Callable[[Replicated[M, Any], asyncio.TaskGroup, ShardClaimed], S]
+    """Begin to serve a machine whose log is read."""
+
+
+class OwnedShard(Generic[M, S]):
+    def __init__(self, partition: ShardPartition, kind: ShardKind[M, S], around: Surroundings) -> None:
         self.partition = partition
-        self.groups: Groups | None = None
+        self.service: S | None = None
         """Set while the shard is served."""
+        self._kind = kind
         self.load_ms: int | None = None
         """How long the last load took, the claim included."""
         self._around = around
         self._epoch: int | None = None
-        self._replicated: Replicated[Shard, ShardRecord] | None = None
+        self._replicated: Replicated[M, Any] | None = None
 
     def is_behind(self, producer_epoch: int) -> bool:
         """Whether somebody claimed this shard after we did."""
@@ -79,29 +100,29 @@ class OwnedShard:
             attempt = min(attempt + 1, 10)
             await asyncio.sleep(delay_ms * self._around.world.random.uniform(0.5, 1.0) / 1000)
 
-    async def _claim_and_load(self) -> tuple[ShardJournal, Shard]:
+    async def _claim_and_load(self) -> tuple[ShardJournal[Any], M]:
         around = self._around
         started_ms = around.world.monotonic_ms()
         self._epoch = None
         producer_id, epoch = await self._ask_for_epoch()
         journal = ShardJournal(
             self.partition,
+            self._kind.codec,
             around.world.now_ms,
             coordinator_id=around.node_id,
             producer_id=producer_id,
             producer_epoch=epoch,
         )
         end_offset = await journal.claim()
-        shard = Shard(around.limits)
+        shard = self._kind.new_machine()
         records = await journal.load(shard, end_offset, around.load_buffer_bytes)
         self._epoch = epoch
         self.load_ms = around.world.monotonic_ms() - started_ms
         logger.info(
-            "shard loaded shard=%s epoch=%d records=%d groups=%d ms=%d",
+            "shard loaded shard=%s epoch=%d records=%d ms=%d",
             self.partition.name,
             epoch,
             records,
-            len(set(shard.stored) | set(shard.offsets)),
             self.load_ms,
         )
         return journal, shard
@@ -114,20 +135,19 @@ class OwnedShard:
             raise ClaimRefused(f"{self.partition.name}: {ErrorCode(answer.error_code).name}")
         return answer.producer_id, answer.producer_epoch
 
-    async def _serve(self, journal: ShardJournal, shard: Shard) -> Exception:
+    async def _serve(self, journal: ShardJournal[Any], shard: M) -> Exception:
         """Serve until an append fails or the shard is taken away; return why."""
         around = self._around
-        shard.begin(around.clock.now_ms())
-        replicated = Replicated[Shard, ShardRecord](shard, journal, around.clock.now_ms)
+        replicated = Replicated[M, Any](shard, journal, around.clock.now_ms)
         self._replicated = replicated
         try:
             async with asyncio.TaskGroup() as tasks:
-                self.groups = Groups(replicated, around.clock, tasks, journal.claimed)
+                service = self.service = self._kind.serve(replicated, tasks, journal.claimed)
                 try:
                     return await replicated.wait_failed()
                 finally:
-                    self.groups.close("the shard is not owned here any more")
-                    self.groups = None
+                    service.close("the shard is not owned here any more")
+                    self.service = None
                     await replicated.stop(Deposed(f"{self.partition.name} is not owned here any more"))
         finally:
             self._replicated = None

@@ -1,4 +1,4 @@
-"""One partition of `__consumer_offsets`, as its shard's owner reads and writes it at whichever broker leads it.
+"""A shard's partition, as its owner reads and writes it at whichever broker leads it.
 
 An append is repeated, byte for byte, until its outcome is definite; nothing here knows what is in the records.
 """
@@ -56,7 +56,7 @@ class Connections:
         await self.reads.close()
 
 
-class OffsetsPartition:
+class ShardPartition:
     def __init__(
         self,
         world: World,

@@ -1,0 +1,113 @@
+"""A transaction's course as decisions: partitions join it, it is committed or aborted, its markers are written, it took too long."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from millstream_cluster.decision import Decision
+from millstream_coordinator.core.transactions.machine import TransactionShard
+from millstream_coordinator.core.transactions.producers import fenced
+from millstream_coordinator.core.transactions.records import TransactionRecord, TransactionStored
+from millstream_coordinator.core.transactions.transaction import (
+    NO_PRODUCER,
+    TopicPartition,
+    Transaction,
+    TransactionState,
+)
+from millstream_wire.errors import ErrorCode
+
+State = TransactionState
+Judged = Decision[TransactionRecord, ErrorCode]
+
+_PREPARED = {True: State.PREPARE_COMMIT, False: State.PREPARE_ABORT}
+_COMPLETED = {True: State.COMPLETE_COMMIT, False: State.COMPLETE_ABORT}
+_AFTER = {State.PREPARE_COMMIT: State.COMPLETE_COMMIT, State.PREPARE_ABORT: State.COMPLETE_ABORT}
+
+
+@dataclass(frozen=True, slots=True)
+class Producer:
+    """Who says to be the transactional id's producer."""
+
+    transactional_id: str
+    producer_id: int
+    epoch: int
+
+
+def add_partitions(
+    shard: TransactionShard, producer: Producer, partitions: Iterable[TopicPartition], now_ms: int
+) -> Judged:
+    """Have the transaction extend to these partitions too; the first ones begin it."""
+    known = _of(shard, producer)
+    if isinstance(known, ErrorCode):
+        return Decision((), known)
+    if known.state.is_prepared:
+        return Decision((), ErrorCode.CONCURRENT_TRANSACTIONS)
+    is_ongoing = known.state is State.ONGOING
+    wanted = known.partitions | frozenset(partitions)
+    if is_ongoing and wanted == known.partitions:
+        return Decision((), ErrorCode.NONE)
+    transaction = replace(
+        known,
+        state=State.ONGOING,
+        partitions=wanted,
+        start_ms=known.start_ms if is_ongoing else now_ms,
+        previous_producer_id=NO_PRODUCER,
+        updated_ms=now_ms,
+    )
+    return Decision((TransactionStored(transaction),), ErrorCode.NONE)
+
+
+def verify_partitions(
+    shard: TransactionShard, producer: Producer, partitions: Iterable[TopicPartition]
+) -> Mapping[TopicPartition, ErrorCode] | ErrorCode:
+    """Whether each partition is part of the transaction under way; an error for all, or one for each."""
+    known = _of(shard, producer)
+    if isinstance(known, ErrorCode):
+        return known
+    if known.state.is_prepared:
+        return ErrorCode.CONCURRENT_TRANSACTIONS
+    return {
+        partition: ErrorCode.NONE if partition in known.partitions else ErrorCode.TRANSACTION_ABORTABLE
+        for partition in partitions
+    }
+
+
+def end_transaction(shard: TransactionShard, producer: Producer, now_ms: int, *, commit: bool) -> Judged:
+    """Decide how the transaction ends; from then on it ends that way whatever happens."""
+    known = _of(shard, producer)
+    if isinstance(known, ErrorCode):
+        return Decision((), known)
+    if known.state is State.ONGOING:
+        prepared = replace(known, state=_PREPARED[commit], updated_ms=now_ms)
+        return Decision((TransactionStored(prepared),), ErrorCode.NONE)
+    if known.state is _COMPLETED[commit]:
+        return Decision((), ErrorCode.NONE)  # asked again: the answer got lost
+    if known.state is _PREPARED[commit]:
+        return Decision((), ErrorCode.CONCURRENT_TRANSACTIONS)
+    return Decision((), ErrorCode.INVALID_TXN_STATE)
+
+
+def abort_overdue(shard: TransactionShard, transactional_id: str, now_ms: int) -> Decision[TransactionRecord, bool]:
+    """Abort the transaction if it has taken longer than its producer asked for; the producer is fenced by that."""
+    known = shard.transactions.get(transactional_id)
+    if known is None or not known.is_overdue(now_ms):
+        return Decision((), False)
+    return Decision((TransactionStored(fenced(known, now_ms)),), True)
+
+
+def complete(shard: TransactionShard, prepared: Transaction, now_ms: int) -> Decision[TransactionRecord, bool]:
+    """The markers of `prepared` are in every partition."""
+    known = shard.transactions.get(prepared.transactional_id)
+    if known != prepared:
+        return Decision((), False)
+    completed = replace(known, state=_AFTER[known.state], partitions=frozenset(), start_ms=-1, updated_ms=now_ms)
+    return Decision((TransactionStored(completed),), True)
+
+
+def _of(shard: TransactionShard, producer: Producer) -> Transaction | ErrorCode:
+    """The producer's transactional id, if the producer is who it says and the latest of its kind."""
+    if not producer.transactional_id:
+        return ErrorCode.INVALID_REQUEST
+    known = shard.transactions.get(producer.transactional_id)
+    if known is None or known.producer_id != producer.producer_id:
+        return ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    return known if known.producer_epoch == producer.epoch else ErrorCode.PRODUCER_FENCED

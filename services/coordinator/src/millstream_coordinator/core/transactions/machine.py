@@ -1,0 +1,33 @@
+"""A shard of transactions: the transactional ids that hash to one partition of `__transaction_state`.
+
+`apply` is the only writer; the decisions are beside it, one file per kind of command.
+"""
+
+from typing import assert_never
+
+from millstream_coordinator.core.records import ShardClaimed
+from millstream_coordinator.core.transactions.records import TransactionRecord, TransactionRemoved, TransactionStored
+from millstream_coordinator.core.transactions.transaction import Transaction
+
+
+class TransactionShard:
+    """Invariant (`check`): every transaction is under its own id and sound by itself."""
+
+    def __init__(self) -> None:
+        self.transactions: dict[str, Transaction] = {}
+
+    def apply(self, record: TransactionRecord) -> None:
+        match record:
+            case TransactionStored():
+                self.transactions[record.transaction.transactional_id] = record.transaction
+            case TransactionRemoved():
+                self.transactions.pop(record.transactional_id, None)
+            case ShardClaimed():
+                pass
+            case _:
+                assert_never(record)
+
+    def check(self) -> None:
+        for transactional_id, transaction in self.transactions.items():
+            assert transaction.transactional_id == transactional_id
+            transaction.check()

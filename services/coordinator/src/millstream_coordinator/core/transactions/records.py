@@ -1,0 +1,19 @@
+"""The facts that the log of a transaction shard is made of; their bytes are `record_format`'s affair."""
+
+from dataclasses import dataclass
+
+from millstream_coordinator.core.records import ShardClaimed
+from millstream_coordinator.core.transactions.transaction import Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionStored:
+    transaction: Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionRemoved:
+    transactional_id: str
+
+
+TransactionRecord = TransactionStored | TransactionRemoved | ShardClaimed

@@ -1,0 +1,64 @@
+"""One transactional id: its producer, and the transaction it has under way or had last."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+TopicPartition = tuple[str, int]
+
+EPOCH_LAST = 32_766
+"""The last epoch that a producer is given: one more is kept for fencing it, after that it gets a new producer id."""
+NO_EPOCH = -1
+NO_PRODUCER = -1
+
+
+class TransactionState(Enum):
+    """By Kafka's names; the values are those of its log."""
+
+    EMPTY = 0
+    ONGOING = 1
+    PREPARE_COMMIT = 2
+    PREPARE_ABORT = 3
+    COMPLETE_COMMIT = 4
+    COMPLETE_ABORT = 5
+    DEAD = 6
+
+    @property
+    def is_prepared(self) -> bool:
+        """Decided, and its markers are being written: nothing stops it any more."""
+        return self in (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
+
+    @property
+    def text(self) -> str:
+        return "".join(part.capitalize() for part in self.name.split("_"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transaction:
+    """Partitions are those of the transaction under way; without one there are none, and `start_ms` is -1."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    previous_producer_id: int = NO_PRODUCER
+    """The producer's id before its last epoch, if it asked for that epoch itself and so may ask again; else none."""
+    timeout_ms: int
+    state: TransactionState
+    partitions: frozenset[TopicPartition] = frozenset()
+    start_ms: int = -1
+    updated_ms: int
+
+    @property
+    def previous_epoch(self) -> int:
+        """The epoch that the producer has just left by asking for the next one."""
+        if self.previous_producer_id == NO_PRODUCER:
+            return NO_EPOCH
+        return self.producer_epoch - 1 if self.previous_producer_id == self.producer_id else EPOCH_LAST
+
+    def is_overdue(self, now_ms: int) -> bool:
+        return self.state is TransactionState.ONGOING and now_ms - self.start_ms >= self.timeout_ms
+
+    def check(self) -> None:
+        under_way = self.state is TransactionState.ONGOING or self.state.is_prepared
+        assert under_way or not self.partitions
+        assert (self.start_ms >= 0) == under_way
+        assert 0 <= self.producer_epoch <= EPOCH_LAST + 1
