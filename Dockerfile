@@ -13,13 +13,27 @@ RUN --mount=type=secret,id=index --mount=type=secret,id=certificates \
     if [ -e /run/secrets/index ]; then . /run/secrets/index; fi; \
     python3 -m venv /opt/uv && python -m pip install --quiet --no-cache-dir --require-hashes -r requirements-uv.lock
 
+# A C compiler for the modules that gain most (compiled/README.md); it stays in this stage, and without it they are plain Python.
+FROM uv AS compiler
+COPY requirements-dev.lock ./
+RUN --mount=type=secret,id=index --mount=type=secret,id=certificates --mount=type=cache,target=/root/.cache/uv \
+    if [ -e /run/secrets/index ]; then . /run/secrets/index; fi; \
+    { apt-get -q update && apt-get -q install -y --no-install-recommends gcc libc6-dev python3-dev; } \
+      || echo "no C compiler can be installed"; \
+    printf 'mypy\nsetuptools\n' > compiler.in \
+    && uv pip compile --quiet --generate-hashes -c requirements-dev.lock compiler.in -o compiler.txt \
+    && uv venv --quiet --python "$(command -v python3)" /opt/compiler \
+    && uv pip install --quiet --python /opt/compiler/bin/python --require-hashes -r compiler.txt
+
 # The workspace's wheels: the same for every image, so built once.
-FROM uv AS wheels
+FROM compiler AS wheels
 COPY pyproject.toml requirements.lock ./
 COPY libs libs
 COPY services services
 COPY operator operator
 COPY cli cli
+COPY compiled compiled
+RUN /opt/compiler/bin/python compiled/build.py
 # workspace.txt names the wheels' files: no index is asked for a package of ours, whoever may have taken its name there.
 RUN --mount=type=secret,id=index --mount=type=secret,id=certificates --mount=type=cache,target=/root/.cache/uv \
     if [ -e /run/secrets/index ]; then . /run/secrets/index; fi; \
