@@ -48,6 +48,12 @@ class KafkaClient:
     async def close(self) -> None:
         await self._nodes.close()
 
+    async def expect_nodes(self, count: int) -> None:
+        """Raise NotNow unless this many brokers and coordinators are there."""
+        answer = await self._anybody(MetadataRequest(topics=[]))
+        if len(answer.brokers) < count:
+            raise NotNow(f"{len(answer.brokers)} nodes of {count}")
+
     async def create_topic(self, partitions: int) -> None:
         topic = CreatableTopic(name=self.topic, num_partitions=partitions, replication_factor=1)
         answer = await self._anybody(CreateTopicsRequest(topics=[topic], timeout_ms=TIMEOUT_MS))

@@ -153,6 +153,7 @@ class _Scenario:
         for host in self._hosts:
             host.start()
         admin = self._client("admin")
+        await _until_done(lambda: admin.expect_nodes(COUNTS[Role.BROKER] + COUNTS[Role.COORDINATOR]))
         await _until_done(lambda: admin.create_topic(PARTITIONS))
         self._story.add("topic created")
         async with asyncio.TaskGroup() as tasks:
