@@ -8,6 +8,7 @@ import logging
 from collections.abc import Sequence
 from uuid import UUID
 
+from millstream_cluster.features import FINALIZED_FEATURES, SUPPORTED_FEATURES
 from millstream_cluster.image import Image
 from millstream_cluster.records import MetadataRecord
 from millstream_coordinator.api import HANDLERS
@@ -25,7 +26,7 @@ from millstream_runtime.client import Nodes
 from millstream_runtime.controllers import ControllerLink
 from millstream_runtime.follower import MetadataFollower
 from millstream_runtime.registration import AdvertisedListener, NodeIdentity, Registration
-from millstream_runtime.server import Server
+from millstream_runtime.server import Features, Server
 from millstream_runtime.service import Health, ServiceFailed
 from millstream_runtime.world import World
 
@@ -66,7 +67,9 @@ class CoordinatorApp:
         follower = MetadataFollower(world, link, node_id=config.node_id, on_records=self._on_records)
         clock = SteadyClock(world)
         around = self._surroundings(link, clock)
-        self._shards = Shards(group_shards(config.groups, clock, lambda: follower.image), around, connections, lambda: follower.image)
+        self._shards = Shards(
+            group_shards(config.groups, clock, lambda: follower.image), around, connections, lambda: follower.image
+        )
         self._housekeeping = Housekeeping(config, self._shards, lambda: follower.image)
         coordinator = Coordinator(
             config,
@@ -77,7 +80,14 @@ class CoordinatorApp:
             topic_creation=TopicCreation(config, link),
             image=lambda: follower.image,
         )
-        server = Server(self.name, HANDLERS, coordinator, world, config.limits)
+        server = Server(
+            self.name,
+            HANDLERS,
+            coordinator,
+            world,
+            config.limits,
+            features=lambda: Features(SUPPORTED_FEATURES, FINALIZED_FEATURES, follower.image.offset),
+        )
         metrics = CoordinatorMetrics(config.node_id, self._shards)
         world.metrics.registry.register(metrics)
         try:

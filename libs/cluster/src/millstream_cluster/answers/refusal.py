@@ -7,6 +7,7 @@ no groups.
 from millstream_wire import messages as m
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages.alter_configs import AlterConfigsResourceResponse
+from millstream_wire.messages.consumer_group_describe import DescribedGroup as DescribedConsumerGroup
 from millstream_wire.messages.create_partitions import CreatePartitionsTopicResult
 from millstream_wire.messages.create_topics import CreatableTopicResult
 from millstream_wire.messages.delete_groups import DeletableGroupResult
@@ -98,6 +99,11 @@ def refuse_group(request: Request, version: int, code: ErrorCode) -> Response:
         case m.DeleteGroupsRequest():
             results = [DeletableGroupResult(group_id=group, error_code=code) for group in request.groups_names]
             return m.DeleteGroupsResponse(results=results)
+        case m.ConsumerGroupHeartbeatRequest():
+            return m.ConsumerGroupHeartbeatResponse(error_code=code)
+        case m.ConsumerGroupDescribeRequest():
+            refused = [DescribedConsumerGroup(group_id=group, error_code=code) for group in request.group_ids]
+            return m.ConsumerGroupDescribeResponse(groups=refused)
         case m.OffsetDeleteRequest():
             return m.OffsetDeleteResponse(error_code=code)
         case _:

@@ -1,5 +1,6 @@
 """Group requests at a node that coordinates none: OffsetCommit (8), OffsetFetch (9), JoinGroup (11), Heartbeat (12),
-LeaveGroup (13), SyncGroup (14), DescribeGroups (15), DeleteGroups (42), OffsetDelete (47), in every version.
+LeaveGroup (13), SyncGroup (14), DescribeGroups (15), DeleteGroups (42), OffsetDelete (47), ConsumerGroupHeartbeat (68),
+ConsumerGroupDescribe (69), in every version.
 
 They are offered because some clients take one node's ApiVersions for the whole cluster's; the answer is NOT_COORDINATOR,
 after which clients ask where to go. ListGroups (16) and ListTransactions (66) go to every node: nothing is here.

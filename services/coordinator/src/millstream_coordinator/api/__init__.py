@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+from millstream_coordinator.api.consumer_group_describe import handle_consumer_group_describe
+from millstream_coordinator.api.consumer_group_heartbeat import handle_consumer_group_heartbeat
 from millstream_coordinator.api.delete_groups import handle_delete_groups
 from millstream_coordinator.api.describe_cluster import handle_describe_cluster
 from millstream_coordinator.api.describe_configs import handle_describe_configs
@@ -48,6 +50,8 @@ HANDLERS: Mapping[ApiKey, Handler] = {
     ApiKey.DESCRIBE_QUORUM: handle_forwarded,
     ApiKey.DESCRIBE_CLUSTER: handle_describe_cluster,
     ApiKey.UNREGISTER_BROKER: handle_forwarded,
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: handle_consumer_group_heartbeat,
+    ApiKey.CONSUMER_GROUP_DESCRIBE: handle_consumer_group_describe,
     ApiKey.LIST_CONFIG_RESOURCES: handle_list_config_resources,
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: handle_describe_topic_partitions,
 }

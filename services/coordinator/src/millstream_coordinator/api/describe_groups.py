@@ -42,7 +42,10 @@ def _described(shard: Shard, group_id: str, version: int) -> DescribedGroup:
     described = DescribedGroup(group_id=group_id, group_state=state)
     if state is GroupState.DEAD and version >= GROUP_ID_NOT_FOUND_SINCE:
         described.error_code = ErrorCode.GROUP_ID_NOT_FOUND
-        described.error_message = f"There is no group {group_id}."
+        is_other = group_id in shard.consumers
+        described.error_message = (
+            f"Group {group_id} is not a classic group." if is_other else f"There is no group {group_id}."
+        )
     group = shard.groups.get(group_id)
     if group is not None:
         described.protocol_type = group.protocol_type or ""

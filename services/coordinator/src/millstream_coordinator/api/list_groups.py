@@ -1,5 +1,6 @@
 """ListGroups (API key 16), versions 0 to 5: the groups of this coordinator, filtered by state (4) and type (5)."""
 
+from millstream_coordinator.core.shard import Shard
 from millstream_coordinator.shell.coordinator import Coordinator
 from millstream_runtime.context import RequestContext
 from millstream_wire.errors import ErrorCode
@@ -7,6 +8,8 @@ from millstream_wire.messages import ListGroupsRequest, ListGroupsResponse
 from millstream_wire.messages.list_groups import ListedGroup
 
 CLASSIC = "classic"
+CONSUMER = "consumer"
+"""The type of a group; also the protocol type of what such groups and most others do."""
 
 
 def handle_list_groups(
@@ -18,20 +21,22 @@ def handle_list_groups(
     states = {state.lower() for state in request.states_filter}
     types = {kind.lower() for kind in request.types_filter}
     response = ListGroupsResponse()
-    if types and CLASSIC not in types:
-        return response
     for groups in coordinator.shards.serving():
         for group_id in groups.shard.group_ids():
-            state = groups.shard.state_of(group_id)
-            if states and state.lower() not in states:
-                continue
-            group = groups.shard.groups.get(group_id)
-            response.groups.append(
-                ListedGroup(
-                    group_id=group_id,
-                    protocol_type=(group.protocol_type if group is not None else None) or "",
-                    group_state=state,
-                    group_type=CLASSIC,
-                )
-            )
+            listed = _listed(groups.shard, group_id)
+            if (not states or listed.group_state.lower() in states) and (not types or listed.group_type in types):
+                response.groups.append(listed)
     return response
+
+
+def _listed(shard: Shard, group_id: str) -> ListedGroup:
+    consumer = shard.consumers.get(group_id)
+    if consumer is not None:
+        return ListedGroup(group_id=group_id, protocol_type=CONSUMER, group_state=consumer.state, group_type=CONSUMER)
+    group = shard.groups.get(group_id)
+    return ListedGroup(
+        group_id=group_id,
+        protocol_type=(group.protocol_type if group is not None else None) or "",
+        group_state=shard.state_of(group_id),
+        group_type=CLASSIC,
+    )

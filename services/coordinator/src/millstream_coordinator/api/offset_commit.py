@@ -78,6 +78,7 @@ def _offsets(
                 partition,
                 OffsetToCommit(
                     topic=found.name,
+                    topic_id=found.topic_id,
                     partition=partition.partition_index,
                     offset=partition.committed_offset,
                     leader_epoch=partition.committed_leader_epoch,

@@ -7,8 +7,9 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 from millstream_cluster.answers.refusal import refuse_group
+from millstream_coordinator.core.consumer.commits import NO_EPOCH, fetch_refusal
 from millstream_coordinator.core.records import CommittedOffset
-from millstream_coordinator.core.shard import TopicPartition
+from millstream_coordinator.core.shard import Shard, TopicPartition
 from millstream_coordinator.shell.coordinator import Coordinator
 from millstream_runtime.context import RequestContext
 from millstream_wire.errors import ErrorCode
@@ -36,7 +37,7 @@ async def handle_offset_fetch(
 ) -> Response:
     version = context.version
     if version < BATCHED_SINCE:
-        offsets = await _offsets_of(coordinator, request.group_id)
+        offsets = await _offsets_of(coordinator, request.group_id, None, NO_EPOCH)
         if isinstance(offsets, ErrorCode):
             return refuse_group(request, version, offsets)
         return _one_group(request, offsets)
@@ -45,12 +46,20 @@ async def handle_offset_fetch(
     return OffsetFetchResponse(groups=[each.result() for each in found])
 
 
-async def _offsets_of(coordinator: Coordinator, group_id: str) -> Offsets | ErrorCode:
+async def _offsets_of(
+    coordinator: Coordinator, group_id: str, member_id: str | None, member_epoch: int
+) -> Offsets | ErrorCode:
     groups = coordinator.groups_of(group_id)
     if isinstance(groups, ErrorCode):
         return groups
-    # A copy: commits that come while the answer waits are not in it.
-    return await coordinator.committed(groups.read(lambda shard: dict(shard.offsets.get(group_id, {}))))
+
+    def look(shard: Shard) -> Offsets | ErrorCode:
+        group = shard.consumers.get(group_id)
+        error = fetch_refusal(group, member_id, member_epoch) if group_id not in shard.groups else ErrorCode.NONE
+        # A copy: commits that come while the answer waits are not in it.
+        return error or dict(shard.offsets.get(group_id, {}))
+
+    return await coordinator.committed(groups.read(look))
 
 
 def _one_group(request: OffsetFetchRequest, offsets: Offsets) -> OffsetFetchResponse:
@@ -76,7 +85,7 @@ def _one_group(request: OffsetFetchRequest, offsets: Offsets) -> OffsetFetchResp
 
 
 async def _group(coordinator: Coordinator, group: OffsetFetchRequestGroup, version: int) -> OffsetFetchResponseGroup:
-    offsets = await _offsets_of(coordinator, group.group_id)
+    offsets = await _offsets_of(coordinator, group.group_id, group.member_id, group.member_epoch)
     if isinstance(offsets, ErrorCode):
         return OffsetFetchResponseGroup(group_id=group.group_id, error_code=offsets)
     by_id = version >= TOPIC_IDS_SINCE

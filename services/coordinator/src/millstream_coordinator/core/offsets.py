@@ -2,10 +2,13 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from uuid import UUID
 
 from millstream_cluster.decision import Decision
 from millstream_coordinator.core.classic.group import ClassicGroup, GroupState
 from millstream_coordinator.core.classic.subscription import subscribes
+from millstream_coordinator.core.consumer import commits
+from millstream_coordinator.core.consumer.group import ConsumerGroup
 from millstream_coordinator.core.record_format import COMMAND_BYTES_MAX, size_of
 from millstream_coordinator.core.records import (
     CommittedOffset,
@@ -31,12 +34,14 @@ class OffsetToCommit:
     offset: int
     leader_epoch: int = -1
     metadata: str = ""
+    topic_id: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitRequest:
     group_id: str
     generation: int = NO_GENERATION
+    """Of a consumer group's member, its epoch."""
     member_id: str = ""
     group_instance_id: str | None = None
     offsets: tuple[OffsetToCommit, ...]
@@ -69,6 +74,9 @@ def _committed(group_id: str, asked: OffsetToCommit, now_ms: int) -> OffsetCommi
 
 def _commit_refusal(shard: Shard, group: ClassicGroup | None, request: CommitRequest) -> ErrorCode:
     """Administrators and consumers without a group commit with no generation, while the group is empty."""
+    consumer = shard.consumers.get(request.group_id)
+    if consumer is not None:
+        return _consumer_refusal(consumer, request)
     if group is None:
         if request.generation < 0 or request.group_id in shard.offsets:
             return ErrorCode.NONE if request.generation < 0 else ErrorCode.UNKNOWN_MEMBER_ID
@@ -88,6 +96,16 @@ def _commit_refusal(shard: Shard, group: ClassicGroup | None, request: CommitReq
     return ErrorCode.NONE
 
 
+def _consumer_refusal(group: ConsumerGroup, request: CommitRequest) -> ErrorCode:
+    return commits.commit_refusal(
+        group,
+        request.member_id,
+        request.generation,
+        (None if each.topic_id is None else (each.topic_id, each.partition) for each in request.offsets),
+        knows_epochs=request.names_missing_group,
+    )
+
+
 def delete_offsets(
     shard: Shard, group_id: str, partitions: Iterable[TopicPartition]
 ) -> Decision[ShardRecord, ErrorCode | dict[TopicPartition, ErrorCode]]:
@@ -98,11 +116,13 @@ def delete_offsets(
     in_use = group is not None and group.state is not GroupState.EMPTY
     if in_use and group is not None and group.protocol_type != "consumer":
         return Decision((), ErrorCode.NON_EMPTY_GROUP)
+    consumer = shard.consumers.get(group_id)
+    subscribed = consumer.subscribed_topics() if consumer is not None else frozenset()
     known = shard.offsets.get(group_id, {})
     errors: dict[TopicPartition, ErrorCode] = {}
     records: list[ShardRecord] = []
     for topic, partition in partitions:
-        if in_use and group is not None and subscribes(group, topic):
+        if topic in subscribed or (in_use and group is not None and subscribes(group, topic)):
             errors[topic, partition] = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
             continue
         errors[topic, partition] = ErrorCode.NONE
@@ -126,6 +146,9 @@ def delete_group(shard: Shard, group_id: str) -> Decision[ShardRecord, Removal]:
     group = shard.groups.get(group_id)
     if group is not None and not group.is_unused:
         return Decision((), Removal(ErrorCode.NON_EMPTY_GROUP))
+    consumer = shard.consumers.get(group_id)
+    if consumer is not None and consumer.members:
+        return Decision((), Removal(ErrorCode.NON_EMPTY_GROUP))
     removed = [OffsetRemoved(group_id, *partition) for partition in shard.offsets.get(group_id, {})]
     if len(removed) > REMOVALS_MAX:
         return Decision(tuple(removed[:REMOVALS_MAX]), Removal(more=True))
@@ -148,7 +171,8 @@ def expire(shard: Shard, *, retention_ms: int, now_ms: int) -> Decision[ShardRec
     records: list[ShardRecord] = []
     for group_id in list(shard.group_ids()):
         group = shard.groups.get(group_id)
-        if group is not None and not group.is_unused:
+        consumer = shard.consumers.get(group_id)
+        if (group is not None and not group.is_unused) or (consumer is not None and consumer.members):
             continue
         since_ms = group.state_timestamp_ms if group is not None and group.protocol_type is not None else 0
         offsets = shard.offsets.get(group_id, {})
@@ -167,7 +191,9 @@ def expire(shard: Shard, *, retention_ms: int, now_ms: int) -> Decision[ShardRec
 
 def _remove_group(shard: Shard, group_id: str) -> tuple[ShardRecord, ...]:
     """End the group in memory; what is stored of it gets its tombstone."""
-    group = shard.groups.pop(group_id, None)
-    if group is not None:
-        group.state = GroupState.DEAD
+    shard.dismiss_classic(group_id)
+    shard.sessions.forget_group(group_id)
+    consumer = shard.consumers.get(group_id)
+    if consumer is not None:
+        return tuple(consumer.tombstones())
     return (GroupRemoved(group_id),) if group_id in shard.stored else ()

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from millstream_coordinator.core.consumer.records import ConsumerRecord
 from millstream_coordinator.core.stored_group import StoredGroup
 
 
@@ -51,4 +52,4 @@ class ShardClaimed:
     producer_epoch: int
 
 
-ShardRecord = OffsetCommitted | OffsetRemoved | GroupStored | GroupRemoved | ShardClaimed
+ShardRecord = OffsetCommitted | OffsetRemoved | GroupStored | GroupRemoved | ShardClaimed | ConsumerRecord

@@ -1,14 +1,17 @@
 """A shard: the groups whose ids hash to one partition of `__consumer_offsets`, with their committed offsets.
 
-The log's part of it (`offsets`, `stored`) is written by `apply` alone, so that replaying the log gives the live state. The
-groups themselves (who waits, whose session ends when) live in memory only and begin from what is stored.
+The log's part of it (`offsets`, `stored`, `consumers`) is written by `apply` alone, so that replaying the log gives the live
+state. Classic groups (who waits, whose session ends when) live in memory only and begin from what is stored; of consumer
+groups only the members' `sessions` do.
 """
 
 from collections.abc import Iterator
-from typing import assert_never
 
 from millstream_coordinator.core.classic.group import ClassicGroup, GroupState
 from millstream_coordinator.core.classic.limits import GroupLimits
+from millstream_coordinator.core.consumer.group import ConsumerGroup
+from millstream_coordinator.core.consumer.records import ConsumerRecord, GroupEpochStored
+from millstream_coordinator.core.consumer.sessions import Sessions
 from millstream_coordinator.core.records import (
     CommittedOffset,
     GroupRemoved,
@@ -24,13 +27,17 @@ TopicPartition = tuple[str, int]
 
 
 class Shard:
-    """Invariant (`check`): no group keeps an empty table of offsets; a group in memory is stored, or in use."""
+    """Invariant (`check`): no group keeps an empty table of offsets; a group in memory is stored, or in use; a group speaks
+    one protocol at a time.
+    """
 
     def __init__(self, limits: GroupLimits) -> None:
         self.limits = limits
         self.offsets: dict[str, dict[TopicPartition, CommittedOffset]] = {}
         self.stored: dict[str, StoredGroup] = {}
         self.groups: dict[str, ClassicGroup] = {}
+        self.consumers: dict[str, ConsumerGroup] = {}
+        self.sessions = Sessions()
 
     def apply(self, record: ShardRecord) -> None:
         match record:
@@ -49,27 +56,53 @@ class Shard:
             case ShardClaimed():
                 pass
             case _:
-                assert_never(record)
+                self._apply_consumer(record)
+
+    def _apply_consumer(self, record: ConsumerRecord) -> None:
+        if isinstance(record, GroupEpochStored) and record.value is None:
+            self.consumers.pop(record.group_id, None)
+        elif record.value is not None or record.group_id in self.consumers:
+            group = self.consumers.get(record.group_id)
+            if group is None:
+                group = self.consumers[record.group_id] = ConsumerGroup(record.group_id)
+            group.apply(record)
 
     def begin(self, now_ms: int) -> None:
         """The log is read: bring the stored groups to life."""
         self.groups = {
             group_id: ClassicGroup.loaded(stored, self.limits, now_ms) for group_id, stored in self.stored.items()
         }
+        for group_id, consumer in self.consumers.items():
+            for member_id, member in consumer.members.items():
+                key = (group_id, member_id)
+                self.sessions.hear_from(key, now_ms + self.limits.consumer.session_timeout_ms)
+                if consumer.current(member_id).revoking:
+                    self.sessions.await_revocation(key, now_ms + member.rebalance_timeout_ms)
 
     def group_ids(self) -> Iterator[str]:
         yield from self.groups
-        yield from (group_id for group_id in self.offsets if group_id not in self.groups)
+        yield from self.consumers
+        yield from (
+            group_id for group_id in self.offsets if group_id not in self.groups and group_id not in self.consumers
+        )
 
     def knows(self, group_id: str) -> bool:
-        return group_id in self.groups or group_id in self.offsets
+        return group_id in self.groups or group_id in self.consumers or group_id in self.offsets
 
     def state_of(self, group_id: str) -> GroupState:
-        """A group that only has offsets is Empty; one that nobody ever heard of is Dead."""
+        """Of a classic group: one that only has offsets is Empty; one that nobody ever heard of is Dead."""
         group = self.groups.get(group_id)
         if group is not None:
             return group.state
+        if group_id in self.consumers:
+            return GroupState.DEAD
         return GroupState.EMPTY if group_id in self.offsets else GroupState.DEAD
+
+    def dismiss_classic(self, group_id: str) -> None:
+        """End a classic group in memory, whoever still holds it."""
+        group = self.groups.pop(group_id, None)
+        if group is not None:
+            group.state = GroupState.DEAD
 
     def enter(self, group_id: str, now_ms: int) -> ClassicGroup:
         """The group, made if there is none."""
@@ -91,3 +124,9 @@ class Shard:
         for group_id, group in self.groups.items():
             assert group.group_id == group_id
             group.check()
+        for group_id, consumer in self.consumers.items():
+            assert consumer.group_id == group_id
+            assert group_id not in self.groups
+            assert group_id not in self.stored
+            consumer.check()
+        self.sessions.check()

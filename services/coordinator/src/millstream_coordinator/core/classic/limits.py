@@ -1,6 +1,8 @@
 """The bounds within which groups live, from the coordinator's configuration."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from millstream_coordinator.core.consumer.limits import ConsumerLimits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,3 +15,5 @@ class GroupLimits:
     """Members per group."""
     new_member_join_timeout_ms: int = 300_000
     """A member that never got its id cannot heartbeat; after this long without a rebalance it is taken for gone."""
+    consumer: ConsumerLimits = field(default_factory=ConsumerLimits)
+    """Of groups that speak the other protocol."""

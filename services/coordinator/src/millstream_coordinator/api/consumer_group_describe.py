@@ -1,0 +1,92 @@
+"""ConsumerGroupDescribe (API key 69), versions 0 and 1: consumer groups with their members' current and target assignments.
+
+A group of the classic protocol is not found here; tools then ask DescribeGroups.
+"""
+
+from millstream_cluster.answers.operations import GROUP_OPERATIONS
+from millstream_cluster.decision import Decision
+from millstream_cluster.image import Image
+from millstream_coordinator.core.consumer.assignors import DEFAULT_ASSIGNOR
+from millstream_coordinator.core.consumer.group import ConsumerGroup
+from millstream_coordinator.core.consumer.member import MemberMetadata, Partitions
+from millstream_coordinator.core.shard import Shard
+from millstream_coordinator.shell.coordinator import Coordinator
+from millstream_runtime.context import RequestContext
+from millstream_wire.errors import ErrorCode
+from millstream_wire.messages import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
+from millstream_wire.messages.consumer_group_describe import Assignment, DescribedGroup, Member, TopicPartitions
+
+CONSUMER_MEMBER = 1
+"""Member type: speaks this protocol (0 would be a classic member in a group that is being migrated)."""
+
+
+async def handle_consumer_group_describe(
+    coordinator: Coordinator, request: ConsumerGroupDescribeRequest, context: RequestContext
+) -> ConsumerGroupDescribeResponse:
+    response = ConsumerGroupDescribeResponse()
+    for group_id in request.group_ids:
+        described = await _describe(coordinator, group_id)
+        if request.include_authorized_operations and described.error_code == ErrorCode.NONE:
+            described.authorized_operations = GROUP_OPERATIONS
+        response.groups.append(described)
+    return response
+
+
+async def _describe(coordinator: Coordinator, group_id: str) -> DescribedGroup:
+    if not group_id:
+        return DescribedGroup(group_id=group_id, error_code=ErrorCode.INVALID_GROUP_ID)
+    groups = coordinator.groups_of(group_id)
+    if isinstance(groups, ErrorCode):
+        return DescribedGroup(group_id=group_id, error_code=groups)
+    image = coordinator.image
+    described = await coordinator.committed(
+        groups.execute(lambda shard, _: Decision((), _described(shard, group_id, image)))
+    )
+    if isinstance(described, ErrorCode):
+        return DescribedGroup(group_id=group_id, error_code=described)
+    return described
+
+
+def _described(shard: Shard, group_id: str, image: Image) -> DescribedGroup:
+    group = shard.consumers.get(group_id)
+    if group is None:
+        message = (
+            f"Group {group_id} is not a consumer group." if shard.knows(group_id) else f"Group {group_id} not found."
+        )
+        return DescribedGroup(group_id=group_id, error_code=ErrorCode.GROUP_ID_NOT_FOUND, error_message=message)
+    return DescribedGroup(
+        group_id=group_id,
+        group_state=group.state,
+        group_epoch=group.epoch,
+        assignment_epoch=group.assignment_epoch,
+        assignor_name=group.assignor(DEFAULT_ASSIGNOR),
+        members=[_member(group, member, image) for member in group.members.values()],
+    )
+
+
+def _member(group: ConsumerGroup, member: MemberMetadata, image: Image) -> Member:
+    current = group.current(member.member_id)
+    return Member(
+        member_id=member.member_id,
+        instance_id=member.instance_id,
+        rack_id=member.rack_id,
+        member_epoch=current.epoch,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        subscribed_topic_names=list(member.topics),
+        subscribed_topic_regex=member.regex,
+        assignment=_assignment(frozenset(current.assigned), image),
+        target_assignment=_assignment(group.target(member.member_id), image),
+        member_type=CONSUMER_MEMBER,
+    )
+
+
+def _assignment(partitions: Partitions, image: Image) -> Assignment:
+    """By topic; those that were deleted meanwhile have no name any more."""
+    topics: dict[object, TopicPartitions] = {}
+    for topic_id, partition in sorted(partitions):
+        topic = image.topic(topic_id)
+        if topic is not None:
+            listed = topics.setdefault(topic_id, TopicPartitions(topic_id=topic_id, topic_name=topic.name))
+            listed.partitions.append(partition)
+    return Assignment(topic_partitions=list(topics.values()))

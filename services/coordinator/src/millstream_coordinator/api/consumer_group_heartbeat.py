@@ -1,0 +1,134 @@
+"""ConsumerGroupHeartbeat (API key 68), versions 0 and 1: join, stay in and leave a consumer group (KIP-848).
+
+Version 0 has no regular expressions and lets the coordinator choose the member's id. Racks are kept and not assigned by.
+"""
+
+from millstream_cluster.answers.refusal import refuse_group
+from millstream_coordinator.core.consumer.assignors import ASSIGNORS
+from millstream_coordinator.core.consumer.member import (
+    JOINING_EPOCH,
+    LEAVING_EPOCH,
+    STATIC_LEAVING_EPOCH,
+    Partitions,
+)
+from millstream_coordinator.core.consumer.messages import HeartbeatAnswer, HeartbeatRequest
+from millstream_coordinator.core.record_format import fits
+from millstream_coordinator.shell.coordinator import Coordinator
+from millstream_runtime.context import RequestContext
+from millstream_wire.errors import ErrorCode
+from millstream_wire.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
+from millstream_wire.messages.consumer_group_heartbeat import Assignment, TopicPartitions
+from millstream_wire.schema import Response
+
+MEMBER_ID_REQUIRED_SINCE = 1
+INSTANCE_ID_MAX = 249
+"""As long as a topic's name: Kafka's clients allow no more."""
+
+
+async def handle_consumer_group_heartbeat(
+    coordinator: Coordinator, request: ConsumerGroupHeartbeatRequest, context: RequestContext
+) -> Response:
+    """Answer when what the heartbeat changed is in the log; most change nothing."""
+    error, message = _flaw(request, context.version)
+    if error:
+        return ConsumerGroupHeartbeatResponse(error_code=error, error_message=message)
+    groups = coordinator.groups_of(request.group_id)
+    if isinstance(groups, ErrorCode):
+        return refuse_group(request, context.version, groups)
+    member_id = request.member_id or coordinator.new_member_id("")[1:]
+    asked = _asked(request, context, member_id)
+    answer = await coordinator.committed(groups.consumers.heartbeat(asked))
+    if isinstance(answer, ErrorCode):
+        return refuse_group(request, context.version, answer)
+    return _response(answer)
+
+
+def _flaw(request: ConsumerGroupHeartbeatRequest, version: int) -> tuple[ErrorCode, str]:
+    """What is wrong with the request whatever the group is like."""
+    if not request.group_id:
+        return ErrorCode.INVALID_REQUEST, "GroupId can't be empty."
+    if not request.member_id and (version >= MEMBER_ID_REQUIRED_SINCE or request.member_epoch != JOINING_EPOCH):
+        return ErrorCode.INVALID_REQUEST, "MemberId can't be empty."
+    if not fits(request.member_id) or not fits(request.subscribed_topic_regex):
+        return ErrorCode.INVALID_REQUEST, "MemberId or SubscribedTopicRegex is too long."
+    if request.instance_id is not None and not 0 < len(request.instance_id) <= INSTANCE_ID_MAX:
+        return ErrorCode.INVALID_REQUEST, f"InstanceId must have 1 to {INSTANCE_ID_MAX} characters."
+    if request.rack_id == "":
+        return ErrorCode.INVALID_REQUEST, "RackId can't be empty."
+    match request.member_epoch:
+        case 0:
+            return _flaw_of_joining(request)
+        case epoch if epoch > 0 or epoch == LEAVING_EPOCH:
+            return _flaw_of_assignor(request)
+        case -2 if request.instance_id is not None:
+            return ErrorCode.NONE, ""
+        case -2:
+            assert request.member_epoch == STATIC_LEAVING_EPOCH
+            return ErrorCode.INVALID_REQUEST, "InstanceId can't be null."
+        case _:
+            return (
+                ErrorCode.INVALID_REQUEST,
+                f"MemberEpoch is {request.member_epoch}, but must be greater than or equal to -2.",
+            )
+
+
+def _flaw_of_joining(request: ConsumerGroupHeartbeatRequest) -> tuple[ErrorCode, str]:
+    if request.rebalance_timeout_ms == -1:
+        return ErrorCode.INVALID_REQUEST, "RebalanceTimeoutMs must be provided in first request."
+    if request.topic_partitions is None or request.topic_partitions:
+        return ErrorCode.INVALID_REQUEST, "TopicPartitions must be empty when (re-)joining."
+    if request.subscribed_topic_names is None and request.subscribed_topic_regex is None:
+        return (
+            ErrorCode.INVALID_REQUEST,
+            "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.",
+        )
+    return _flaw_of_assignor(request)
+
+
+def _flaw_of_assignor(request: ConsumerGroupHeartbeatRequest) -> tuple[ErrorCode, str]:
+    if request.server_assignor is None or request.server_assignor in ASSIGNORS:
+        return ErrorCode.NONE, ""
+    return (
+        ErrorCode.UNSUPPORTED_ASSIGNOR,
+        f"ServerAssignor {request.server_assignor} is not supported. Supported assignors: {', '.join(ASSIGNORS)}.",
+    )
+
+
+def _asked(request: ConsumerGroupHeartbeatRequest, context: RequestContext, member_id: str) -> HeartbeatRequest:
+    reported: Partitions | None = None
+    if request.topic_partitions is not None:
+        reported = frozenset(
+            (topic.topic_id, partition) for topic in request.topic_partitions for partition in topic.partitions
+        )
+    topics = request.subscribed_topic_names
+    return HeartbeatRequest(
+        group_id=request.group_id,
+        member_id=member_id,
+        member_epoch=request.member_epoch,
+        instance_id=request.instance_id,
+        rack_id=request.rack_id,
+        client_id=context.client_id or "",
+        client_host=f"/{context.host}",
+        rebalance_timeout_ms=request.rebalance_timeout_ms,
+        topics=None if topics is None else tuple(topics),
+        regex=request.subscribed_topic_regex,
+        server_assignor=request.server_assignor,
+        reported=reported,
+    )
+
+
+def _response(answer: HeartbeatAnswer) -> ConsumerGroupHeartbeatResponse:
+    assignment = None
+    if answer.assignment is not None:
+        topics: dict[object, TopicPartitions] = {}
+        for topic_id, partition in sorted(answer.assignment):
+            topics.setdefault(topic_id, TopicPartitions(topic_id=topic_id)).partitions.append(partition)
+        assignment = Assignment(topic_partitions=list(topics.values()))
+    return ConsumerGroupHeartbeatResponse(
+        error_code=answer.error,
+        error_message=answer.message,
+        member_id=answer.member_id,
+        member_epoch=answer.member_epoch,
+        heartbeat_interval_ms=answer.heartbeat_interval_ms,
+        assignment=assignment,
+    )

@@ -1,0 +1,120 @@
+"""ConsumerGroupHeartbeat: one request by which a member joins, says what it wants and has, and learns what it should have.
+
+The steps: who is it (`admission`), did anything change that asks for a new target (`targeting`), how does the member get
+from what it has to its target (`reconciliation`).
+"""
+
+from dataclasses import replace
+
+from millstream_cluster.decision import Decision
+from millstream_cluster.image import Image
+from millstream_cluster.records import ResourceType
+from millstream_coordinator.core.consumer.admission import admit
+from millstream_coordinator.core.consumer.conversion import enter
+from millstream_coordinator.core.consumer.draft import Draft
+from millstream_coordinator.core.consumer.limits import ConsumerLimits
+from millstream_coordinator.core.consumer.member import NOTHING, CurrentAssignment, MemberState
+from millstream_coordinator.core.consumer.messages import HeartbeatAnswer, HeartbeatRequest, Refused
+from millstream_coordinator.core.consumer.reconciliation import reconcile
+from millstream_coordinator.core.consumer.targeting import make_target, metadata_hash, resolve_regexes
+from millstream_coordinator.core.record_format import COMMAND_BYTES_MAX, size_of
+from millstream_coordinator.core.records import ShardRecord
+from millstream_coordinator.core.shard import Shard
+from millstream_wire.errors import ErrorCode
+
+SMALL_CHANGE = 3
+"""So few records need not be measured: one member's own are bounded by its request."""
+
+
+def on_heartbeat(
+    shard: Shard, request: HeartbeatRequest, image: Image, now_ms: int
+) -> Decision[ShardRecord, HeartbeatAnswer]:
+    try:
+        return _heartbeat(shard, request, image, now_ms)
+    except Refused as refused:
+        return Decision((), refused.answer)
+
+
+def limits_of(shard: Shard, group_id: str, image: Image) -> ConsumerLimits:
+    return shard.limits.consumer.of_group(image.config(ResourceType.GROUP, group_id))
+
+
+def _heartbeat(
+    shard: Shard, request: HeartbeatRequest, image: Image, now_ms: int
+) -> Decision[ShardRecord, HeartbeatAnswer]:
+    group_id, member_id = request.group_id, request.member_id
+    limits = limits_of(shard, group_id, image)
+    converted, group = enter(shard, group_id, may_begin=request.joins)
+    draft = Draft(group)
+    has_changed = admit(draft, request, limits)
+    metadata_is_new = shard.sessions.metadata_offsets.get(group_id) != image.offset
+    delay_ms = _refresh(draft, image, limits, now_ms, has_changed=has_changed, metadata_is_new=metadata_is_new)
+    before = draft.group.current(member_id)
+    after = _reconciled(draft, request, before)
+    if after != before or member_id not in draft.group.currents:
+        draft.put_current(member_id, after)
+    records = (*converted, *draft.records)
+    if len(records) > SMALL_CHANGE and sum(map(size_of, records)) > COMMAND_BYTES_MAX:
+        raise Refused(ErrorCode.INVALID_REQUEST, "The group's subscriptions or assignments are too large to be stored.")
+    shard.dismiss_classic(group_id)
+    shard.sessions.metadata_offsets[group_id] = image.offset
+    _keep_alive(shard, request, draft, after, limits, now_ms)
+    told_before = shard.consumers[group_id].current(member_id) if group_id in shard.consumers else NOTHING
+    tells = request.is_full or after.assigned.keys() != told_before.assigned.keys()
+    answer = HeartbeatAnswer(
+        member_id=member_id,
+        member_epoch=after.epoch,
+        heartbeat_interval_ms=min(limits.heartbeat_interval_ms, delay_ms or limits.heartbeat_interval_ms),
+        assignment=frozenset(after.assigned) if tells else None,
+    )
+    return Decision(records, answer)
+
+
+def _refresh(
+    draft: Draft, image: Image, limits: ConsumerLimits, now_ms: int, *, has_changed: bool, metadata_is_new: bool
+) -> int:
+    """See to it that the target is of now; return in how many ms one is due that has to wait, or 0."""
+    resolve_regexes(draft, image, now_ms, again=metadata_is_new)
+    if has_changed or metadata_is_new:
+        hashed = metadata_hash(draft.group, image)
+        if has_changed or hashed != draft.group.metadata_hash:
+            draft.raise_epoch(hashed)
+    group = draft.group
+    if group.epoch == group.assignment_epoch:
+        return 0
+    due_ms = group.assignment_timestamp_ms + limits.assignment_interval_ms
+    if due_ms > now_ms:
+        return min(due_ms - now_ms, limits.assignment_interval_ms)
+    make_target(draft, image, now_ms)
+    return 0
+
+
+def _reconciled(draft: Draft, request: HeartbeatRequest, before: CurrentAssignment) -> CurrentAssignment:
+    group, member_id = draft.group, request.member_id
+    if before.epoch < 0:
+        # A static member that comes back after it said that it would.
+        before = replace(before, epoch=0, previous_epoch=0)
+    return reconcile(
+        before,
+        target=group.target(member_id),
+        target_epoch=group.assignment_epoch,
+        reported=request.reported,
+        is_free=lambda partition: group.owners.get(partition, member_id) == member_id,
+    )
+
+
+def _keep_alive(
+    shard: Shard,
+    request: HeartbeatRequest,
+    draft: Draft,
+    current: CurrentAssignment,
+    limits: ConsumerLimits,
+    now_ms: int,
+) -> None:
+    key = (request.group_id, request.member_id)
+    shard.sessions.hear_from(key, now_ms + limits.session_timeout_ms)
+    if current.state is MemberState.UNREVOKED_PARTITIONS:
+        timeout_ms = draft.group.members[request.member_id].rebalance_timeout_ms
+        shard.sessions.await_revocation(key, now_ms + timeout_ms)
+    else:
+        shard.sessions.revoked(key)

@@ -1,0 +1,62 @@
+"""Members that go: by themselves, for a while (static ones), or because nothing was heard of them for too long."""
+
+from dataclasses import replace
+
+from millstream_cluster.decision import Decision
+from millstream_coordinator.core.consumer.admission import check_static
+from millstream_coordinator.core.consumer.draft import Draft
+from millstream_coordinator.core.consumer.member import STATIC_LEAVING_EPOCH, MemberState
+from millstream_coordinator.core.consumer.messages import HeartbeatAnswer, HeartbeatRequest, Refused
+from millstream_coordinator.core.consumer.records import CurrentStored
+from millstream_coordinator.core.consumer.sessions import MemberKey
+from millstream_coordinator.core.records import ShardRecord
+from millstream_coordinator.core.shard import Shard
+from millstream_wire.errors import ErrorCode
+
+REMOVED_MAX = 1_000
+"""Members that one decision removes: their tombstones go to the log as one batch."""
+
+
+def on_leave(shard: Shard, request: HeartbeatRequest) -> Decision[ShardRecord, HeartbeatAnswer]:
+    """A heartbeat with an epoch that says goodbye."""
+    group = shard.consumers.get(request.group_id)
+    if group is None:
+        missing = Refused(ErrorCode.GROUP_ID_NOT_FOUND, f"Consumer group {request.group_id} not found.")
+        return Decision((), missing.answer)
+    draft, member_id = Draft(group), request.member_id
+    try:
+        check_static(draft, request.instance_id, member_id)
+    except Refused as refused:
+        return Decision((), refused.answer)
+    if member_id not in group.members:
+        stranger = Refused(ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of {group.group_id}.")
+        return Decision((), stranger.answer)
+    if request.member_epoch == STATIC_LEAVING_EPOCH:
+        # What it was giving up it does not have any more; the rest waits for it until its session ends.
+        left = replace(group.current(member_id), epoch=STATIC_LEAVING_EPOCH, state=MemberState.STABLE, revoking={})
+        draft.write(CurrentStored(group.group_id, member_id, left))
+        shard.sessions.revoked((group.group_id, member_id))
+    else:
+        draft.write(*group.member_tombstones(member_id))
+        draft.raise_epoch()
+        shard.sessions.forget((group.group_id, member_id))
+    return Decision(tuple(draft.records), HeartbeatAnswer(member_id=member_id, member_epoch=request.member_epoch))
+
+
+def remove_silent(shard: Shard, now_ms: int) -> Decision[ShardRecord, tuple[MemberKey, ...]]:
+    """Remove the members whose time is over; who they are. Those who are left are assigned anew when they are heard of."""
+    drafts: dict[str, Draft] = {}
+    removed: list[MemberKey] = []
+    for group_id, member_id in shard.sessions.take_due(now_ms):
+        group = shard.consumers.get(group_id)
+        if group is None or member_id not in group.members:
+            continue
+        draft = drafts.setdefault(group_id, Draft(group))
+        draft.write(*draft.group.member_tombstones(member_id))
+        removed.append((group_id, member_id))
+        if len(removed) >= REMOVED_MAX:
+            break
+    for draft in drafts.values():
+        draft.raise_epoch()
+    records = tuple(record for draft in drafts.values() for record in draft.records)
+    return Decision(records, tuple(removed))

@@ -1,0 +1,24 @@
+"""The bounds within which consumer groups live: the coordinator's configuration, and what a group has of its own."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerLimits:
+    session_timeout_ms: int = 45_000
+    heartbeat_interval_ms: int = 5_000
+    assignment_interval_ms: int = 1_000
+    """The shortest time between two target assignments of a group: members that come together are assigned together."""
+    size_max: int = 2**31 - 1
+
+    def of_group(self, configs: Mapping[str, str]) -> "ConsumerLimits":
+        """With the GROUP configs, if there are any, over the coordinator's."""
+        if not configs:
+            return self
+        return replace(
+            self,
+            session_timeout_ms=int(configs.get("consumer.session.timeout.ms", self.session_timeout_ms)),
+            heartbeat_interval_ms=int(configs.get("consumer.heartbeat.interval.ms", self.heartbeat_interval_ms)),
+            assignment_interval_ms=int(configs.get("consumer.assignment.interval.ms", self.assignment_interval_ms)),
+        )

@@ -1,0 +1,59 @@
+"""What a consumer group is told and what it says, free of wire versions."""
+
+from dataclasses import dataclass
+
+from millstream_coordinator.core.consumer.member import JOINING_EPOCH, Partitions
+from millstream_wire.errors import ErrorCode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeartbeatRequest:
+    """None: as it said before."""
+
+    group_id: str
+    member_id: str
+    member_epoch: int
+    instance_id: str | None = None
+    rack_id: str | None = None
+    client_id: str = ""
+    client_host: str = ""
+    rebalance_timeout_ms: int = -1
+    topics: tuple[str, ...] | None = None
+    regex: str | None = None
+    server_assignor: str | None = None
+    reported: Partitions | None = None
+    """The partitions that the member still has."""
+
+    @property
+    def joins(self) -> bool:
+        return self.member_epoch == JOINING_EPOCH
+
+    @property
+    def is_full(self) -> bool:
+        """The member says everything, so it wants to be told everything."""
+        has_subscription = self.topics is not None or self.regex is not None
+        return self.joins or (self.rebalance_timeout_ms != -1 and has_subscription and self.reported is not None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeartbeatAnswer:
+    error: ErrorCode = ErrorCode.NONE
+    message: str | None = None
+    member_id: str | None = None
+    member_epoch: int = 0
+    heartbeat_interval_ms: int = 0
+    assignment: Partitions | None = None
+    """None: as it was told before."""
+
+
+class Refused(Exception):
+    """The request cannot be served; carries what the member is told."""
+
+    def __init__(self, error: ErrorCode, message: str) -> None:
+        super().__init__(message)
+        self.error = error
+        self.message = message
+
+    @property
+    def answer(self) -> HeartbeatAnswer:
+        return HeartbeatAnswer(error=self.error, message=self.message)

@@ -1,0 +1,91 @@
+"""From the topics of now to a new target: what the members' subscriptions mean, whether that changed, who should have what."""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from uuid import UUID
+
+from millstream_cluster.image import Image
+from millstream_coordinator.core.consumer.assignors import ASSIGNORS, DEFAULT_ASSIGNOR, Subscriber
+from millstream_coordinator.core.consumer.draft import Draft
+from millstream_coordinator.core.consumer.group import ConsumerGroup
+from millstream_coordinator.core.consumer.messages import Refused
+from millstream_coordinator.core.consumer.records import (
+    RegexStored,
+    ResolvedRegex,
+    TargetEpoch,
+    TargetEpochStored,
+    TargetStored,
+)
+from millstream_coordinator.core.consumer.regex import RegexError, TopicPattern
+from millstream_wire.errors import ErrorCode
+
+
+def resolve_regexes(draft: Draft, image: Image, now_ms: int, *, again: bool) -> None:
+    """Resolve what is not resolved yet, or everything `again`; forget expressions that nobody uses any more."""
+    used = {member.regex for member in draft.group.members.values() if member.regex is not None}
+    for regex in draft.group.regexes.keys() - used:
+        draft.write(RegexStored(draft.group.group_id, regex, None))
+    for regex in sorted(used):
+        known = draft.group.regexes.get(regex)
+        if known is None or again:
+            try:
+                topics = _matching(regex, image)
+            except RegexError as error:
+                if known is None:
+                    raise _refused(regex, error) from None
+                continue  # it was affordable with fewer topics: it stays as it was, and so do the others' heartbeats
+            if known is None or known.topics != topics:
+                resolved = ResolvedRegex(topics, max(image.offset, 0), now_ms)
+                draft.write(RegexStored(draft.group.group_id, regex, resolved))
+
+
+def check_regex(regex: str) -> None:
+    """Refuse an expression that cannot be understood."""
+    try:
+        TopicPattern(regex)
+    except RegexError as error:
+        raise _refused(regex, error) from None
+
+
+def metadata_hash(group: ConsumerGroup, image: Image) -> int:
+    """Of the subscribed topics that exist: the same on every coordinator, and another whenever one is added or grows."""
+    digest = hashlib.blake2b(digest_size=8)
+    for name, topic_id, partitions in sorted(_existing(group.subscribed_topics(), image)):
+        digest.update(f"{name}:{topic_id}:{partitions};".encode())
+    return int.from_bytes(digest.digest(), "big", signed=True)
+
+
+def make_target(draft: Draft, image: Image, now_ms: int) -> None:
+    """Assign anew for the group's epoch; only what changes for a member is written."""
+    group = draft.group
+    subscribers = {
+        member_id: Subscriber(
+            frozenset(topic_id for _, topic_id, _ in _existing(group.topics_of(member), image)),
+            member.instance_id,
+            group.target(member_id),
+        )
+        for member_id, member in group.members.items()
+    }
+    topics = {topic_id: count for _, topic_id, count in _existing(group.subscribed_topics(), image)}
+    assign = ASSIGNORS[group.assignor(DEFAULT_ASSIGNOR)]
+    for member_id, partitions in assign(subscribers, topics).items():
+        if group.targets.get(member_id) != partitions:
+            draft.write(TargetStored(group.group_id, member_id, partitions))
+    draft.write(TargetEpochStored(group.group_id, TargetEpoch(group.epoch, now_ms)))
+
+
+def _existing(names: Iterable[str], image: Image) -> Iterator[tuple[str, UUID, int]]:
+    for name in names:
+        topic = image.topic(name)
+        if topic is not None:
+            yield name, topic.topic_id, len(topic.partitions)
+
+
+def _matching(regex: str, image: Image) -> tuple[str, ...]:
+    """The topics that match; internal ones are nobody's to stumble over."""
+    return TopicPattern(regex).matching(name for name, topic in image.topics.items() if not topic.internal)
+
+
+def _refused(regex: str, error: RegexError) -> Refused:
+    message = f"SubscribedTopicRegex `{regex}` is not a valid regular expression: {error}."
+    return Refused(ErrorCode.INVALID_REGULAR_EXPRESSION, message)
