@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from importlib import import_module
 from itertools import count
 from pathlib import Path
 
@@ -17,11 +18,14 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "tests" / "conformance")]
 
 from cases import Case, Done, all_cases  # noqa: E402
-from confluent_kafka.admin import AdminClient, NewTopic  # noqa: E402
+from confluent_kafka import KafkaException, TopicPartition  # noqa: E402
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec  # noqa: E402
 from kafka_tools import KAFKA_VERSION, KafkaUnavailable  # noqa: E402
 from report import Measurement, table  # noqa: E402
 from servers import Kafka, Millstream, Server  # noqa: E402
 from usage import machine_busy_s, usage_of  # noqa: E402
+
+from millstream_runtime.builds import records_build  # noqa: E402
 
 _SETTLE_S = 0.3  # what a server does for a request after it has answered belongs to that request
 
@@ -36,7 +40,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="millstream-bench-", dir=options.directory) as scratch:
         directory = Path(scratch)
         cases = [case for case in all_cases(_compile_client(directory)) if options.only in case.name]
-        servers: list[Server] = [Millstream(directory / "millstream"), Kafka(directory / "kafka")]
+        servers: list[Server] = [Millstream(directory / "millstream")]
+        servers += [Millstream(directory / "plain", plain=True)] if options.plain else []
+        servers += [Kafka(directory / "kafka")]
         try:
             measurements = _compare(servers, cases, options)
         except KafkaUnavailable as reason:
@@ -46,7 +52,7 @@ def main() -> int:
             for server in servers:
                 server.stop()
     print(_about(options.rounds))
-    print(table(measurements, ours=servers[0].name, theirs=servers[1].name))
+    print(table(measurements, baseline=Kafka.name))
     if options.json:
         options.json.write_text(json.dumps([dataclasses.asdict(m) for m in measurements], indent=1))
     return 0
@@ -58,6 +64,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--warm-up", type=int, default=3, help="rounds before them that do not count (3)")
     parser.add_argument("--scale", type=float, default=1.0, help="the share of each case's full size (1.0)")
     parser.add_argument("--only", default="", help="only the cases whose name contains this")
+    parser.add_argument("--plain", action="store_true", help="our node a second time, with no compiled modules")
     parser.add_argument("--json", type=Path, help="also write every measurement to this file")
     parser.add_argument("--directory", type=Path, help="where the servers keep their data while they run")
     return parser.parse_args()
@@ -89,14 +96,29 @@ def _measure(server: Server, case: Case, scale: float) -> Measurement:
     topic = f"bench-{os.getpid()}-{next(_topic_numbers)}"
     admin = AdminClient({"bootstrap.servers": server.bootstrap, "log_level": 0})
     admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(30)
+    _wait_for_leader(admin, topic)
     time.sleep(_SETTLE_S)
     busy_before, before, started = machine_busy_s(), usage_of(server.pid), time.monotonic()
     done = case.run(server.bootstrap, topic, scale)
     time.sleep(_SETTLE_S)
     busy, after, seconds = machine_busy_s() - busy_before, usage_of(server.pid), time.monotonic() - started
+    if after.resident_bytes == 0:
+        raise RuntimeError(f"{server.name} is gone: whatever answered was another server")
     admin.delete_topics([topic])[topic].result(30)
     cpu_s = after.cpu_s - before.cpu_s
     return Measurement(case.name, server.name, done, cpu_s, after.resident_bytes, _others(busy, cpu_s, done, seconds))
+
+
+def _wait_for_leader(admin: AdminClient, topic: str) -> None:
+    """Metadata may name a leader before the leader knows: wait until it answers for the partition."""
+    partition = TopicPartition(topic, 0)
+    for _ in range(100):
+        try:
+            admin.list_offsets({partition: OffsetSpec.latest()}, request_timeout=5)[partition].result(5)
+            return
+        except KafkaException:
+            time.sleep(0.05)
+    raise RuntimeError(f"{topic} has no leader")
 
 
 def _others(busy_s: float, server_cpu_s: float, done: Done, seconds: float) -> float:
@@ -112,10 +134,15 @@ def _compile_client(directory: Path) -> Path:
 def _about(rounds: int) -> str:
     load = os.getloadavg()[0]
     return (
-        f"\nmillstream on Python {platform.python_version()} beside Apache Kafka {KAFKA_VERSION}: "
+        f"\nmillstream ({_build()}) on Python {platform.python_version()} beside Apache Kafka {KAFKA_VERSION}: "
         f"server processor time, {rounds} alternating rounds, median (smallest..largest), "
         f"{os.cpu_count()} processors, load {load:.1f}"
     )
+
+
+def _build() -> str:
+    import_module("millstream_wire.records.walk")
+    return f"records {records_build()}"
 
 
 def _say(text: str) -> None:

@@ -12,6 +12,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 from kafka_broker import SERVER_JVM, KafkaBroker
 
+HERE = Path(__file__).resolve().parent
 _START_TIMEOUT_S = 30
 
 # As in the configuration that Apache Kafka ships, so that it is measured as its users run it.
@@ -58,11 +59,12 @@ class Kafka:
 
 
 class Millstream:
-    name = "millstream"
-
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, plain: bool = False) -> None:
+        self.name = "millstream, plain" if plain else "millstream"
+        program = Path(sys.executable).with_name("millstream")
+        self._program = [sys.executable, str(HERE / "plain_node.py")] if plain else [str(program)]
         self._directory = directory
-        self._port = _free_port_range(4)
+        self._port = 0
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -76,8 +78,8 @@ class Millstream:
 
     def start(self) -> None:
         self._directory.mkdir(parents=True, exist_ok=True)
-        program = Path(sys.executable).with_name("millstream")
-        command = [str(program), "node", "--port", str(self._port), "--data", str(self._directory / "data")]
+        self._port = _free_port_range(4)
+        command = [*self._program, "node", "--port", str(self._port), "--data", str(self._directory / "data")]
         with open(self._directory / "server.log", "wb") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log)
         self._wait_until_it_answers()
