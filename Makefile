@@ -56,7 +56,7 @@ cluster: setup ## Start three brokers, two controllers and two coordinators on l
 
 .PHONY: simulate
 simulate: setup ## Run the whole system under virtual time with a hostile network (SEED=1 or SEEDS=1..20)
-	@exec $(BIN)/millstream simulate --seed $(or $(SEED),1) $(ARGS)
+	@exec $(BIN)/millstream simulate $(if $(SEEDS),--seeds $(SEEDS),--seed $(or $(SEED),1)) $(ARGS)
 
 .PHONY: check
 check: setup ## Formatting, lint, types, layering
