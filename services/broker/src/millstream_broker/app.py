@@ -17,13 +17,14 @@ from millstream_broker.shell.delays import Delays
 from millstream_broker.shell.hosting import Hosting
 from millstream_broker.shell.replicas import Replicas
 from millstream_broker.shell.upkeep import Upkeep
+from millstream_cluster.features import FINALIZED_FEATURES, SUPPORTED_FEATURES
 from millstream_cluster.image import Image
 from millstream_cluster.records import MetadataRecord
 from millstream_log import CorruptFile, DataDir, LogError, UnusableDirectory
 from millstream_runtime.controllers import ControllerLink
 from millstream_runtime.follower import MetadataFollower
 from millstream_runtime.registration import AdvertisedListener, NodeIdentity, Registration
-from millstream_runtime.server import Server
+from millstream_runtime.server import Features, Server
 from millstream_runtime.service import Health, ServiceFailed
 from millstream_runtime.world import World
 
@@ -114,7 +115,14 @@ class BrokerApp:
         broker = Broker(
             config, world, link, replicas, delays, image=lambda: follower.image, log_dir_space=self._log_dir_space
         )
-        server = Server(self.name, HANDLERS, broker, world, config.limits)
+        server = Server(
+            self.name,
+            HANDLERS,
+            broker,
+            world,
+            config.limits,
+            features=lambda: Features(SUPPORTED_FEATURES, FINALIZED_FEATURES, follower.image.offset),
+        )
         world.metrics.registry.register(broker.metrics)
         try:
             await self._listen(server)
@@ -148,6 +156,7 @@ class BrokerApp:
             delays.close()
             world.metrics.registry.unregister(broker.metrics)
             await server.close()
+            await broker.verification.close()
             await link.close()
 
     async def _listen(self, server: Server) -> None:

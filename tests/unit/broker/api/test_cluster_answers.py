@@ -64,7 +64,7 @@ def test_producer_ids_come_from_blocks(node: Any) -> None:
         (0, 5001, 0),
     ]
     transactional = node.call(InitProducerIdRequest(transactional_id="t"), 4)
-    assert transactional.error_code == ErrorCode.INVALID_REQUEST
+    assert transactional.error_code == ErrorCode.NOT_COORDINATOR
 
 
 def test_log_dirs(node: Any) -> None:

@@ -18,6 +18,8 @@ from millstream_broker.api.list_offsets import handle_list_offsets
 from millstream_broker.api.metadata import handle_metadata
 from millstream_broker.api.offset_for_leader_epoch import handle_offset_for_leader_epoch
 from millstream_broker.api.produce import handle_produce
+from millstream_broker.api.transaction_requests import handle_transaction_request
+from millstream_broker.api.write_txn_markers import handle_write_txn_markers
 from millstream_runtime.context import Handler
 from millstream_wire.api import ApiKey
 
@@ -40,6 +42,11 @@ HANDLERS: Mapping[ApiKey, Handler] = {
     ApiKey.DELETE_RECORDS: handle_delete_records,
     ApiKey.INIT_PRODUCER_ID: handle_init_producer_id,
     ApiKey.OFFSET_FOR_LEADER_EPOCH: handle_offset_for_leader_epoch,
+    ApiKey.ADD_PARTITIONS_TO_TXN: handle_transaction_request,
+    ApiKey.ADD_OFFSETS_TO_TXN: handle_transaction_request,
+    ApiKey.END_TXN: handle_transaction_request,
+    ApiKey.WRITE_TXN_MARKERS: handle_write_txn_markers,
+    ApiKey.TXN_OFFSET_COMMIT: handle_transaction_request,
     ApiKey.DESCRIBE_CONFIGS: handle_describe_configs,
     ApiKey.ALTER_CONFIGS: handle_forwarded,
     ApiKey.DESCRIBE_LOG_DIRS: handle_describe_log_dirs,
@@ -51,7 +58,10 @@ HANDLERS: Mapping[ApiKey, Handler] = {
     ApiKey.DESCRIBE_CLUSTER: handle_describe_cluster,
     ApiKey.DESCRIBE_PRODUCERS: handle_describe_producers,
     ApiKey.UNREGISTER_BROKER: handle_forwarded,
+    ApiKey.DESCRIBE_TRANSACTIONS: handle_transaction_request,
     ApiKey.LIST_TRANSACTIONS: handle_list_transactions,
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: handle_group_request,
+    ApiKey.CONSUMER_GROUP_DESCRIBE: handle_group_request,
     ApiKey.LIST_CONFIG_RESOURCES: handle_list_config_resources,
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: handle_describe_topic_partitions,
 }

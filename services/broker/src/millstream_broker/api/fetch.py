@@ -1,7 +1,7 @@
 """Fetch (API key 1), versions 4 to 18: consumers and observers read from the leader, with sessions (KIP-227) and topic ids.
 
 A fetch that finds too little waits until appends bring enough, something else happens, or its time is over. Whole batches
-go out as slices of files. Left out until there are followers and transactions: diverging epochs, aborted transactions.
+go out as slices of files. Left out until there are followers: diverging epochs.
 """
 
 import asyncio
@@ -16,7 +16,13 @@ from millstream_log import LogError, Read
 from millstream_runtime.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import FetchRequest, FetchResponse
-from millstream_wire.messages.fetch import FetchableTopicResponse, LeaderIdAndEpoch, NodeEndpoint, PartitionData
+from millstream_wire.messages.fetch import (
+    AbortedTransaction,
+    FetchableTopicResponse,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionData,
+)
 
 TOPIC_IDS_SINCE = 13
 REPLICA_STATE_SINCE = 15
@@ -109,7 +115,7 @@ class _Fetch:
         return reads
 
     def _read_partition(self, replica: Replica, wanted: FetchPartition, left: int) -> tuple[ErrorCode, Read | None]:
-        end = replica.partition.high_watermark if self._committed_only else replica.log.log_end_offset
+        end = self._end(replica)
         limit = min(wanted.max_bytes, left)
         min_one = self.size == 0
         try:
@@ -120,6 +126,14 @@ class _Fetch:
         if found is not None and found.next_offset < end:
             self.is_complete = True  # there is more behind this segment or limit: waiting would bring nothing
         return ErrorCode.NONE, found
+
+    def _end(self, replica: Replica) -> int:
+        """Where the partition ends for who asks."""
+        if not self._committed_only:
+            return replica.log.log_end_offset
+        if self._request.isolation_level == READ_COMMITTED:
+            return replica.last_stable_offset
+        return replica.partition.high_watermark
 
     # ---- waiting ----
 
@@ -180,7 +194,7 @@ class _Fetch:
         return topic
 
     def _partition_data(self, each: _PartitionRead, leaders: list[int]) -> PartitionData:
-        aborted: list[Any] | None = [] if self._request.isolation_level == READ_COMMITTED else None
+        aborted: list[AbortedTransaction] | None = [] if self._request.isolation_level == READ_COMMITTED else None
         if each.code is not ErrorCode.NONE or each.replica is None:
             data = PartitionData(
                 partition_index=each.wanted.index,
@@ -191,11 +205,13 @@ class _Fetch:
             )
             self._add_leader_hint(each, data, leaders)
             return data
-        high_watermark = each.replica.partition.high_watermark
+        if aborted is not None and each.read is not None:
+            found = each.replica.log.aborted_transactions(each.wanted.fetch_offset, each.read.next_offset)
+            aborted += (AbortedTransaction(producer_id=txn.producer_id, first_offset=txn.first_offset) for txn in found)
         return PartitionData(
             partition_index=each.wanted.index,
-            high_watermark=high_watermark,
-            last_stable_offset=high_watermark,
+            high_watermark=each.replica.partition.high_watermark,
+            last_stable_offset=each.replica.last_stable_offset,
             log_start_offset=each.replica.log.log_start_offset,
             aborted_transactions=aborted,
             records=each.read.slice if each.read is not None else b"",

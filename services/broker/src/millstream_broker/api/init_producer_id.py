@@ -1,4 +1,4 @@
-"""InitProducerId (API key 22), versions 0 to 5, without a transactional id: this cluster has no transactions yet."""
+"""InitProducerId (API key 22), versions 0 to 5, without a transactional id; with one, its coordinator is to be asked."""
 
 from millstream_broker.shell.broker import Broker
 from millstream_runtime.context import RequestContext
@@ -10,7 +10,7 @@ def handle_init_producer_id(
     broker: Broker, request: InitProducerIdRequest, context: RequestContext
 ) -> InitProducerIdResponse:
     if request.transactional_id is not None:
-        return InitProducerIdResponse(error_code=ErrorCode.INVALID_REQUEST, producer_epoch=-1)
+        return InitProducerIdResponse(error_code=ErrorCode.NOT_COORDINATOR, producer_epoch=-1)
     producer_id = broker.producer_ids.take()
     if producer_id is None:
         # Kafka's answer while it has no block: retriable, the controller owes us one.

@@ -26,6 +26,7 @@ LATEST_TIERED = -5
 EARLIEST_PENDING_UPLOAD = -6
 
 _SINCE = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
+READ_COMMITTED = 1
 _UNKNOWN = TimestampedOffset(-1, -1, -1)
 
 
@@ -38,7 +39,7 @@ def handle_list_offsets(broker: Broker, request: ListOffsetsRequest, context: Re
         answers = [
             _refused(partition, ErrorCode.INVALID_REQUEST)
             if asked[topic.name, partition.partition_index] > 1
-            else _find(broker, topic.name, partition, request.replica_id, context.version)
+            else _find(broker, topic.name, partition, request, context.version)
             for partition in topic.partitions
         ]
         topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=answers))
@@ -46,7 +47,7 @@ def handle_list_offsets(broker: Broker, request: ListOffsetsRequest, context: Re
 
 
 def _find(
-    broker: Broker, topic: str, asked: ListOffsetsPartition, replica_id: int, version: int
+    broker: Broker, topic: str, asked: ListOffsetsPartition, request: ListOffsetsRequest, version: int
 ) -> ListOffsetsPartitionResponse:
     if asked.timestamp < EARLIEST_PENDING_UPLOAD or version < _SINCE.get(asked.timestamp, 0):
         return _refused(asked, ErrorCode.UNSUPPORTED_VERSION)
@@ -54,7 +55,7 @@ def _find(
     if isinstance(replica, ErrorCode):
         return _refused(asked, replica)
     try:
-        found = _lookup(replica, asked.timestamp, committed_only=replica_id < 0)
+        found = _lookup(replica, asked.timestamp, end=_end(replica, request))
     except LogError as error:
         return _refused(asked, ErrorCode(error.error_code))
     return ListOffsetsPartitionResponse(
@@ -65,9 +66,17 @@ def _find(
     )
 
 
-def _lookup(replica: Replica, timestamp: int, *, committed_only: bool) -> TimestampedOffset:
+def _end(replica: Replica, request: ListOffsetsRequest) -> int:
+    """Where the log ends for who asks."""
+    if request.replica_id >= 0:
+        return replica.log.log_end_offset
+    if request.isolation_level == READ_COMMITTED:
+        return replica.last_stable_offset
+    return replica.partition.high_watermark
+
+
+def _lookup(replica: Replica, timestamp: int, *, end: int) -> TimestampedOffset:
     log, partition = replica.log, replica.partition
-    end = partition.high_watermark if committed_only else log.log_end_offset
     if timestamp == LATEST:
         return TimestampedOffset(-1, end, partition.leader_epoch)
     if timestamp in (EARLIEST, EARLIEST_LOCAL):

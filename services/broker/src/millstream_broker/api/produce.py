@@ -1,6 +1,7 @@
 """Produce (API key 0), versions 3 to 13 (0 to 2 are offered and refused, as Kafka does: KAFKA-18659).
 
-Acknowledges 0, 1 and all; topic ids at version 13. One record batch per partition, stored as it came. No transactions.
+Acknowledges 0, 1 and all; topic ids at version 13. One record batch per partition, stored as it came. A transaction's first batch
+in a partition waits until its coordinator has confirmed it.
 """
 
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from millstream_broker.core.validation import Refused, validate
 from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.leaders import endpoints, leader_elsewhere
 from millstream_broker.shell.replica import Replica
+from millstream_broker.shell.transactional_produce import NO_REFUSALS, Refusals, verify, waiting_producer
 from millstream_log import LogError
 from millstream_log.errors import StorageError
 from millstream_runtime.context import CloseConnection, RawReply, RequestContext
@@ -35,8 +37,26 @@ LEADER_HINTS_SINCE = 10
 
 
 def handle_produce(broker: Broker, request: ProduceRequest, context: RequestContext) -> Any:
+    if request.transactional_id is not None and broker.config.verifies_transactions:
+        producer_id = waiting_producer(broker, request, by_id=context.version >= TOPIC_IDS_SINCE)
+        if producer_id is not None:
+            for topic in request.topic_data:
+                for partition in topic.partition_data:
+                    partition.records = bytearray(partition.records or b"")  # views end when we return
+            return _produce_in_turn(broker, request, context, producer_id)
+    return _produce(broker, request, context, NO_REFUSALS)
+
+
+async def _produce_in_turn(broker: Broker, request: ProduceRequest, context: RequestContext, producer_id: int) -> Any:
+    async with broker.verification.turn(producer_id):
+        refusals = await verify(broker, request, context.version, by_id=context.version >= TOPIC_IDS_SINCE)
+        return _produce(broker, request, context, refusals)
+
+
+def _produce(broker: Broker, request: ProduceRequest, context: RequestContext, refusals: Refusals) -> Any:
     acks, version = request.acks, context.version
     by_id = version >= TOPIC_IDS_SINCE
+    transactional = request.transactional_id is not None
     now_ms = broker.world.now_ms()
     refused = False
     outcomes: list[list[_Appended | Refused]] = []
@@ -46,7 +66,8 @@ def handle_produce(broker: Broker, request: ProduceRequest, context: RequestCont
         outcomes.append(appended)
         for partition in data.partition_data:
             try:
-                appended.append(_append(broker, topic, partition, acks, context, now_ms))
+                located = _located(broker, topic, partition.index, refusals)
+                appended.append(_append(broker, located, partition, acks, context, now_ms, transactional=transactional))
             except Refused as refusal:
                 # One partition's bad batch leaves the others alone.
                 refused = True
@@ -69,14 +90,27 @@ class _Appended(NamedTuple):
     log_start_offset: int
 
 
+def _located(broker: Broker, topic: str | UUID, index: int, refusals: Refusals) -> Replica:
+    replica = broker.locate(topic, index)
+    if isinstance(replica, ErrorCode):
+        raise Refused(replica, "")
+    if refusals and (replica.topic, index) in refusals:
+        raise refusals[replica.topic, index]
+    return replica
+
+
 def _append(
-    broker: Broker, topic: str | UUID, data: PartitionProduceData, acks: int, context: RequestContext, now_ms: int
+    broker: Broker,
+    replica: Replica,
+    data: PartitionProduceData,
+    acks: int,
+    context: RequestContext,
+    now_ms: int,
+    *,
+    transactional: bool,
 ) -> _Appended:
     if acks not in (ACKS_ALL, 0, 1):
         raise Refused(ErrorCode.INVALID_REQUIRED_ACKS, "acks must be 0, 1 or -1")
-    replica = broker.locate(topic, data.index)
-    if isinstance(replica, ErrorCode):
-        raise Refused(replica, "")
     trusted = replica.is_internal
     if trusted and not (context.client_id or "").startswith(COORDINATOR_CLIENT_ID):
         raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{replica.topic} is written by coordinators only")
@@ -87,6 +121,8 @@ def _append(
     header = validate(batch, settings, version=context.version, now_ms=now_ms, trusted=trusted)
     if trusted:
         _check_fence(broker, replica, header)
+    if header.is_transactional and not transactional:
+        raise Refused(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "A transactional batch without transactional id")
     if batch.readonly:
         batch = bytearray(batch)
     try:

@@ -30,7 +30,7 @@ ZSTD_SINCE = 7
 DECOMPRESSED_MAX_BYTES = 128 << 20
 
 _COMPRESSED = 0x07
-_UNUSUAL = 0x1F  # compression, append time, transactional: anything that not every client may send to every topic
+_UNUSUAL = 0x0F  # compression, append time: anything that not every client may send to every topic
 
 _LENGTH_PREFIX = 12
 _MAGIC_AT = 16
@@ -118,8 +118,6 @@ def _check_attributes(header: BatchHeader, settings: TopicSettings, version: int
         raise Refused(
             ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"Produce {version} is older than zstd, which needs {ZSTD_SINCE}"
         )
-    if header.is_transactional:
-        raise Refused(ErrorCode.INVALID_TXN_STATE, "This cluster has no transactions")
     if header.timestamp_type is TimestampType.LOG_APPEND_TIME and not settings.log_append_time:
         raise Refused(ErrorCode.INVALID_TIMESTAMP, "A producer cannot set the append time")
 

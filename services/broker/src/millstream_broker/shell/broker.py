@@ -17,6 +17,7 @@ from millstream_broker.shell.producer_id_blocks import ProducerIdBlocks
 from millstream_broker.shell.replica import Replica
 from millstream_broker.shell.replicas import Replicas
 from millstream_broker.shell.topic_creation import TopicCreation
+from millstream_broker.shell.verification import Verification
 from millstream_cluster.answers.metadata import any_live_broker
 from millstream_cluster.ids import NO_NODE
 from millstream_cluster.image import Image
@@ -51,6 +52,7 @@ class Broker:
         self.delays = delays
         self.fetch_sessions = FetchSessions(slots=config.fetch_session_slots, eviction_ms=FETCH_SESSION_EVICTION_MS)
         self.topic_creation = TopicCreation(config, controllers)
+        self.verification = Verification(config, world, image)
         self.producer_ids = ProducerIdBlocks(config, controllers)
         self.metrics = BrokerMetrics(config.node_id, replicas)
         self.log_dir_space = log_dir_space

@@ -16,6 +16,7 @@ class Replica:
         "is_internal",
         "key",
         "log",
+        "markers",
         "name",
         "partition",
         "settings",
@@ -34,9 +35,17 @@ class Replica:
         self.key: ReplicaKey = (topic_id, name.partition)
         self.log = log
         self.settings = settings
+        self.markers = 0
+        """How many transactions were ended here since the log was opened."""
         self.flushed_ms = 0
         """When the log was last seen to be on the disk, by the monotonic clock."""
         self.partition = Partition(node_id, end_offset=log.log_end_offset)
+
+    @property
+    def last_stable_offset(self) -> int:
+        """Where readers of committed records stop: before the oldest transaction under way."""
+        unstable, high_watermark = self.log.first_unstable_offset, self.partition.high_watermark
+        return high_watermark if unstable is None else min(unstable, high_watermark)
 
     def configure(self, settings: TopicSettings) -> None:
         self.settings = settings

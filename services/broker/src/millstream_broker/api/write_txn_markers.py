@@ -1,0 +1,66 @@
+"""WriteTxnMarkers (API key 27), versions 1 and 2: ends transactions in partitions that are led here.
+
+From coordinators, and from administrators who end a hanging transaction. The coordinators' own topics have no transactions in
+their logs: what is committed to a group inside one is for the group's coordinator to end.
+"""
+
+from millstream_broker.shell.broker import Broker
+from millstream_log import LogError
+from millstream_log.errors import StorageError
+from millstream_runtime.context import RequestContext
+from millstream_wire.errors import ErrorCode
+from millstream_wire.messages import WriteTxnMarkersRequest, WriteTxnMarkersResponse
+from millstream_wire.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerPartitionResult,
+    WritableTxnMarkerResult,
+    WritableTxnMarkerTopicResult,
+)
+from millstream_wire.records import EndMarker, check, encode_batch
+
+
+def handle_write_txn_markers(
+    broker: Broker, request: WriteTxnMarkersRequest, context: RequestContext
+) -> WriteTxnMarkersResponse:
+    response = WriteTxnMarkersResponse()
+    for marker in request.markers:
+        result = WritableTxnMarkerResult(producer_id=marker.producer_id)
+        for topic in marker.topics:
+            partitions = [
+                WritableTxnMarkerPartitionResult(
+                    partition_index=index, error_code=_write(broker, marker, topic.name, index)
+                )
+                for index in topic.partition_indexes
+            ]
+            result.topics.append(WritableTxnMarkerTopicResult(name=topic.name, partitions=partitions))
+        response.markers.append(result)
+    return response
+
+
+def _write(broker: Broker, marker: WritableTxnMarker, topic: str, index: int) -> ErrorCode:
+    replica = broker.locate(topic, index)
+    if isinstance(replica, ErrorCode):
+        return replica
+    if replica.is_internal:
+        return ErrorCode.INVALID_TOPIC_EXCEPTION
+    now_ms = broker.world.now_ms()
+    end = EndMarker(committed=marker.transaction_result, coordinator_epoch=marker.coordinator_epoch)
+    batch = bytearray(
+        encode_batch(
+            [end.encode(now_ms)],
+            producer_id=marker.producer_id,
+            producer_epoch=marker.producer_epoch,
+            transactional=True,
+            control=True,
+        )
+    )
+    try:
+        leader_epoch = replica.partition.leader_epoch
+        replica.log.append_control(batch, check(batch), leader_epoch=leader_epoch, now_ms=now_ms)
+    except LogError as error:
+        if isinstance(error, StorageError):
+            broker.storage_failed(replica, error)
+        return ErrorCode(error.error_code)
+    replica.markers += 1
+    broker.appended(replica, len(batch))
+    return ErrorCode.NONE

@@ -1,0 +1,99 @@
+"""Asks a transaction's coordinator whether a partition is part of it, before its first batch there is taken (KIP-890).
+
+Without that a batch that was long under way could begin a transaction that nobody will ever end. Requests of one producer that
+come while another of its waits here wait behind it, so that their batches stay in order.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+
+from millstream_broker.config import BrokerConfig
+from millstream_cluster.ids import TRANSACTIONS_TOPIC
+from millstream_cluster.image import Image
+from millstream_cluster.shard import shard_of
+from millstream_runtime.client import ClientError, Nodes
+from millstream_runtime.world import World
+from millstream_wire.errors import ErrorCode
+from millstream_wire.messages import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
+from millstream_wire.messages.add_partitions_to_txn import AddPartitionsToTxnTopic, AddPartitionsToTxnTransaction
+
+logger = logging.getLogger(__name__)
+
+TopicPartition = tuple[str, int]
+
+REQUEST_TIMEOUT_MS = 10_000
+
+
+class Verification:
+    def __init__(self, config: BrokerConfig, world: World, image: Callable[[], Image]) -> None:
+        self._image = image
+        self._nodes = Nodes(world, client_id=f"broker-{config.node_id}")
+        self._turns: dict[int, tuple[asyncio.Lock, int]] = {}
+
+    def is_busy(self, producer_id: int) -> bool:
+        """Whether a request of this producer waits: the next one has to wait behind it."""
+        return producer_id in self._turns
+
+    @asynccontextmanager
+    async def turn(self, producer_id: int) -> AsyncIterator[None]:
+        """Hold the producer's turn; those who ask for it get it in the order in which they ask."""
+        lock, count = self._turns.get(producer_id, (asyncio.Lock(), 0))
+        self._turns[producer_id] = lock, count + 1
+        try:
+            async with lock:
+                yield
+        finally:
+            lock, count = self._turns.pop(producer_id)
+            if count > 1:
+                self._turns[producer_id] = lock, count - 1
+
+    async def verify(
+        self, transactional_id: str, producer_id: int, producer_epoch: int, partitions: Iterable[TopicPartition]
+    ) -> Mapping[TopicPartition, ErrorCode]:
+        """For each partition whether it is part of the producer's transaction, as its coordinator says."""
+        wanted = list(partitions)
+        topics: dict[str, list[int]] = {}
+        for topic, index in wanted:
+            topics.setdefault(topic, []).append(index)
+        transaction = AddPartitionsToTxnTransaction(
+            transactional_id=transactional_id,
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            verify_only=True,
+            topics=[AddPartitionsToTxnTopic(name=name, partitions=indexes) for name, indexes in topics.items()],
+        )
+        answer = await self._ask(transactional_id, AddPartitionsToTxnRequest(transactions=[transaction]))
+        if isinstance(answer, ErrorCode):
+            return dict.fromkeys(wanted, answer)
+        found = {
+            (topic.name, partition.partition_index): ErrorCode(partition.partition_error_code)
+            for result in answer.results_by_transaction
+            for topic in result.topic_results
+            for partition in topic.results_by_partition
+        }
+        return {partition: found.get(partition, ErrorCode.UNKNOWN_SERVER_ERROR) for partition in wanted}
+
+    async def close(self) -> None:
+        await self._nodes.close()
+
+    async def _ask(
+        self, transactional_id: str, request: AddPartitionsToTxnRequest
+    ) -> AddPartitionsToTxnResponse | ErrorCode:
+        image = self._image()
+        topic = image.topic(TRANSACTIONS_TOPIC)
+        if topic is None or not topic.partitions:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        shard = image.shard(topic.topic_id, shard_of(transactional_id, len(topic.partitions)))
+        node = image.node(shard.coordinator_id) if shard is not None else None
+        endpoint = node.endpoint("") if node is not None and not node.fenced else None
+        if endpoint is None:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        try:
+            answer = await self._nodes.request(endpoint.host, endpoint.port, request, timeout_ms=REQUEST_TIMEOUT_MS)
+        except ClientError as error:
+            logger.warning("transaction not verified transactional_id=%s reason=%s", transactional_id, error)
+            return ErrorCode.NETWORK_EXCEPTION
+        assert isinstance(answer, AddPartitionsToTxnResponse)
+        return ErrorCode(answer.error_code) if answer.error_code else answer
