@@ -34,6 +34,7 @@ from millstream_wire.records.record import (
     encode_batch,
     records_of,
 )
+from millstream_wire.records.retained import EncodedRecord, encoded_records, retain_header, retain_records
 from millstream_wire.records.walk import walk
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "BatchHeader",
     "Compression",
     "CorruptBatch",
+    "EncodedRecord",
     "EndMarker",
     "Header",
     "InvalidRecord",
@@ -62,8 +64,11 @@ __all__ = [
     "decode_batches",
     "decompress",
     "encode_batch",
+    "encoded_records",
     "parse_header",
     "records_of",
+    "retain_header",
+    "retain_records",
     "split",
     "stamp",
     "stamp_log_append_time",

@@ -117,6 +117,21 @@ def attributes_of(
     return attributes | (_DELETE_HORIZON if delete_horizon else 0)
 
 
+def with_delete_horizon(header: BatchHeader, delete_horizon_ms: int) -> BatchHeader:
+    """Say from when on the batch's tombstones, or its marker, may go; the base timestamp's place holds that time."""
+    return header._replace(attributes=header.attributes | _DELETE_HORIZON, base_timestamp=delete_horizon_ms)
+
+
+def without_records(header: BatchHeader) -> BatchHeader:
+    """Take from a batch that loses its records what was said about them: the codec and the delete horizon."""
+    return header._replace(
+        length=HEADER_SIZE - _LENGTH_PREFIX,
+        attributes=header.attributes & ~(_COMPRESSION_MASK | _DELETE_HORIZON),
+        base_timestamp=header.max_timestamp,
+        record_count=0,
+    )
+
+
 def parse_header(buffer: bytes | bytearray | memoryview, position: int = 0) -> BatchHeader:
     """Read the header at `position`; all that is judged is its format and that its length can be one."""
     if len(buffer) - position < HEADER_SIZE:
