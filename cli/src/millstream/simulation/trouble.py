@@ -45,7 +45,7 @@ class Trouble:
         ]
         async with asyncio.TaskGroup() as tasks:
             while loop.time() < end:
-                await asyncio.sleep(self._random.uniform(0.2, 4.0))
+                await asyncio.sleep(self._random.uniform(0.5, 6.0))
                 tasks.create_task(self._one(self._random.choice(choices)))
         self._network.heal()
         self._network.conditions = self._calm
@@ -92,7 +92,7 @@ class Trouble:
         self._story.add("isolated", process=host.name)
         for peer in peers:
             self._network.cut(host.name, peer)
-        await asyncio.sleep(self._random.uniform(2.0, 12.0))
+        await asyncio.sleep(self._random.uniform(2.0, 9.0))
         for peer in peers:
             self._network.mend(host.name, peer)
         self._story.add("rejoined", process=host.name)
@@ -100,7 +100,7 @@ class Trouble:
     async def _pause(self) -> None:
         host = self._random.choice(self._hosts)
         if host.up and host.name not in self._down:
-            host.pause(self._random.uniform(1.0, 12.0))
+            host.pause(self._random.uniform(1.0, 9.0))
 
     async def _cut(self) -> None:
         names = [*(host.name for host in self._hosts), *self._others]
