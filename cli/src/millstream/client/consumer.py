@@ -13,8 +13,8 @@ from types import TracebackType
 
 from millstream.client.assignment import TopicPartition
 from millstream.client.background import Background
-from millstream.client.cluster import Cluster
-from millstream.client.coordination import COORDINATOR_TIMEOUT_MS, Coordination
+from millstream.client.cluster import Backoff, Cluster
+from millstream.client.coordination import COORDINATOR_TIMEOUT_MS, NEVER, Coordination
 from millstream.client.errors import InvalidData, KafkaError, Refused, Unreachable
 from millstream.client.fetcher import FetchConfig, Fetcher
 from millstream.client.formats import FORMATS, Format
@@ -35,6 +35,15 @@ _LOST = frozenset(
         ErrorCode.ILLEGAL_GENERATION,
         ErrorCode.UNKNOWN_MEMBER_ID,
         ErrorCode.FENCED_INSTANCE_ID,
+    }
+)
+_AWAY = frozenset(
+    {
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.REQUEST_TIMED_OUT,
     }
 )
 
@@ -89,6 +98,7 @@ class Consumer:
         self._committed: dict[TopicPartition, int] = {}
         self._committed_at_ms = 0
         self._checked_at_ms = 0
+        self._waits = False
         self._exits = AsyncExitStack()
 
     async def __aenter__(self) -> "Consumer":
@@ -129,15 +139,20 @@ class Consumer:
         What earlier calls returned may be committed once `mark_done` was called with it.
         """
         started_ms = self._now_ms()
+        backoff = Backoff()
         while True:
-            await self._prepare()
-            taken = self._fetcher.take(messages_max)
-            if taken:
-                return await self._hand_out(taken)
+            is_prepared = await self._prepare_if_possible()
+            taken = self._fetcher.take(messages_max) if is_prepared else []
+            messages = await self._hand_out(taken) if taken else []
+            if messages:
+                return messages
             left_ms = float("inf") if timeout_ms is None else timeout_ms - (self._now_ms() - started_ms)
             if left_ms <= 0:
                 return []
-            await self._fetcher.wait(min(left_ms, self._config.commit_interval_ms))
+            if is_prepared:
+                await self._fetcher.wait(min(left_ms, self._config.commit_interval_ms))
+            else:
+                await backoff.wait()
 
     async def __aiter__(self) -> AsyncIterator[Message]:
         """Never ends."""
@@ -171,6 +186,19 @@ class Consumer:
         return self._member is None or self._member.is_stable
 
     # ---- what to read ----
+
+    async def _prepare_if_possible(self) -> bool:
+        """Prepare; return False while nobody is there to ask, however long that may be."""
+        try:
+            await self._prepare()
+            self._waits = False
+        except (Unreachable, Refused) as error:
+            if isinstance(error, Refused) and error.code not in _AWAY:
+                raise
+            if not self._waits:
+                logger.warning("consumer waits topics=%s error=%s", self._topics, error)
+            self._waits = True
+        return not self._waits
 
     async def _prepare(self) -> None:
         """Before each look: be in the group, know the partitions, commit when it is time."""
@@ -240,7 +268,7 @@ class Consumer:
         messages = [self._message(partition, record) for partition, records in taken for record in records]
         if self._member is not None and self._config.commit is Commit.BEFORE:
             self.mark_done(messages)
-            if await self._commit_done() is not None:
+            if await self._commit_done(give_up_ms=NEVER) is not None:
                 return []  # they are somebody else's now
         return messages
 

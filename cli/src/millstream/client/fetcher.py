@@ -191,7 +191,8 @@ class Fetcher:
         except KafkaError as error:
             for partition in wanted:
                 self._retry_later(partition)
-            self._raise(error)
+            if not isinstance(error, Refused) or not error.code.retriable:
+                self._raise(error)
         finally:
             self._busy.discard(leader_id)
             self._work.set()
