@@ -3,7 +3,7 @@
  *   raw_client HOST PORT TOPIC WINDOW REQUESTS RECORDS_PER_BATCH VALUE_SIZE
  *
  * One connection, one partition, acks=1, an idempotent producer's sequences, WINDOW requests in flight. Writes one line
- * of JSON. Produce version 7 and InitProducerId version 1: the last that need no variable-length fields outside records.
+ * of JSON. Produce version 12, as clients of today send; topic names of up to 126 bytes.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -58,11 +58,14 @@ static uint8_t *put_string(uint8_t *at, const char *text) {
     return at + length;
 }
 
-static uint8_t *put_varint(uint8_t *at, int64_t value) {
-    uint64_t zigzag = ((uint64_t)value << 1) ^ (uint64_t)(value >> 63);
-    for (; zigzag >= 0x80; zigzag >>= 7) *at++ = (uint8_t)(zigzag | 0x80);
-    *at++ = (uint8_t)zigzag;
+static uint8_t *put_uvarint(uint8_t *at, uint64_t value) {
+    for (; value >= 0x80; value >>= 7) *at++ = (uint8_t)(value | 0x80);
+    *at++ = (uint8_t)value;
     return at;
+}
+
+static uint8_t *put_varint(uint8_t *at, int64_t value) {
+    return put_uvarint(at, ((uint64_t)value << 1) ^ (uint64_t)(value >> 63));
 }
 
 static uint32_t crc_table[8][256];
@@ -200,18 +203,28 @@ static produce_request make_request(const char *topic, int records, int value_si
     size_t room = (size_t)records * ((size_t)value_size + 32) + strlen(topic) + 256;
     produce_request made = {.bytes = malloc(room), .records = records};
     if (!made.bytes) fail("memory");
-    uint8_t *at = put_header(made.bytes + 4, PRODUCE, 7, 0);
-    at = put_int(at, -1, 2);               /* no transactional id */
+    size_t topic_length = strlen(topic);
+    if (topic_length > 126) fail("the topic's name is too long");
+    uint8_t *at = put_header(made.bytes + 4, PRODUCE, 12, 0);
+    *at++ = 0;                             /* the header's tags */
+    *at++ = 0;                             /* no transactional id */
     at = put_int(at, 1, 2);                /* acks */
     at = put_int(at, 30000, 4);
-    at = put_int(at, 1, 4);
-    at = put_string(at, topic);
-    at = put_int(at, 1, 4);
-    at = put_int(at, 0, 4);                /* partition */
-    made.batch = at + 4;
-    made.batch_size = make_batch(made.batch, records, value_size);
-    put_int(at, (int64_t)made.batch_size, 4);
-    made.size = (size_t)(made.batch + made.batch_size - made.bytes);
+    *at++ = 1 + 1;                         /* topics */
+    *at++ = (uint8_t)(topic_length + 1);
+    memcpy(at, topic, topic_length);
+    at += topic_length;
+    *at++ = 1 + 1;                         /* partitions */
+    at = put_int(at, 0, 4);
+    made.batch_size = make_batch(at, records, value_size);
+    uint8_t length[8];
+    size_t length_size = (size_t)(put_uvarint(length, made.batch_size + 1) - length);
+    made.batch = at + length_size;
+    memmove(made.batch, at, made.batch_size);
+    memcpy(at, length, length_size);
+    at = made.batch + made.batch_size;
+    memset(at, 0, 3);                      /* tags of the partition, the topic, the request */
+    made.size = (size_t)(at + 3 - made.bytes);
     put_int(made.bytes, (int64_t)made.size - 4, 4);
     return made;
 }
@@ -219,7 +232,8 @@ static produce_request make_request(const char *topic, int records, int value_si
 /* Check one answer; offsets count from behind its length. */
 static void check_answer(const uint8_t *answer, int64_t correlation_id, size_t topic_length) {
     if (get_int(answer, 4) != (correlation_id & 0x7fffffff)) fail("answers out of order");
-    int error = (int)get_int(answer + 8 + 2 + topic_length + 4 + 4, 2);
+    /* correlation id, tags, one topic, its name, one partition, its number */
+    int error = (int)get_int(answer + 4 + 1 + 1 + 1 + topic_length + 1 + 4, 2);
     if (error) {
         fprintf(stderr, "raw_client: error %d\n", error);
         exit(1);
