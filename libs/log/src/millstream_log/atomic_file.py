@@ -17,6 +17,14 @@ def replace_file(path: Path, data: bytes, *, durable: bool = False) -> None:
         sync_directory(path.parent)
 
 
+def sync_file(path: Path) -> None:
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
 def sync_directory(directory: Path) -> None:
     fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:

@@ -81,7 +81,7 @@ class DataDir:
             self._recovery_points = self._load(RECOVERY_POINT)
             self._log_starts = self._load(LOG_START_OFFSET)
             self._high_watermarks = self._load(HIGH_WATERMARK)
-            self._cleaned = self._load(CLEANED).keys()
+            self._cleaned = self._load(CLEANED)
             self._finish_deletions()
         except BaseException:
             self._lock.release()
@@ -171,6 +171,15 @@ class DataDir:
         log = self.logs[key]
         return min(max(self._high_watermarks.get(key, 0), log.log_start_offset), log.log_end_offset)
 
+    def first_dirty_offset(self, key: TopicPartition) -> int | None:
+        """Up to where the partition has been compacted; None if it never was."""
+        return self._cleaned.get(key)
+
+    def note_cleaned(self, key: TopicPartition, offset: int) -> None:
+        """Note on the disk up to where it is now; to be done before a log gets its first gap, too."""
+        self._cleaned[key] = offset
+        self._store(CLEANED, self._cleaned)
+
     def delete_log(self, key: TopicPartition) -> None:
         """Delete a partition: out of the way at once, so that a new one of its name can be made, then for good."""
         shutil.rmtree(self.doom_log(key))
@@ -198,7 +207,7 @@ class DataDir:
         return target
 
     def _forget(self, key: TopicPartition) -> None:
-        for offsets in (self._recovery_points, self._log_starts, self._high_watermarks):
+        for offsets in (self._recovery_points, self._log_starts, self._high_watermarks, self._cleaned):
             offsets.pop(key, None)
 
     def _finish_deletions(self) -> None:
@@ -217,6 +226,7 @@ class DataDir:
         self._store(RECOVERY_POINT, self._recovery_points)
         self._store(LOG_START_OFFSET, {key: offset for key, offset in self._log_starts.items() if offset > 0})
         self._store(HIGH_WATERMARK, self._high_watermarks)
+        self._store(CLEANED, self._cleaned)
 
     def close(self, high_watermarks: dict[TopicPartition, int] | None = None, *, broker_epoch: int = -1) -> None:
         """Flush and close every log; only if all of it worked does the next start skip recovery."""

@@ -18,6 +18,7 @@ from millstream_log.producer_snapshot import load_snapshot, snapshot_offsets, sn
 from millstream_log.producer_state import ProducerState
 from millstream_log.scan import scan_headers
 from millstream_log.segment import Segment
+from millstream_log.segment_swap import complete_swaps
 from millstream_wire.records import BatchHeader, EndMarker, RecordsError, decode_batch
 
 logger = logging.getLogger(__name__)
@@ -43,6 +44,7 @@ def recover(
     now_ms: int,
 ) -> Recovered:
     """Bring the directory into a state that can be read and appended to."""
+    complete_swaps(directory)
     _remove_leftovers(directory)
     segments = _load_segments(
         directory, config, recovery_point=recovery_point, clean=clean, may_have_gaps=may_have_gaps, now_ms=now_ms
@@ -61,13 +63,13 @@ def recover(
 
 
 def _remove_leftovers(directory: Path) -> None:
-    """Remove what an interrupted replacement, cleaning or deletion left behind."""
+    """Remove what an interrupted replacement or deletion left behind."""
     names = os.listdir(directory)
     logs = {name[:-4] for name in names if name.endswith(".log")}
     for name in names:
         stem, _, kind = name.partition(".")
         orphan = kind in ("index", "timeindex", "txnindex") and stem not in logs
-        if orphan or kind.rpartition(".")[2] in ("tmp", "cleaned", "deleted"):
+        if orphan or kind.rpartition(".")[2] in ("tmp", "deleted"):
             (directory / name).unlink()
 
 

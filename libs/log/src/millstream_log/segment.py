@@ -57,15 +57,16 @@ class Segment:
         "times",
     )
 
-    def __init__(self, directory: Path, base_offset: int, *, created_ms: int) -> None:
+    def __init__(self, directory: Path, base_offset: int, *, created_ms: int, suffix: str = "") -> None:
+        """`suffix`: of the names of a segment that is not yet part of its log."""
         name = f"{base_offset:020d}"
         self.base_offset = base_offset
         self.end_offset = base_offset
         self.created_ms = created_ms
-        self.log_path = directory / f"{name}.log"
-        self.index = OffsetIndex(directory / f"{name}.index", base_offset)
-        self.times = TimeIndex(directory / f"{name}.timeindex", base_offset)
-        self.aborted = TransactionIndex(directory / f"{name}.txnindex")
+        self.log_path = directory / f"{name}.log{suffix}"
+        self.index = OffsetIndex(directory / f"{name}.index{suffix}", base_offset)
+        self.times = TimeIndex(directory / f"{name}.timeindex{suffix}", base_offset)
+        self.aborted = TransactionIndex(directory / f"{name}.txnindex{suffix}")
         self.size = 0
         self.max_timestamp = NO_TIMESTAMP
         self.max_timestamp_offset = base_offset

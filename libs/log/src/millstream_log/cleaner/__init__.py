@@ -1,0 +1,17 @@
+"""Log compaction: a log keeps the latest record of each key, and every offset stays what it was."""
+
+from millstream_log.cleaner.cleaning import Cleaned, Cleaning, Worked
+from millstream_log.cleaner.plan import Cleanable, Compaction, find_cleanable, wants_cleaning
+from millstream_log.cleaner.replacement import remove_replaced, replace_segments
+
+__all__ = [
+    "Cleanable",
+    "Cleaned",
+    "Cleaning",
+    "Compaction",
+    "Worked",
+    "find_cleanable",
+    "remove_replaced",
+    "replace_segments",
+    "wants_cleaning",
+]

@@ -1,0 +1,119 @@
+"""Putting a cleaned segment in the place of those it was made of, by renaming; a crash at any point leaves one or the other.
+
+Written as `.cleaned`, ready as `.swap`, then the old files step aside as `.deleted`, and `.swap` becomes the segment. Whoever
+finds `.swap` files at a start goes on from there, as Apache Kafka does with ours and we with its.
+"""
+
+import logging
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from millstream_log.atomic_file import sync_directory
+from millstream_log.errors import StorageError
+from millstream_log.scan import scan_headers
+
+logger = logging.getLogger(__name__)
+
+CLEANED = ".cleaned"
+SWAP = ".swap"
+DELETED = ".deleted"
+
+# The file of batches last: a `.log.swap` says that everything else is ready.
+_KINDS = ("index", "timeindex", "txnindex", "log")
+
+
+def exchange(directory: Path, base_offset: int, gone: Sequence[int]) -> None:
+    """Let the cleaned segment `base_offset` take the place of the segments `gone`, whose files stay as `.deleted`.
+
+    After an error everything is as before, or the error is an `Irreversible`.
+    """
+    done: list[tuple[Path, Path]] = []
+    try:
+        for source, target in _renames(directory, base_offset, gone):
+            if source.exists() or ".log" in source.suffixes:  # a full disk may have kept an index from being written
+                os.rename(source, target)
+                done.append((source, target))
+    except OSError as error:
+        try:
+            for source, target in reversed(done):
+                os.rename(target, source)
+        except OSError as second:
+            raise Irreversible(f"{directory}: {second}") from error
+        raise
+
+
+class Irreversible(StorageError):
+    """Half of a swap could not be undone: the next start completes it, and until then nothing may be written."""
+
+
+def _renames(directory: Path, base_offset: int, gone: Sequence[int]) -> Iterator[tuple[Path, Path]]:
+    ready = [_file(directory, base_offset, kind) for kind in _KINDS]
+    for file in ready:
+        yield _with(file, CLEANED), _with(file, SWAP)
+    for offset in gone:
+        for kind in _KINDS:
+            old = _file(directory, offset, kind)
+            yield old, _with(old, DELETED)
+    for file in ready:
+        yield _with(file, SWAP), file
+
+
+def discard_cleaned(directory: Path, base_offset: int) -> None:
+    """Remove what a cleaning has written in vain."""
+    for kind in _KINDS:
+        _with(_file(directory, base_offset, kind), CLEANED).unlink(missing_ok=True)
+
+
+def remove_deleted(directory: Path, gone: Sequence[int]) -> None:
+    """Free the space of segments that were exchanged: it waits for the disk, so not on the event loop."""
+    sync_directory(directory)
+    for offset in gone:
+        for kind in _KINDS:
+            _with(_file(directory, offset, kind), DELETED).unlink(missing_ok=True)
+
+
+def complete_swaps(directory: Path) -> None:
+    """Finish or undo what a crash interrupted; afterwards there are no `.cleaned` and no `.swap` files."""
+    names = os.listdir(directory)
+    cleaned = [name for name in names if name.endswith(CLEANED)]
+    swaps = [name for name in names if name.endswith(SWAP)]
+    first_cleaned = min((int(name[:20]) for name in cleaned), default=1 << 63)
+    for name in [*cleaned, *(name for name in swaps if int(name[:20]) >= first_cleaned)]:
+        (directory / name).unlink()
+    swaps = sorted(name for name in swaps if int(name[:20]) < first_cleaned)
+    for name in swaps:
+        if name.endswith(".log" + SWAP):
+            _remove_swapped(directory, int(name[:20]))
+    for name in sorted(swaps, key=lambda name: name.endswith(".log" + SWAP)):
+        os.rename(directory / name, directory / name.removesuffix(SWAP))
+    if swaps:
+        sync_directory(directory)
+
+
+def _remove_swapped(directory: Path, base_offset: int) -> None:
+    """Remove the segments that a `.swap` stands for: those that begin inside it.
+
+    Segments of which cleaning left nothing at the end of it may remain: what is in them is still true.
+    """
+    end_offset = base_offset + 1
+    path = _with(_file(directory, base_offset, "log"), SWAP)
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        for _, header in scan_headers(fd, 0, os.fstat(fd).st_size):
+            end_offset = header.next_offset
+    finally:
+        os.close(fd)
+    logger.warning("interrupted swap of a cleaned segment completed log=%s end_offset=%d", path, end_offset)
+    for name in os.listdir(directory):
+        stem, _, kind = name.partition(".")
+        if kind in _KINDS and stem.isdecimal() and base_offset <= int(stem) < end_offset:
+            (directory / name).unlink()
+
+
+def _file(directory: Path, offset: int, kind: str) -> Path:
+    return directory / f"{offset:020d}.{kind}"
+
+
+def _with(path: Path, suffix: str) -> Path:
+    return path.with_name(path.name + suffix)
