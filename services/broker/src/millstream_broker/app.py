@@ -13,6 +13,7 @@ from uuid import UUID
 from millstream_broker.api import HANDLERS
 from millstream_broker.config import BrokerConfig
 from millstream_broker.shell.broker import Broker
+from millstream_broker.shell.cleaner import Cleaner
 from millstream_broker.shell.delays import Delays
 from millstream_broker.shell.hosting import Hosting
 from millstream_broker.shell.replicas import Replicas
@@ -139,6 +140,9 @@ class BrokerApp:
                 children.append(tasks.create_task(hosting.run()))
                 upkeep = Upkeep(config, world, replicas)
                 children.append(tasks.create_task(upkeep.run()))
+                if config.cleaner.enabled:
+                    cleaner = Cleaner(config.cleaner, world, replicas, directory)
+                    children.append(tasks.create_task(cleaner.run()))
                 try:
                     await registration.unfenced.wait()
                     children.append(tasks.create_task(broker.producer_ids.run(lambda: registration.broker_epoch)))

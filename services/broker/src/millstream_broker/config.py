@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from millstream_broker.cleaner_config import CleanerConfig
 from millstream_cluster.configs import BROKER_CONFIGS, ConfigError
 from millstream_cluster.ids import COORDINATOR_ID_BASE
 from millstream_cluster.records import Endpoint
@@ -73,6 +74,7 @@ class BrokerConfig:
     """log.flush.offset.checkpoint.interval.ms"""
     controlled_shutdown_timeout_ms: int = 10_000
     """How long a clean stop waits for the controller to let go; Kafka retries instead of having a key for it."""
+    cleaner: CleanerConfig = field(default_factory=CleanerConfig)
     limits: Limits = field(default_factory=Limits)
     properties: Mapping[str, str] = field(default_factory=dict)
     """Every property of the process, for DescribeConfigs and topic defaults."""
@@ -115,6 +117,7 @@ class BrokerConfig:
             producer_id_expiration_ms=properties.integer("producer.id.expiration.ms", 86_400_000, least=1),
             retention_check_interval_ms=properties.integer("log.retention.check.interval.ms", 300_000, least=1),
             checkpoint_interval_ms=properties.integer("log.flush.offset.checkpoint.interval.ms", 60_000, least=1),
+            cleaner=CleanerConfig.from_properties(properties),
             limits=Limits(
                 frame_max_bytes=properties.integer("socket.request.max.bytes", defaults.frame_max_bytes, least=1),
                 connections_max_idle_ms=properties.integer(

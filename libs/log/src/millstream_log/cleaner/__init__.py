@@ -1,6 +1,6 @@
 """Log compaction: a log keeps the latest record of each key, and every offset stays what it was."""
 
-from millstream_log.cleaner.cleaning import Cleaned, Cleaning, Worked
+from millstream_log.cleaner.cleaning import Cleaned, Cleaning, Step, Worked
 from millstream_log.cleaner.plan import Cleanable, Compaction, find_cleanable, wants_cleaning
 from millstream_log.cleaner.replacement import remove_replaced, replace_segments
 
@@ -9,6 +9,7 @@ __all__ = [
     "Cleaned",
     "Cleaning",
     "Compaction",
+    "Step",
     "Worked",
     "find_cleanable",
     "remove_replaced",

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from millstream_log.cleaner import Compaction
 from millstream_log.config import LogConfig, MessageTimestampType
 from millstream_log.retention import Retention
 
@@ -25,6 +26,7 @@ class TopicSettings:
     flush_ms: int = NO_LIMIT_MS
     """flush.ms: how long appended records may stay off the disk."""
     retention: Retention = field(default_factory=Retention)
+    compaction: Compaction = field(default_factory=Compaction)
     log: LogConfig = field(default_factory=LogConfig)
 
     @staticmethod
@@ -42,12 +44,24 @@ class TopicSettings:
             timestamp_after_max_ms=values["message.timestamp.after.max.ms"],
             flush_ms=values["flush.ms"],
             retention=Retention(values["retention.ms"], values["retention.bytes"]),
+            compaction=Compaction(
+                min_cleanable_ratio=values["min.cleanable.dirty.ratio"],
+                min_lag_ms=values["min.compaction.lag.ms"],
+                max_lag_ms=values["max.compaction.lag.ms"],
+                delete_retention_ms=values["delete.retention.ms"],
+            ),
             log=LogConfig(
                 segment_bytes=values["segment.bytes"],
-                segment_ms=values["segment.ms"],
+                segment_ms=_segment_ms(values),
                 segment_index_bytes=values["segment.index.bytes"],
                 index_interval_bytes=values["index.interval.bytes"],
                 message_timestamp_type=timestamp_type,
                 flush_messages=values["flush.messages"],
             ),
         )
+
+
+def _segment_ms(values: Mapping[str, Any]) -> int:
+    """A segment that takes appends cannot be compacted: it ends in time for max.compaction.lag.ms."""
+    segment_ms: int = values["segment.ms"]
+    return min(segment_ms, values["max.compaction.lag.ms"]) if "compact" in values["cleanup.policy"] else segment_ms
