@@ -1,14 +1,40 @@
-"""Metadata (API key 3), versions 0 to 13. Never creates topics: whoever wants to produce asks a broker next."""
+"""Metadata (API key 3), versions 0 to 13. Topics that are missing are a broker's to create: it is told, the client asks again.
 
-from millstream_cluster.answers.metadata import any_live_broker, metadata
+A client that has met only this node so far asks nobody else, so that sending it away without a word would leave it waiting.
+"""
+
+import logging
+from typing import Any
+
+from millstream_cluster.answers.metadata import any_live_broker, metadata, missing_topics
 from millstream_cluster.ids import NO_NODE
 from millstream_coordinator.shell.coordinator import Coordinator
+from millstream_runtime.client import ClientError
 from millstream_runtime.context import CloseConnection, RequestContext
 from millstream_wire.messages import MetadataRequest, MetadataResponse
 
+logger = logging.getLogger(__name__)
 
-def handle_metadata(coordinator: Coordinator, request: MetadataRequest, context: RequestContext) -> MetadataResponse:
+
+def handle_metadata(coordinator: Coordinator, request: MetadataRequest, context: RequestContext) -> Any:
     if any_live_broker(coordinator.image) == NO_NODE:
         # librdkafka takes an answer without nodes for one and waits a minute; without an answer it asks somebody else.
         raise CloseConnection("no live broker is known")
+    if request.allow_auto_topic_creation and missing_topics(coordinator.image, request, context.version):
+        return _answer_after_a_broker(coordinator, request, context, bytes(context.frame))
+    return _answer(coordinator, request, context)
+
+
+async def _answer_after_a_broker(
+    coordinator: Coordinator, request: MetadataRequest, context: RequestContext, frame: bytes
+) -> MetadataResponse:
+    """The broker's own answer is not passed on: it names the addresses of another listener."""
+    try:
+        await coordinator.forward_to_broker(frame)
+    except ClientError as error:
+        logger.info("missing topics not passed on reason=%s", error)
+    return _answer(coordinator, request, context)
+
+
+def _answer(coordinator: Coordinator, request: MetadataRequest, context: RequestContext) -> MetadataResponse:
     return metadata(coordinator.image, request, context.version, listener_name=context.listener_name)
