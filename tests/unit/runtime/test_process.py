@@ -118,7 +118,8 @@ def test_a_shutdown_that_hangs_is_cut_short_and_the_same_signal_again_ends_it_at
 def test_health_readiness_and_metrics_are_served() -> None:
     with process("works,fenced", 0) as running:
         assert running.stderr is not None
-        line = running.stderr.readline()
+        ready, line = running.stderr.readline(), running.stderr.readline()
+        assert " records=" in ready
         assert "http ready" in line
         base = f"http://{line.strip().rpartition('=')[2]}"
         assert read(f"{base}/healthz") == (200, "toy-0 ok works\ntoy-1 ok fenced\n")

@@ -47,7 +47,6 @@ def run_services(
     except ServiceFailed as error:
         logger.error("process stops reason=%s", error)
         return EXIT_FAILED
-    logger.info("process starts python=%s records=%s", platform.python_version(), records_build())
     return asyncio.run(_Process(build, http_address, on_ready, shutdown_timeout_ms).run())
 
 
@@ -115,6 +114,7 @@ class _Process:
         for service in services:
             await service.ready.wait()
         self._listen_for_signals()  # kopf, inside the operator, takes them for itself when it starts
+        logger.info("process ready python=%s records=%s", platform.python_version(), records_build())
         self._on_ready()
 
     async def _serve_http(self, services: Sequence[Service], world: World, greeting: "asyncio.Task[None]") -> None:
