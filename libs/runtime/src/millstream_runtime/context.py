@@ -34,7 +34,7 @@ class RequestContext:
     """The whole request, header included (for forwarding); for a plain handler valid until it returns."""
     connection: Connection
     received_at_ms: int
-    """world.monotonic_ms() at arrival."""
+    """As world.monotonic_ms(), at arrival."""
 
     @property
     def peer(self) -> str:
@@ -49,7 +49,7 @@ class RequestContext:
         return self.connection.listener_name
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)  # frozen, it would cost three times as much to make, and every Produce makes one
 class RawReply:
     """An answer that is already encoded: everything that follows the correlation id (as `ControllerLink.forward` returns)."""
 

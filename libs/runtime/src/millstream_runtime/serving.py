@@ -65,16 +65,18 @@ class ServedConnection:
         self._server = server
         self._connection = connection
         self._channel = channel
+        self._counters = server.counters
+        self._time = asyncio.get_running_loop().time  # asking for the loop costs a system call
         self._pending: deque[_Pending] = deque()
         self._paused = False
         self._closed = False
 
     def on_frame(self, frame: memoryview) -> None:
-        self._server.counters.bytes_in += len(frame)
+        self._counters.bytes_in += len(frame)
         try:
             self._handle(frame)
         except (DecodeError, _Rejected) as error:
-            self._server.counters.rejected += 1
+            self._counters.rejected += 1
             logger.info("connection closed server=%s peer=%s reason=%s", self._server.name, self._channel.peer, error)
             self.close(str(error))
 
@@ -106,7 +108,8 @@ class ServedConnection:
                 return
             raise _Rejected(f"{route.name} version {header.version} is not served")
         owned: memoryview | bytes = bytes(frame) if route.owns_bytes else frame
-        request = decode(route.request, header.version, memoryview(owned)[position:])
+        request = decode(route.request, header.version, owned, position)
+        started = self._time()
         context = RequestContext(
             route.api_key,
             header.version,
@@ -114,9 +117,9 @@ class ServedConnection:
             header.client_id,
             owned,
             self._connection,
-            self._server.world.monotonic_ms(),
+            int(started * 1000),
         )
-        self._call(route, request, context, header)
+        self._call(route, request, context, header, started)
 
     def _asks_versions_unknown(self, frame: memoryview) -> bool:
         """Answer, in version 0, an ApiVersions of a version to come: what follows its correlation id we cannot know."""
@@ -130,13 +133,13 @@ class ServedConnection:
         self._answer(_encoded(header, 0, api_versions.unsupported(self._server.advertised)))
         return True
 
-    def _call(self, route: Route, request: Request, context: RequestContext, header: RequestHeader) -> None:
-        loop = asyncio.get_running_loop()
-        started = loop.time()
+    def _call(
+        self, route: Route, request: Request, context: RequestContext, header: RequestHeader, started: float
+    ) -> None:
         try:
             reply = route.handler(self._server.app, request, context)
             if reply is None or isinstance(reply, (Response, RawReply)):
-                route.latency.observe((loop.time() - started) * 1000)
+                route.latency.observe((self._time() - started) * 1000)
                 if reply is not None:
                     self._answer(_encoded(header, header.version, reply))
                 return
@@ -163,7 +166,7 @@ class ServedConnection:
             except Exception as error:
                 self._failed(route, context, error)
                 return
-            route.latency.observe((asyncio.get_running_loop().time() - started) * 1000)
+            route.latency.observe((self._time() - started) * 1000)
             if self._closed:
                 _release(parts)
             else:
@@ -212,13 +215,16 @@ class ServedConnection:
             self._channel.resume_reading()
 
     def _put(self, parts: list[Part]) -> None:
-        self._server.counters.bytes_out += sum(map(len, parts))
+        self._counters.bytes_out += len(parts[0]) if len(parts) == 1 else sum(map(len, parts))
         self._channel.send(parts)
 
 
 def _encoded(header: RequestHeader, version: int, reply: Response | RawReply) -> list[Part]:
     if isinstance(reply, RawReply):
-        return [header.correlation_id.to_bytes(_CORRELATION_BYTES, "big", signed=True), *reply.parts]
+        correlation_id = header.correlation_id.to_bytes(_CORRELATION_BYTES, "big", signed=True)
+        if len(reply.parts) == 1 and type(reply.parts[0]) is bytes:
+            return [correlation_id + reply.parts[0]]
+        return [correlation_id, *reply.parts]
     parts = cast(list[Part], encode_parts(reply, version))
     start = encode_response_header(header.api_key, version, header.correlation_id)
     if parts and isinstance(parts[0], bytes):

@@ -47,13 +47,13 @@ _decoders: dict[tuple[type, int], Decoder] = {}
 _encoders: dict[tuple[type, int], Encoder] = {}
 
 
-def decode(cls: type[M], version: int, data: memoryview | bytes) -> M:
-    """Read a message that takes up all of `data`; its `records` fields stay views into `data`.
+def decode(cls: type[M], version: int, data: memoryview | bytes, position: int = 0) -> M:
+    """Read a message that takes up all of `data` from `position` on; its `records` fields stay views into `data`.
 
     A request may be followed by bytes that mean nothing, as with Kafka: librdkafka's Metadata for all topics is (its #5049).
     """
     view = memoryview(data)
-    message, end = _run(cls, version, view, 0)
+    message, end = _run(cls, version, view, position)
     if end > len(view) or not cls.is_request:
         _refuse_rest(cls, end, view)
     return message
