@@ -18,7 +18,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "tests" / "conformance")]
 
 from cases import Case, Done, all_cases  # noqa: E402
-from confluent_kafka import KafkaException, TopicPartition  # noqa: E402
+from confluent_kafka import KafkaException, Producer, TopicPartition  # noqa: E402
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec  # noqa: E402
 from kafka_tools import KAFKA_VERSION, KafkaUnavailable  # noqa: E402
 from report import Measurement, table  # noqa: E402
@@ -27,6 +27,7 @@ from usage import machine_busy_s, usage_of  # noqa: E402
 
 from millstream_runtime.builds import records_build  # noqa: E402
 
+START = "from start to the first acknowledged record"
 _SETTLE_S = 0.3  # what a server does for a request after it has answered belongs to that request
 
 _topic_numbers = count(1)
@@ -62,6 +63,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
     parser.add_argument("--rounds", type=int, default=5, help="measured rounds of each case and server (5)")
     parser.add_argument("--warm-up", type=int, default=3, help="rounds before them that do not count (3)")
+    parser.add_argument("--starts", type=int, default=5, help="starts of each server, unless --only is given (5)")
     parser.add_argument("--scale", type=float, default=1.0, help="the share of each case's full size (1.0)")
     parser.add_argument("--only", default="", help="only the cases whose name contains this")
     parser.add_argument("--plain", action="store_true", help="our node a second time, with no compiled modules")
@@ -71,15 +73,12 @@ def _options() -> argparse.Namespace:
 
 
 def _compare(servers: list[Server], cases: list[Case], options: argparse.Namespace) -> list[Measurement]:
-    for server in servers:
-        _say(f"starting {server.name}")
-        server.start()
+    measurements = _start(servers, 1 if options.only else options.starts)
     for turn in range(options.warm_up):
         for server in servers:
             _say(f"warming {server.name}, round {turn + 1} of {options.warm_up}")
             for case in cases:
                 _measure(server, case, options.scale)
-    measurements = []
     for turn in range(options.rounds):
         for case in cases:
             # A B, then B A: whatever else the machine does falls on both alike.
@@ -92,11 +91,42 @@ def _compare(servers: list[Server], cases: list[Case], options: argparse.Namespa
     return measurements
 
 
+def _start(servers: list[Server], times: int) -> list[Measurement]:
+    """Start each server so many times, the last time to stay; how long until a record was acknowledged."""
+    measurements = []
+    for turn in range(times):
+        for server in servers if turn % 2 == 0 else reversed(servers):
+            _say(f"starting {server.name}, {turn + 1} of {times}")
+            if turn:
+                server.stop()
+            busy_before, started = machine_busy_s(), time.monotonic()
+            server.start()
+            _produce_one(server)
+            seconds = time.monotonic() - started
+            usage = usage_of(server.pid)
+            done = Done(None, 0, seconds, 0.0, first_ack_s=seconds)
+            others = _others(machine_busy_s() - busy_before, usage.cpu_s, done, seconds)
+            measurements.append(Measurement(START, server.name, done, usage.cpu_s, usage.resident_bytes, others))
+    return measurements
+
+
+def _produce_one(server: Server) -> None:
+    topic = f"bench-{os.getpid()}-{next(_topic_numbers)}"
+    config = {"bootstrap.servers": server.bootstrap, "log_level": 0}
+    admin = AdminClient(config)
+    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(30)
+    producer = Producer(config | {"acks": "all", "linger.ms": 0})
+    producer.produce(topic, b"first", partition=0)
+    if producer.flush(30):
+        raise RuntimeError(f"{server.name} acknowledged nothing")
+
+
 def _measure(server: Server, case: Case, scale: float) -> Measurement:
     topic = f"bench-{os.getpid()}-{next(_topic_numbers)}"
     admin = AdminClient({"bootstrap.servers": server.bootstrap, "log_level": 0})
     admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(30)
     _wait_for_leader(admin, topic)
+    case.prepare(server.bootstrap, topic, scale)
     time.sleep(_SETTLE_S)
     busy_before, before, started = machine_busy_s(), usage_of(server.pid), time.monotonic()
     done = case.run(server.bootstrap, topic, scale)

@@ -1,14 +1,16 @@
-"""What is produced: by the raw client, which costs next to nothing, and by librdkafka, which people use."""
+"""What is produced and fetched: by the raw client, which costs next to nothing, and by librdkafka, which people use."""
 
 import json
 import os
 import subprocess
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from struct import Struct
 
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
 
 _CLIENT_TIMEOUT_S = 180
 
@@ -24,6 +26,7 @@ class Done:
     client_cpu_s: float
     p50_ms: float | None = None
     p99_ms: float | None = None
+    first_ack_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,8 @@ class Case:
     name: str
     run: Callable[[str, str, float], Done]
     """Takes the bootstrap address, a fresh topic of one partition, and the share of its full size to run."""
+    prepare: Callable[[str, str, float], object] = lambda bootstrap, topic, scale: None
+    """The same before it is measured: fills the topic where reading is what counts."""
 
 
 def raw(client: Path, name: str, *, window: int, requests: int, records: int, value_size: int) -> Case:
@@ -73,11 +78,93 @@ def librdkafka(name: str, *, messages: int, value_size: int) -> Case:
     return Case(name, run)
 
 
+def fetch_back(name: str, *, messages: int, value_size: int, passes: int) -> Case:
+    """librdkafka reads what librdkafka has produced, from the start to the end, `passes` times."""
+
+    def run(bootstrap: str, topic: str, scale: float) -> Done:
+        count = round(messages * scale)
+        consumer = Consumer(_reader(bootstrap))
+        cpu_before, started = os.times(), time.monotonic()
+        for _ in range(passes):
+            consumer.assign([TopicPartition(topic, 0, 0)])
+            deadline, left = time.monotonic() + _CLIENT_TIMEOUT_S, count
+            while left > 0:
+                left -= len(_read(consumer))
+                if time.monotonic() > deadline:
+                    raise RuntimeError(f"{name}: {left} messages never came")
+            consumer.unassign()
+        seconds, cpu_after = time.monotonic() - started, os.times()
+        consumer.close()
+        client_cpu_s = cpu_after.user + cpu_after.system - cpu_before.user - cpu_before.system
+        return Done(None, passes * count * value_size, seconds, client_cpu_s)
+
+    return Case(name, run, librdkafka(name, messages=messages, value_size=value_size).run)
+
+
+def end_to_end(name: str, *, records_per_second: int, seconds: float, value_size: int) -> Case:
+    """From `produce` with acks=all to its arrival at a consumer, both librdkafka and neither lingering."""
+
+    def run(bootstrap: str, topic: str, scale: float) -> Done:
+        count = max(100, round(records_per_second * seconds * scale))
+        producer = Producer({"bootstrap.servers": bootstrap, "acks": "all", "linger.ms": 0, "log_level": 0})
+        consumer = Consumer(_reader(bootstrap))
+        consumer.assign([TopicPartition(topic, 0, 0)])
+        latencies_ms: list[float] = []
+        reading = threading.Thread(target=_note_latencies, args=(consumer, count, latencies_ms))
+        cpu_before, started = os.times(), time.monotonic()
+        reading.start()
+        rest = bytes(value_size - _sent.size)
+        for number in range(count):
+            time.sleep(max(0.0, started + number / records_per_second - time.monotonic()))
+            producer.produce(topic, _sent.pack(time.monotonic()) + rest, partition=0)
+            producer.poll(0)
+        left = producer.flush(_CLIENT_TIMEOUT_S)
+        reading.join()
+        took, cpu_after = time.monotonic() - started, os.times()
+        consumer.close()
+        if left or len(latencies_ms) < count:
+            raise RuntimeError(f"{name}: {left} messages unsent, {len(latencies_ms)} of {count} came")
+        latencies_ms.sort()
+        client_cpu_s = cpu_after.user + cpu_after.system - cpu_before.user - cpu_before.system
+        p50_ms, p99_ms = latencies_ms[count // 2], latencies_ms[count * 99 // 100]
+        return Done(None, count * value_size, took, client_cpu_s, p50_ms, p99_ms)
+
+    return Case(name, run)
+
+
+_sent = Struct(">d")
+
+
+def _note_latencies(consumer: Consumer, count: int, latencies_ms: list[float]) -> None:
+    deadline = time.monotonic() + _CLIENT_TIMEOUT_S
+    while len(latencies_ms) < count and time.monotonic() < deadline:
+        for message in _read(consumer, at_most=1):
+            latencies_ms.append((time.monotonic() - _sent.unpack_from(message.value() or b"")[0]) * 1000)
+
+
+def _reader(bootstrap: str) -> dict[str, str | int | bool]:
+    return {"bootstrap.servers": bootstrap, "group.id": "bench", "enable.auto.commit": False, "log_level": 0}
+
+
+def _read(consumer: Consumer, at_most: int = 10_000) -> list[Message]:
+    messages = consumer.consume(at_most, 0.5)
+    for message in messages:
+        error = message.error()
+        if error is not None:
+            raise KafkaException(error)
+    return messages
+
+
 def all_cases(client: Path) -> list[Case]:
     return [
         raw(client, "100 B, 1 in flight", window=1, requests=20_000, records=1, value_size=100),
         raw(client, "100 B, 64 in flight", window=64, requests=60_000, records=1, value_size=100),
         raw(client, "16 KB of 1 KiB records, 5 in flight", window=5, requests=20_000, records=15, value_size=1024),
         raw(client, "16 KB of 100 B records, 5 in flight", window=5, requests=20_000, records=145, value_size=100),
+        raw(client, "1 MB of 1 KiB records, 5 in flight", window=5, requests=300, records=980, value_size=1024),
         librdkafka("librdkafka, 100 B, linger 5 ms", messages=1_000_000, value_size=100),
+        librdkafka("librdkafka, 1 KiB, linger 5 ms", messages=300_000, value_size=1024),
+        fetch_back("fetching 100 B back, librdkafka", messages=1_000_000, value_size=100, passes=3),
+        fetch_back("fetching 1 KiB back, librdkafka", messages=300_000, value_size=1024, passes=3),
+        end_to_end("end to end at 1,000/s, librdkafka", records_per_second=1000, seconds=10, value_size=100),
     ]

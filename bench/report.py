@@ -32,8 +32,9 @@ COLUMNS = (
     Column(
         "requests/CPU-s", lambda m: m.done.requests / m.server_cpu_s if m.done.requests and m.server_cpu_s else None
     ),
-    Column("CPU-s/GB", lambda m: m.server_cpu_s / m.done.record_bytes * GIGABYTE),
-    Column("MB/s", lambda m: m.done.record_bytes / m.done.seconds / 1e6),
+    Column("CPU-s/GB", lambda m: m.server_cpu_s / m.done.record_bytes * GIGABYTE if m.done.record_bytes else None),
+    Column("MB/s", lambda m: m.done.record_bytes / m.done.seconds / 1e6 if m.done.record_bytes else None),
+    Column("first ack s", lambda m: m.done.first_ack_s),
     Column("p50 ms", lambda m: m.done.p50_ms),
     Column("p99 ms", lambda m: m.done.p99_ms),
     Column("RSS MB", lambda m: m.resident_bytes / 1e6),
