@@ -17,11 +17,14 @@ from millstream_coordinator.shell.clock import SteadyClock
 from millstream_coordinator.shell.coordinator import Coordinator
 from millstream_coordinator.shell.groups import group_shards
 from millstream_coordinator.shell.housekeeping import Housekeeping
+from millstream_coordinator.shell.markers import Markers
 from millstream_coordinator.shell.metrics import CoordinatorMetrics
 from millstream_coordinator.shell.owned_shard import Surroundings
 from millstream_coordinator.shell.partition import Connections
 from millstream_coordinator.shell.shards import Shards
 from millstream_coordinator.shell.topic_creation import TopicCreation
+from millstream_coordinator.shell.transaction_nodes import TransactionNodes
+from millstream_coordinator.shell.transactions import transaction_shards
 from millstream_runtime.client import Nodes
 from millstream_runtime.controllers import ControllerLink
 from millstream_runtime.follower import MetadataFollower
@@ -70,6 +73,14 @@ class CoordinatorApp:
         self._shards = Shards(
             group_shards(config.groups, clock, lambda: follower.image), around, connections, lambda: follower.image
         )
+        nodes = Nodes(world, client_id=self.name)
+        transaction_nodes = TransactionNodes(nodes, lambda: follower.image)
+        self._transaction_shards = Shards(
+            transaction_shards(config.transactions, clock, Markers(transaction_nodes, world.random)),
+            around,
+            connections,
+            lambda: follower.image,
+        )
         self._housekeeping = Housekeeping(config, self._shards, lambda: follower.image)
         coordinator = Coordinator(
             config,
@@ -77,6 +88,8 @@ class CoordinatorApp:
             controllers=link,
             connections=connections,
             shards=self._shards,
+            transaction_shards=self._transaction_shards,
+            transaction_nodes=transaction_nodes,
             topic_creation=TopicCreation(config, link),
             image=lambda: follower.image,
         )
@@ -96,6 +109,7 @@ class CoordinatorApp:
             world.metrics.registry.unregister(metrics)
             await server.close()
             await connections.close()
+            await nodes.close()
             await link.close()
 
     async def _serve(
@@ -108,6 +122,7 @@ class CoordinatorApp:
             registration = self._register(link, follower)
             children.append(tasks.create_task(registration.run()))
             children.append(tasks.create_task(self._shards.run()))
+            children.append(tasks.create_task(self._transaction_shards.run()))
             children.append(tasks.create_task(self._housekeeping.run()))
             children.append(tasks.create_task(coordinator.topic_creation.run()))
             try:
@@ -123,6 +138,7 @@ class CoordinatorApp:
 
     def _on_records(self, image: Image, records: Sequence[MetadataRecord]) -> None:
         self._shards.on_change()
+        self._transaction_shards.on_change()
         self._housekeeping.on_records(records)
 
     def _surroundings(self, link: ControllerLink, clock: SteadyClock) -> Surroundings:

@@ -42,7 +42,8 @@ def handle_produce(broker: Broker, request: ProduceRequest, context: RequestCont
         if producer_id is not None:
             for topic in request.topic_data:
                 for partition in topic.partition_data:
-                    partition.records = bytearray(partition.records or b"")  # views end when we return
+                    if partition.records is not None:  # a view, which ends when we return
+                        partition.records = memoryview(bytearray(partition.records))
             return _produce_in_turn(broker, request, context, producer_id)
     return _produce(broker, request, context, NO_REFUSALS)
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+from millstream_coordinator.api.add_offsets_to_txn import handle_add_offsets_to_txn
+from millstream_coordinator.api.add_partitions_to_txn import handle_add_partitions_to_txn
 from millstream_coordinator.api.consumer_group_describe import handle_consumer_group_describe
 from millstream_coordinator.api.consumer_group_heartbeat import handle_consumer_group_heartbeat
 from millstream_coordinator.api.delete_groups import handle_delete_groups
@@ -10,6 +12,8 @@ from millstream_coordinator.api.describe_configs import handle_describe_configs
 from millstream_coordinator.api.describe_groups import handle_describe_groups
 from millstream_coordinator.api.describe_log_dirs import handle_describe_log_dirs
 from millstream_coordinator.api.describe_topic_partitions import handle_describe_topic_partitions
+from millstream_coordinator.api.describe_transactions import handle_describe_transactions
+from millstream_coordinator.api.end_txn import handle_end_txn
 from millstream_coordinator.api.find_coordinator import handle_find_coordinator
 from millstream_coordinator.api.forwarded import handle_forwarded
 from millstream_coordinator.api.heartbeat import handle_heartbeat
@@ -18,11 +22,14 @@ from millstream_coordinator.api.join_group import handle_join_group
 from millstream_coordinator.api.leave_group import handle_leave_group
 from millstream_coordinator.api.list_config_resources import handle_list_config_resources
 from millstream_coordinator.api.list_groups import handle_list_groups
+from millstream_coordinator.api.list_transactions import handle_list_transactions
 from millstream_coordinator.api.metadata import handle_metadata
 from millstream_coordinator.api.offset_commit import handle_offset_commit
 from millstream_coordinator.api.offset_delete import handle_offset_delete
 from millstream_coordinator.api.offset_fetch import handle_offset_fetch
 from millstream_coordinator.api.sync_group import handle_sync_group
+from millstream_coordinator.api.txn_offset_commit import handle_txn_offset_commit
+from millstream_coordinator.api.write_txn_markers import handle_write_txn_markers
 from millstream_runtime.context import Handler
 from millstream_wire.api import ApiKey
 
@@ -40,6 +47,11 @@ HANDLERS: Mapping[ApiKey, Handler] = {
     ApiKey.CREATE_TOPICS: handle_forwarded,
     ApiKey.DELETE_TOPICS: handle_forwarded,
     ApiKey.INIT_PRODUCER_ID: handle_init_producer_id,
+    ApiKey.ADD_PARTITIONS_TO_TXN: handle_add_partitions_to_txn,
+    ApiKey.ADD_OFFSETS_TO_TXN: handle_add_offsets_to_txn,
+    ApiKey.END_TXN: handle_end_txn,
+    ApiKey.WRITE_TXN_MARKERS: handle_write_txn_markers,
+    ApiKey.TXN_OFFSET_COMMIT: handle_txn_offset_commit,
     ApiKey.DESCRIBE_CONFIGS: handle_describe_configs,
     ApiKey.ALTER_CONFIGS: handle_forwarded,
     ApiKey.DESCRIBE_LOG_DIRS: handle_describe_log_dirs,
@@ -52,6 +64,8 @@ HANDLERS: Mapping[ApiKey, Handler] = {
     ApiKey.UNREGISTER_BROKER: handle_forwarded,
     ApiKey.CONSUMER_GROUP_HEARTBEAT: handle_consumer_group_heartbeat,
     ApiKey.CONSUMER_GROUP_DESCRIBE: handle_consumer_group_describe,
+    ApiKey.DESCRIBE_TRANSACTIONS: handle_describe_transactions,
+    ApiKey.LIST_TRANSACTIONS: handle_list_transactions,
     ApiKey.LIST_CONFIG_RESOURCES: handle_list_config_resources,
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: handle_describe_topic_partitions,
 }

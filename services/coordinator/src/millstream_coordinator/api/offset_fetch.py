@@ -1,6 +1,6 @@
 """OffsetFetch (API key 9), versions 1 to 10: one group until version 7, then several; topic ids from version 10.
 
-There are no transactions yet, so every offset is stable and `require_stable` changes nothing.
+With `require_stable` an offset that a transaction under way may replace is refused: UNSTABLE_OFFSET_COMMIT.
 """
 
 import asyncio
@@ -28,6 +28,8 @@ from millstream_wire.schema import Response
 BATCHED_SINCE = 8
 TOPIC_IDS_SINCE = 10
 NO_OFFSET = CommittedOffset(offset=-1, commit_timestamp_ms=-1)
+UNSTABLE = CommittedOffset(offset=-1, commit_timestamp_ms=-2)
+"""Stands for an offset that a transaction under way may replace, where the client wants none that can change."""
 
 Offsets = Mapping[TopicPartition, CommittedOffset]
 
@@ -37,17 +39,20 @@ async def handle_offset_fetch(
 ) -> Response:
     version = context.version
     if version < BATCHED_SINCE:
-        offsets = await _offsets_of(coordinator, request.group_id, None, NO_EPOCH)
+        offsets = await _offsets_of(coordinator, request.group_id, None, NO_EPOCH, stable=request.require_stable)
         if isinstance(offsets, ErrorCode):
             return refuse_group(request, version, offsets)
         return _one_group(request, offsets)
     async with asyncio.TaskGroup() as tasks:
-        found = [tasks.create_task(_group(coordinator, group, version)) for group in request.groups]
+        found = [
+            tasks.create_task(_group(coordinator, group, version, stable=request.require_stable))
+            for group in request.groups
+        ]
     return OffsetFetchResponse(groups=[each.result() for each in found])
 
 
 async def _offsets_of(
-    coordinator: Coordinator, group_id: str, member_id: str | None, member_epoch: int
+    coordinator: Coordinator, group_id: str, member_id: str | None, member_epoch: int, *, stable: bool
 ) -> Offsets | ErrorCode:
     groups = coordinator.groups_of(group_id)
     if isinstance(groups, ErrorCode):
@@ -57,7 +62,10 @@ async def _offsets_of(
         group = shard.consumers.get(group_id)
         error = fetch_refusal(group, member_id, member_epoch) if group_id not in shard.groups else ErrorCode.NONE
         # A copy: commits that come while the answer waits are not in it.
-        return error or dict(shard.offsets.get(group_id, {}))
+        offsets = dict(shard.offsets.get(group_id, {}))
+        if stable:
+            offsets.update({(each.topic, each.partition): UNSTABLE for each in shard.pending.of_group(group_id)})
+        return error or offsets
 
     return await coordinator.committed(groups.read(look))
 
@@ -78,14 +86,17 @@ def _one_group(request: OffsetFetchRequest, offsets: Offsets) -> OffsetFetchResp
                     committed_offset=committed.offset,
                     committed_leader_epoch=committed.leader_epoch,
                     metadata=committed.metadata,
+                    error_code=ErrorCode.UNSTABLE_OFFSET_COMMIT if committed is UNSTABLE else ErrorCode.NONE,
                 )
             )
         response.topics.append(topic)
     return response
 
 
-async def _group(coordinator: Coordinator, group: OffsetFetchRequestGroup, version: int) -> OffsetFetchResponseGroup:
-    offsets = await _offsets_of(coordinator, group.group_id, group.member_id, group.member_epoch)
+async def _group(
+    coordinator: Coordinator, group: OffsetFetchRequestGroup, version: int, *, stable: bool
+) -> OffsetFetchResponseGroup:
+    offsets = await _offsets_of(coordinator, group.group_id, group.member_id, group.member_epoch, stable=stable)
     if isinstance(offsets, ErrorCode):
         return OffsetFetchResponseGroup(group_id=group.group_id, error_code=offsets)
     by_id = version >= TOPIC_IDS_SINCE
@@ -129,7 +140,7 @@ def _topic(
                 committed_offset=committed.offset,
                 committed_leader_epoch=committed.leader_epoch,
                 metadata=committed.metadata,
-                error_code=error,
+                error_code=ErrorCode.UNSTABLE_OFFSET_COMMIT if committed is UNSTABLE else error,
             )
         )
     return topic

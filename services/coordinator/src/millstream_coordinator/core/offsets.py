@@ -1,7 +1,7 @@
 """Decisions about committed offsets: commit, read, delete, and drop those of groups long gone."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from millstream_cluster.decision import Decision
@@ -18,6 +18,7 @@ from millstream_coordinator.core.records import (
     ShardRecord,
 )
 from millstream_coordinator.core.shard import Shard, TopicPartition
+from millstream_coordinator.core.transactions.pending_records import OffsetPending
 from millstream_wire.errors import ErrorCode
 
 NO_GENERATION = -1
@@ -52,9 +53,13 @@ class CommitRequest:
 def commit(shard: Shard, request: CommitRequest, now_ms: int) -> Decision[ShardRecord, ErrorCode]:
     """Commit all the offsets, or none with the reason why."""
     group = shard.groups.get(request.group_id)
-    if error := _commit_refusal(shard, group, request):
+    if error := commit_refusal(shard, group, request):
         return Decision((), error)
-    records = tuple(_committed(request.group_id, offset, now_ms) for offset in request.offsets)
+    records: tuple[ShardRecord, ...] = tuple(_committed(request.group_id, offset, now_ms) for offset in request.offsets)
+    if shard.pending.offsets:
+        # What waits for the end of a transaction is older than this and must not overwrite it.
+        for offset in request.offsets:
+            records += tuple(shard.pending.dropped(request.group_id, offset.topic, offset.partition))
     if len(records) > SMALL_COMMIT and sum(map(size_of, records)) > COMMAND_BYTES_MAX:
         return Decision((), ErrorCode.INVALID_COMMIT_OFFSET_SIZE)
     if group is not None and request.member_id in group.members:
@@ -72,7 +77,7 @@ def _committed(group_id: str, asked: OffsetToCommit, now_ms: int) -> OffsetCommi
     return OffsetCommitted(group_id, asked.topic, asked.partition, committed)
 
 
-def _commit_refusal(shard: Shard, group: ClassicGroup | None, request: CommitRequest) -> ErrorCode:
+def commit_refusal(shard: Shard, group: ClassicGroup | None, request: CommitRequest) -> ErrorCode:
     """Administrators and consumers without a group commit with no generation, while the group is empty."""
     consumer = shard.consumers.get(request.group_id)
     if consumer is not None:
@@ -149,7 +154,8 @@ def delete_group(shard: Shard, group_id: str) -> Decision[ShardRecord, Removal]:
     consumer = shard.consumers.get(group_id)
     if consumer is not None and consumer.members:
         return Decision((), Removal(ErrorCode.NON_EMPTY_GROUP))
-    removed = [OffsetRemoved(group_id, *partition) for partition in shard.offsets.get(group_id, {})]
+    removed: list[ShardRecord] = [OffsetRemoved(group_id, *partition) for partition in shard.offsets.get(group_id, {})]
+    removed += (replace(pending, value=None) for pending in shard.pending.of_group(group_id))
     if len(removed) > REMOVALS_MAX:
         return Decision(tuple(removed[:REMOVALS_MAX]), Removal(more=True))
     return Decision((*removed, *_remove_group(shard, group_id)), Removal())
@@ -157,12 +163,18 @@ def delete_group(shard: Shard, group_id: str) -> Decision[ShardRecord, Removal]:
 
 def remove_topic(shard: Shard, topic: str) -> Decision[ShardRecord, Removal]:
     """The topic is deleted: offsets in it mean nothing any more, least of all for a new topic of that name."""
-    records = [
+    records: list[ShardRecord] = [
         OffsetRemoved(group_id, *partition)
         for group_id, offsets in shard.offsets.items()
         for partition in offsets
         if partition[0] == topic
     ]
+    records += (
+        OffsetPending(producer_id, *key, None)
+        for producer_id, waiting in shard.pending.offsets.items()
+        for key in waiting
+        if key[1] == topic
+    )
     return Decision(tuple(records[:REMOVALS_MAX]), Removal(more=len(records) > REMOVALS_MAX))
 
 
@@ -174,6 +186,8 @@ def expire(shard: Shard, *, retention_ms: int, now_ms: int) -> Decision[ShardRec
         consumer = shard.consumers.get(group_id)
         if (group is not None and not group.is_unused) or (consumer is not None and consumer.members):
             continue
+        if any(shard.pending.of_group(group_id)):
+            continue  # a transaction is about to commit to it
         since_ms = group.state_timestamp_ms if group is not None and group.protocol_type is not None else 0
         offsets = shard.offsets.get(group_id, {})
         expired = [

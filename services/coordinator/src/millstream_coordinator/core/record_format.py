@@ -1,7 +1,7 @@
 """A shard's records in the bytes of `__consumer_offsets`: Kafka's own format, so that other tools read what we store.
 
-Beside Kafka's kinds of keys there is one of ours: key version 19795 ("MS"), an empty key, whose value says which coordinator
-claimed the shard with which epoch. Tools that do not know a key's version skip it, and compaction keeps only the latest.
+Beside Kafka's kinds of keys there are three of ours: key version 19795 ("MS"), an empty key, whose value says which coordinator
+claimed the shard with which epoch; 19796 and 19797 for what waits for the end of a transaction. Tools that do not know a key's version skip it, and compaction keeps only the latest.
 """
 
 import struct
@@ -17,6 +17,14 @@ from millstream_coordinator.core.records import (
     ShardRecord,
 )
 from millstream_coordinator.core.stored_group import StoredGroup, StoredMember
+from millstream_coordinator.core.transactions.pending_format import (
+    PENDING_KEY,
+    PRODUCER_KEY,
+    decode_pending,
+    decode_producer,
+    encode_pending_record,
+)
+from millstream_coordinator.core.transactions.pending_records import OffsetPending, ProducerSeen
 from millstream_wire.codec import DecodeError, decode_stored, encode_stored
 from millstream_wire.stored import GroupMetadataKey, GroupMetadataValue, OffsetCommitKey, OffsetCommitValue
 from millstream_wire.stored.group_metadata import MemberMetadata
@@ -48,6 +56,8 @@ def encode_record(record: ShardRecord) -> tuple[bytes, bytes | None]:
             return _group_key(record.group_id), None
         case ShardClaimed():
             return encode_claim(record)
+        case OffsetPending() | ProducerSeen():
+            return encode_pending_record(record)
         case _:
             return encode_consumer_record(record)
 
@@ -86,6 +96,10 @@ def decode_record(key: bytes | None, value: bytes | None) -> ShardRecord | None:
         return _decode_group(decode_stored(GroupMetadataKey, key).group, value)
     if kind in CONSUMER_KEYS:
         return CONSUMER_KEYS[kind](key, value)
+    if kind == PENDING_KEY:
+        return decode_pending(key, value)
+    if kind == PRODUCER_KEY:
+        return decode_producer(key, value)
     if kind == CLAIM_KEY and value is not None:
         return decode_claim(value)
     return None

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from millstream_coordinator.core.consumer.records import ConsumerRecord
 from millstream_coordinator.core.stored_group import StoredGroup
+from millstream_coordinator.core.transactions.pending_records import PendingRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,4 +53,6 @@ class ShardClaimed:
     producer_epoch: int
 
 
-ShardRecord = OffsetCommitted | OffsetRemoved | GroupStored | GroupRemoved | ShardClaimed | ConsumerRecord
+ShardRecord = (
+    OffsetCommitted | OffsetRemoved | GroupStored | GroupRemoved | ShardClaimed | ConsumerRecord | PendingRecord
+)

@@ -1,6 +1,6 @@
 """A shard: the groups whose ids hash to one partition of `__consumer_offsets`, with their committed offsets.
 
-The log's part of it (`offsets`, `stored`, `consumers`) is written by `apply` alone, so that replaying the log gives the live
+The log's part of it (`offsets`, `stored`, `consumers`, `pending`) is written by `apply` alone, so that replaying the log gives the live
 state. Classic groups (who waits, whose session ends when) live in memory only and begin from what is stored; of consumer
 groups only the members' `sessions` do.
 """
@@ -22,6 +22,8 @@ from millstream_coordinator.core.records import (
     ShardRecord,
 )
 from millstream_coordinator.core.stored_group import StoredGroup
+from millstream_coordinator.core.transactions.pending import Pending
+from millstream_coordinator.core.transactions.pending_records import OffsetPending, ProducerSeen
 
 TopicPartition = tuple[str, int]
 
@@ -38,6 +40,7 @@ class Shard:
         self.groups: dict[str, ClassicGroup] = {}
         self.consumers: dict[str, ConsumerGroup] = {}
         self.sessions = Sessions()
+        self.pending = Pending()
 
     def apply(self, record: ShardRecord) -> None:
         match record:
@@ -55,6 +58,8 @@ class Shard:
                 self.stored.pop(record.group_id, None)
             case ShardClaimed():
                 pass
+            case OffsetPending() | ProducerSeen():
+                self.pending.apply(record)
             case _:
                 self._apply_consumer(record)
 
@@ -121,6 +126,7 @@ class Shard:
 
     def check(self) -> None:
         assert all(self.offsets.values())
+        self.pending.check()
         for group_id, group in self.groups.items():
             assert group.group_id == group_id
             group.check()

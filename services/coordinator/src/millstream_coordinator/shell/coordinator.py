@@ -12,6 +12,8 @@ from millstream_coordinator.shell.groups import Groups
 from millstream_coordinator.shell.partition import Connections
 from millstream_coordinator.shell.shards import Shards
 from millstream_coordinator.shell.topic_creation import TopicCreation
+from millstream_coordinator.shell.transaction_nodes import TransactionNodes
+from millstream_coordinator.shell.transactions import Transactions
 from millstream_runtime.client import Disconnected
 from millstream_runtime.context import RawReply
 from millstream_runtime.controllers import ControllerLink
@@ -34,6 +36,8 @@ class Coordinator:
         controllers: ControllerLink,
         connections: Connections,
         shards: Shards[Groups],
+        transaction_shards: Shards[Transactions],
+        transaction_nodes: TransactionNodes,
         topic_creation: TopicCreation,
         image: Callable[[], Image],
     ) -> None:
@@ -41,6 +45,8 @@ class Coordinator:
         self.world = world
         self.controllers = controllers
         self.shards = shards
+        self.transaction_shards = transaction_shards
+        self.transaction_nodes = transaction_nodes
         self.topic_creation = topic_creation
         self._brokers = connections.reads
         self._image = image
@@ -52,6 +58,12 @@ class Coordinator:
     def groups_of(self, group_id: str) -> Groups | ErrorCode:
         """Where the group is kept, or what its client has to be told."""
         return self.shards.of(group_id) if fits(group_id) else ErrorCode.INVALID_GROUP_ID
+
+    def transactions_of(self, transactional_id: str) -> Transactions | ErrorCode:
+        """Where the transactional id is kept, or what its client has to be told."""
+        if not transactional_id or not fits(transactional_id):
+            return ErrorCode.INVALID_REQUEST
+        return self.transaction_shards.of(transactional_id)
 
     async def committed(self, outcome: Awaitable[T]) -> T | ErrorCode:
         """The outcome once it is in the log; if that takes too long, the client is to ask again."""

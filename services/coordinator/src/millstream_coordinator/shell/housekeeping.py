@@ -10,6 +10,7 @@ from millstream_coordinator.config import CoordinatorConfig
 from millstream_coordinator.core.offsets import Removal, expire, remove_topic
 from millstream_coordinator.core.records import ShardRecord
 from millstream_coordinator.core.shard import Shard
+from millstream_coordinator.core.transactions.group_offsets import forget_producers
 from millstream_coordinator.shell.groups import Groups
 from millstream_coordinator.shell.shards import Shards
 from millstream_runtime.replicated import NotCommitted
@@ -48,11 +49,16 @@ class Housekeeping:
     async def _expire(self, groups: Groups) -> None:
         retention_ms = self._config.offsets_retention_ms
         await _until_done(groups, lambda shard, now_ms: expire(shard, retention_ms=retention_ms, now_ms=now_ms))
+        await _until_done(groups, self._forget_producers)
+
+    def _forget_producers(self, shard: Shard, now_ms: int) -> Decision[ShardRecord, Removal]:
+        return forget_producers(shard, expiration_ms=self._config.transactions.producer_expiration_ms, now_ms=now_ms)
 
     async def _forget_deleted_topics(self, groups: Groups) -> None:
         """By the metadata of now: a topic that came back under its name meanwhile keeps what was committed to it."""
         image = self._image()
         known = {topic for offsets in groups.shard.offsets.values() for topic, _ in offsets}
+        known |= {topic for waiting in groups.shard.pending.offsets.values() for _, topic, _ in waiting}
         for topic in sorted(known - image.topics.keys()):
             await _until_done(groups, _removal_of(topic))
 

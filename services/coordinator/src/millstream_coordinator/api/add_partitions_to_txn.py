@@ -1,0 +1,96 @@
+"""AddPartitionsToTxn (API key 24), versions 0 to 5: one transaction until version 3, from producers; several from version 4 on,
+from brokers, which may only want to know whether the partitions are registered.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from millstream_cluster.answers.transaction_refusal import BATCHED_SINCE, refuse_partitions
+from millstream_coordinator.core.transactions.courses import Producer, add_partitions, verify_partitions
+from millstream_coordinator.core.transactions.transaction import TopicPartition
+from millstream_coordinator.shell.coordinator import Coordinator
+from millstream_runtime.context import RequestContext
+from millstream_wire.errors import ErrorCode
+from millstream_wire.messages import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
+from millstream_wire.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnResult,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTopicResult,
+)
+
+PRODUCER_FENCED_SINCE = 2
+Topics = Sequence[AddPartitionsToTxnTopic]
+
+
+async def handle_add_partitions_to_txn(
+    coordinator: Coordinator, request: AddPartitionsToTxnRequest, context: RequestContext
+) -> AddPartitionsToTxnResponse:
+    if context.version < BATCHED_SINCE:
+        producer = Producer(
+            request.v3_and_below_transactional_id,
+            request.v3_and_below_producer_id,
+            request.v3_and_below_producer_epoch,
+        )
+        results = await _add(coordinator, producer, request.v3_and_below_topics, context.version)
+        return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results)
+    response = AddPartitionsToTxnResponse()
+    for each in request.transactions:
+        producer = Producer(each.transactional_id, each.producer_id, each.producer_epoch)
+        if each.verify_only:
+            results = await _verify(coordinator, producer, each.topics)
+        else:
+            results = await _add(coordinator, producer, each.topics, context.version)
+        response.results_by_transaction.append(
+            AddPartitionsToTxnResult(transactional_id=each.transactional_id, topic_results=results)
+        )
+    return response
+
+
+async def _add(
+    coordinator: Coordinator, producer: Producer, topics: Topics, version: int
+) -> list[AddPartitionsToTxnTopicResult]:
+    wanted = _partitions(topics)
+    missing = {partition for partition in wanted if not coordinator.transaction_nodes.exists(partition)}
+    if missing:
+        return _answer(
+            topics,
+            {
+                each: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if each in missing else ErrorCode.OPERATION_NOT_ATTEMPTED
+                for each in wanted
+            },
+        )
+    transactions = coordinator.transactions_of(producer.transactional_id)
+    if isinstance(transactions, ErrorCode):
+        return refuse_partitions(topics, transactions)
+    error = await coordinator.committed(
+        transactions.execute(lambda shard, now_ms: add_partitions(shard, producer, wanted, now_ms))
+    )
+    if error is ErrorCode.PRODUCER_FENCED and version < PRODUCER_FENCED_SINCE:
+        error = ErrorCode.INVALID_PRODUCER_EPOCH
+    return refuse_partitions(topics, error)
+
+
+async def _verify(coordinator: Coordinator, producer: Producer, topics: Topics) -> list[AddPartitionsToTxnTopicResult]:
+    transactions = coordinator.transactions_of(producer.transactional_id)
+    if isinstance(transactions, ErrorCode):
+        return refuse_partitions(topics, transactions)
+    wanted = _partitions(topics)
+    found = await coordinator.committed(transactions.read(lambda shard: verify_partitions(shard, producer, wanted)))
+    return refuse_partitions(topics, found) if isinstance(found, ErrorCode) else _answer(topics, found)
+
+
+def _partitions(topics: Topics) -> list[TopicPartition]:
+    return [(topic.name, index) for topic in topics for index in topic.partitions]
+
+
+def _answer(topics: Topics, errors: Mapping[TopicPartition, ErrorCode]) -> list[AddPartitionsToTxnTopicResult]:
+    return [
+        AddPartitionsToTxnTopicResult(
+            name=topic.name,
+            results_by_partition=[
+                AddPartitionsToTxnPartitionResult(partition_index=index, partition_error_code=errors[topic.name, index])
+                for index in topic.partitions
+            ],
+        )
+        for topic in topics
+    ]

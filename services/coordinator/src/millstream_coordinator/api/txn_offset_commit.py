@@ -1,0 +1,118 @@
+"""TxnOffsetCommit (API key 28), versions 0 to 5: offsets of a group that are committed if their transaction is.
+
+The transaction's coordinator is asked whether it knows of the group, as brokers ask before they take a first batch (KIP-890).
+"""
+
+from millstream_cluster.answers.transaction_refusal import refuse_txn_offsets
+from millstream_coordinator.core.offsets import CommitRequest, OffsetToCommit
+from millstream_coordinator.core.record_format import fits
+from millstream_coordinator.core.transactions.group_offsets import TransactionalCommit, commit_in_transaction
+from millstream_coordinator.shell.coordinator import Coordinator
+from millstream_coordinator.shell.groups import Groups
+from millstream_runtime.context import RequestContext
+from millstream_wire.errors import ErrorCode
+from millstream_wire.messages import TxnOffsetCommitRequest, TxnOffsetCommitResponse
+from millstream_wire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
+
+ABORTABLE_SINCE = 4
+"""The first version whose clients know TRANSACTION_ABORTABLE."""
+_RETRIED = (ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
+
+async def handle_txn_offset_commit(
+    coordinator: Coordinator, request: TxnOffsetCommitRequest, context: RequestContext
+) -> TxnOffsetCommitResponse:
+    groups = coordinator.groups_of(request.group_id)
+    if isinstance(groups, ErrorCode):
+        return refuse_txn_offsets(request, groups)
+    response = TxnOffsetCommitResponse()
+    accepted: list[OffsetToCommit] = []
+    answers: list[TxnOffsetCommitResponsePartition] = []
+    for topic in request.topics:
+        answer = TxnOffsetCommitResponseTopic(name=topic.name)
+        response.topics.append(answer)
+        for partition in topic.partitions:
+            error = _refusal(coordinator, topic, partition)
+            answered = TxnOffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=error)
+            answer.partitions.append(answered)
+            if error is ErrorCode.NONE:
+                accepted.append(_offset(topic, partition))
+                answers.append(answered)
+    error = await _commit(coordinator, groups, request, tuple(accepted), context.version)
+    for answered in answers:
+        answered.error_code = error
+    return response
+
+
+async def _commit(
+    coordinator: Coordinator,
+    groups: Groups,
+    request: TxnOffsetCommitRequest,
+    accepted: tuple[OffsetToCommit, ...],
+    version: int,
+) -> ErrorCode:
+    if not accepted:
+        return ErrorCode.NONE
+    markers = groups.shard.pending.markers(request.producer_id)
+    error = await _verify(coordinator, request, version)
+    if error is not ErrorCode.NONE:
+        return error
+    wanted = TransactionalCommit(
+        commit=CommitRequest(
+            group_id=request.group_id,
+            generation=request.generation_id,
+            member_id=request.member_id,
+            group_instance_id=request.group_instance_id,
+            offsets=accepted,
+        ),
+        producer_id=request.producer_id,
+        producer_epoch=request.producer_epoch,
+        markers=markers,
+    )
+    return await coordinator.committed(
+        groups.execute(lambda shard, now_ms: commit_in_transaction(shard, wanted, now_ms))
+    )
+
+
+async def _verify(coordinator: Coordinator, request: TxnOffsetCommitRequest, version: int) -> ErrorCode:
+    partition = coordinator.transaction_nodes.offsets_partition(request.group_id)
+    if partition is None:
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    error = await coordinator.transaction_nodes.verify(
+        request.transactional_id, request.producer_id, request.producer_epoch, partition
+    )
+    if error in _RETRIED:
+        return (
+            ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        )  # the other coordinator's trouble: this one need not be looked for anew
+    if error is ErrorCode.PRODUCER_FENCED:
+        return ErrorCode.INVALID_PRODUCER_EPOCH
+    if error is ErrorCode.TRANSACTION_ABORTABLE and version < ABORTABLE_SINCE:
+        return ErrorCode.INVALID_TXN_STATE
+    return error
+
+
+def _refusal(
+    coordinator: Coordinator, topic: TxnOffsetCommitRequestTopic, partition: TxnOffsetCommitRequestPartition
+) -> ErrorCode:
+    metadata = partition.committed_metadata or ""
+    if not coordinator.transaction_nodes.exists((topic.name, partition.partition_index)):
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if len(metadata) > coordinator.config.offset_metadata_max_bytes or not fits(metadata):
+        return ErrorCode.OFFSET_METADATA_TOO_LARGE
+    return ErrorCode.NONE
+
+
+def _offset(topic: TxnOffsetCommitRequestTopic, partition: TxnOffsetCommitRequestPartition) -> OffsetToCommit:
+    return OffsetToCommit(
+        topic=topic.name,
+        partition=partition.partition_index,
+        offset=partition.committed_offset,
+        leader_epoch=partition.committed_leader_epoch,
+        metadata=partition.committed_metadata or "",
+    )

@@ -1,0 +1,142 @@
+"""The transactions of one shard in service: has commands decided, then sees each decided transaction through to its end.
+
+A transaction whose end is decided has one task that writes its markers; a new owner of the shard begins with those it finds.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import TypeVar
+
+from millstream_cluster.decision import Decision
+from millstream_cluster.ids import TRANSACTIONS_TOPIC
+from millstream_coordinator.core.records import ShardClaimed
+from millstream_coordinator.core.transactions.courses import abort_overdue, complete
+from millstream_coordinator.core.transactions.limits import TransactionLimits
+from millstream_coordinator.core.transactions.machine import TransactionShard
+from millstream_coordinator.core.transactions.record_format import decode_transaction_record, encode_transaction_record
+from millstream_coordinator.core.transactions.records import TransactionRecord, TransactionStored
+from millstream_coordinator.core.transactions.transaction import Transaction
+from millstream_coordinator.shell.clock import SteadyClock
+from millstream_coordinator.shell.journal import Codec
+from millstream_coordinator.shell.markers import Markers
+from millstream_coordinator.shell.owned_shard import ShardKind
+from millstream_runtime.replicated import NotCommitted, Replicated
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+RETRY_S = 1.0
+
+ReplicatedTransactions = Replicated[TransactionShard, TransactionRecord]
+
+
+class Transactions:
+    """Invariant: a transaction whose end is decided has a task here that ends it."""
+
+    def __init__(
+        self,
+        replicated: ReplicatedTransactions,
+        markers: Markers,
+        clock: SteadyClock,
+        limits: TransactionLimits,
+        tasks: asyncio.TaskGroup,
+        barrier: ShardClaimed,
+    ) -> None:
+        self.shard = replicated.machine
+        self.limits = limits
+        self._replicated = replicated
+        self._markers = markers
+        self._clock = clock
+        self._tasks = tasks
+        self._barrier = barrier
+        self._endings: dict[str, asyncio.Task[None]] = {}
+        self._watch = tasks.create_task(self._abort_overdue_for_ever())
+        for transaction in self.shard.transactions.values():
+            if transaction.state.is_prepared:
+                self._end(transaction)
+
+    async def execute(self, decide: Callable[[TransactionShard, int], Decision[TransactionRecord, T]]) -> T:
+        """Decide, and return the reply once it is committed; NotCommitted if this shard is not ours any more."""
+
+        def deciding(shard: TransactionShard, now_ms: int) -> Decision[TransactionRecord, T]:
+            decision = decide(shard, now_ms)
+            for record in decision.records:
+                # Even if nobody waits for the reply any more: what is decided has to be carried out.
+                if isinstance(record, TransactionStored) and record.transaction.state.is_prepared:
+                    self._end(record.transaction)
+            return decision
+
+        return await self._replicated.execute(deciding)
+
+    async def read(self, look: Callable[[TransactionShard], T]) -> T:
+        """Look at the shard, and return what was seen once it is certain that nobody else owned it by then."""
+        return await self._replicated.execute(lambda shard, _: Decision((self._barrier,), look(shard)))
+
+    def close(self, reason: str) -> None:
+        """The shard is not ours any more: its new owner ends what is left."""
+        self._watch.cancel()
+        for task in list(self._endings.values()):
+            task.cancel()
+
+    def _end(self, prepared: Transaction) -> None:
+        task = self._tasks.create_task(self._write_end(prepared))
+        self._endings[prepared.transactional_id] = task
+        task.add_done_callback(lambda done: self._ended(prepared.transactional_id, done))
+
+    def _ended(self, transactional_id: str, done: "asyncio.Task[None]") -> None:
+        if self._endings.get(transactional_id) is done:
+            del self._endings[transactional_id]
+
+    async def _write_end(self, prepared: Transaction) -> None:
+        """The decision first, then the markers, then the note that they are written."""
+        while True:
+            try:
+                await self._replicated.execute(lambda shard, _: Decision((), None))  # what was decided is committed
+                await self._markers.write(prepared, self._barrier.producer_epoch)
+                await self._replicated.execute(lambda shard, now_ms: complete(shard, prepared, now_ms))
+            except NotCommitted:
+                if self._replicated.failure is not None:
+                    return  # the shard is being dropped; its next owner finds the transaction as we do
+                await asyncio.sleep(RETRY_S)
+                continue
+            logger.debug(
+                "transaction ended transactional_id=%s producer_id=%d epoch=%d state=%s",
+                prepared.transactional_id,
+                prepared.producer_id,
+                prepared.producer_epoch,
+                prepared.state.text,
+            )
+            return
+
+    async def _abort_overdue_for_ever(self) -> None:
+        while True:
+            await asyncio.sleep(self.limits.timeout_check_interval_ms / 1000)
+            now_ms = self._clock.now_ms()
+            overdue = [each.transactional_id for each in self.shard.transactions.values() if each.is_overdue(now_ms)]
+            for transactional_id in overdue:
+                try:
+                    if await self.execute(_abort_of(transactional_id)):
+                        logger.info("transaction took too long transactional_id=%s", transactional_id)
+                except NotCommitted:
+                    break  # again later, or never: the shard may be another's now
+
+
+def _abort_of(transactional_id: str) -> Callable[[TransactionShard, int], Decision[TransactionRecord, bool]]:
+    return lambda shard, now_ms: abort_overdue(shard, transactional_id, now_ms)
+
+
+def transaction_shards(
+    limits: TransactionLimits, clock: SteadyClock, markers: Markers
+) -> ShardKind[TransactionShard, Transactions]:
+    """The shards that the partitions of `__transaction_state` are."""
+
+    def serve(replicated: ReplicatedTransactions, tasks: asyncio.TaskGroup, barrier: ShardClaimed) -> Transactions:
+        return Transactions(replicated, markers, clock, limits, tasks, barrier)
+
+    return ShardKind(
+        topic=TRANSACTIONS_TOPIC,
+        codec=Codec(encode_transaction_record, decode_transaction_record),
+        new_machine=TransactionShard,
+        serve=serve,
+    )
