@@ -163,10 +163,12 @@ def check(batch: bytes | bytearray | memoryview) -> BatchHeader:
 
 def check_counts(header: BatchHeader) -> None:
     """Refuse what no batch, produced or compacted, may claim about its own records."""
-    if header.last_offset_delta < 0 or not 0 <= header.record_count <= header.last_offset_delta + 1:
-        raise InvalidRecord(f"{header.record_count} records up to offset delta {header.last_offset_delta}")
-    if header.record_count * _SMALLEST_RECORD > header.size - HEADER_SIZE and header.compression == 0:
-        raise InvalidRecord(f"{header.record_count} records do not fit in {header.size} bytes")
+    count, last_delta = header.record_count, header.last_offset_delta
+    if last_delta < 0 or not 0 <= count <= last_delta + 1:
+        raise InvalidRecord(f"{count} records up to offset delta {last_delta}")
+    room = header.length + _LENGTH_PREFIX - HEADER_SIZE
+    if count * _SMALLEST_RECORD > room and not header.attributes & _COMPRESSION_MASK:
+        raise InvalidRecord(f"{count} records do not fit in {header.size} bytes")
 
 
 def check_produced(header: BatchHeader) -> None:
