@@ -34,7 +34,7 @@ def member(bootstrap: str, topic: str) -> AIOKafkaConsumer:
         group_id=f"g-{topic}",
         auto_offset_reset="earliest",
         enable_auto_commit=False,
-        session_timeout_ms=6000,
+        session_timeout_ms=15_000,
         heartbeat_interval_ms=500,
     )
 

@@ -43,7 +43,7 @@ def consumer(bootstrap: str, group: str, **config: object) -> Consumer:
             "group.id": group,
             "auto.offset.reset": "earliest",
             "enable.auto.commit": False,
-            "session.timeout.ms": 6000,
+            "session.timeout.ms": 15_000,
             "heartbeat.interval.ms": 500,
             **config,
         }

@@ -6,7 +6,7 @@ import time
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient
 
-TIMEOUT_S = 40
+TIMEOUT_S = 60
 
 
 def create(bootstrap: str, topic: str, partitions: int) -> None:
@@ -34,7 +34,9 @@ def member(bootstrap: str, topic: str) -> KafkaConsumer:
         group_id=f"g-{topic}",
         auto_offset_reset="earliest",
         enable_auto_commit=False,
-        session_timeout_ms=6000,
+        session_timeout_ms=15_000,
+        # A consumer whose first look came before the topic looks again soon.
+        metadata_max_age_ms=2000,
         heartbeat_interval_ms=500,
     )
 

@@ -143,7 +143,7 @@ def consume(broker: KafkaBroker, topic: str, count: int) -> list[tuple[bytes, by
     found = []
     try:
         while len(found) < count:
-            message = consumer.poll(20)
+            message = consumer.poll(60)
             assert message is not None, f"{len(found)} of {count} records"
             assert message.error() is None, message.error()
             found.append((message.key(), message.value()))
