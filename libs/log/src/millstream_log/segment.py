@@ -322,5 +322,12 @@ class Segment:
             path.unlink(missing_ok=True)
         self._file = None
 
+    def drop_suffix(self) -> None:
+        """Follow the files, which have got the names of a segment of the log."""
+        self._file = None
+        self.log_path = self.log_path.with_suffix("")
+        for index in (self.index, self.times, self.aborted):
+            index.path = index.path.with_suffix("")
+
     def close(self) -> None:
         self._file = None

@@ -41,13 +41,10 @@ class Worked:
 
 @dataclass(frozen=True, slots=True)
 class Cleaned:
-    """`base_offset` names the new segment, which stands for all of `gone`."""
+    """One segment, complete and on the disk, that says what is left of `gone`."""
 
     gone: tuple[Segment, ...]
-    base_offset: int
-    end_offset: int
-    created_ms: int
-    size: int
+    put: Segment
 
 
 Step: TypeAlias = Worked | Cleaned
@@ -141,7 +138,8 @@ class Cleaning:
         for path in (target.log_path, target.index.path, target.times.path):
             sync_file(path)
         target.close()
-        yield Cleaned(tuple(group), target.base_offset, group[-1].end_offset, target.created_ms, target.size)
+        target.end_offset = group[-1].end_offset
+        yield Cleaned(tuple(group), target)
 
     def _report(self, count: int) -> Iterator[Worked]:
         self._unreported_bytes += count

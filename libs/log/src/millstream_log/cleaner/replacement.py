@@ -4,36 +4,27 @@ from millstream_log.cleaner.cleaning import Cleaned
 from millstream_log.errors import StorageError
 from millstream_log.log import Log
 from millstream_log.producer_snapshot import snapshot_offsets, snapshot_path
-from millstream_log.segment import Segment
 from millstream_log.segment_swap import Irreversible, discard_cleaned, exchange, remove_deleted
 
 
 def replace_segments(log: Log, cleaned: Cleaned) -> bool:
     """Put the cleaned segment in its place; return False if the log has let go of one of the old ones meanwhile."""
-    gone = cleaned.gone
+    gone, put = cleaned.gone, cleaned.put
     segments = log.segments
     at = segments.index(gone[0]) if gone[0] in segments else len(segments)
     if segments[at : at + len(gone)] != gone:
-        discard_cleaned(log.directory, cleaned.base_offset)
+        discard_cleaned(log.directory, put.base_offset)
         return False
     try:
-        exchange(log.directory, cleaned.base_offset, [segment.base_offset for segment in gone])
+        exchange(log.directory, put.base_offset, [segment.base_offset for segment in gone])
     except Irreversible as error:
         log.fail(OSError(str(error)))
         raise
     except OSError as error:
         raise StorageError(f"{log.directory}: {error}") from error
-    log.replace_segments(gone, _load(log, cleaned))
+    put.drop_suffix()
+    log.replace_segments(gone, put)
     return True
-
-
-def _load(log: Log, cleaned: Cleaned) -> Segment:
-    segment = Segment(log.directory, cleaned.base_offset, created_ms=cleaned.created_ms)
-    if not segment.load(cleaned.end_offset):
-        segment.recover(log.config, trusted_offset=cleaned.base_offset)
-        segment.end_offset = cleaned.end_offset
-    segment.close()
-    return segment
 
 
 def remove_replaced(log: Log, cleaned: Cleaned) -> None:

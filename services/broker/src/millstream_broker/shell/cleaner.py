@@ -127,7 +127,7 @@ class Cleaner:
                 logger.info("compaction given up partition=%s reason=the log has changed", name)
                 return
             size_before += sum(segment.size for segment in step.gone)
-            size_after += step.size
+            size_after += step.put.size
             await self._world.run_blocking(partial(remove_replaced, log, step))
         if self._is_hosted(replica):
             self._directory.note_cleaned(name, cleaning.cleaned_end_offset)
