@@ -38,6 +38,8 @@ def namespace() -> Iterator[None]:
     kubectl("apply", "-f", str(CRD))
     kubectl("wait", "--for=condition=Established", CRD_NAME)
     kubectl("create", "namespace", NAMESPACE)
+    # A new kind's storage answers 429 for a moment; kubectl waits and tries again, a store's first load would say "away".
+    kubectl("get", "metadataslots", "-n", NAMESPACE)
     yield
     kubectl("delete", "metadataslots", "--all", "-n", NAMESPACE)
     kubectl("delete", "namespace", NAMESPACE, "--wait=false")
