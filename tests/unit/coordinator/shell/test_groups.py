@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from millstream_cluster.decision import Decision
+from millstream_cluster.image import Image
 from millstream_coordinator.core.classic.group import GroupState
 from millstream_coordinator.core.classic.limits import GroupLimits
 from millstream_coordinator.core.classic.messages import JoinRequest, LeavingMember, MemberProtocol, SyncRequest, Ticket
@@ -59,7 +60,7 @@ def run(scenario: Callable[[Groups, Log], Any]) -> None:
         clock = SteadyClock(RealWorld(SocketNetwork()))
         replicated = Replicated[Shard, ShardRecord](Shard(LIMITS), log, clock.now_ms)
         async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
-            groups = Groups(replicated, clock, tasks, BARRIER)
+            groups = Groups(replicated, clock, tasks, BARRIER, Image)
             await scenario(groups, log)
             groups.close("the test is over")
             await replicated.stop(NotCommitted("the test is over"))
