@@ -49,6 +49,7 @@ async def handle_offset_commit(
         group_instance_id=request.group_instance_id,
         offsets=tuple(accepted),
         names_missing_group=context.version >= GROUP_ID_NOT_FOUND_SINCE,
+        knows_epochs=context.version >= GROUP_ID_NOT_FOUND_SINCE,
     )
     outcome = await coordinator.committed(groups.execute(lambda shard, now_ms: commit(shard, wanted, now_ms)))
     for answered in answers:

@@ -41,7 +41,7 @@ async def handle_txn_offset_commit(
             answered = TxnOffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=error)
             answer.partitions.append(answered)
             if error is ErrorCode.NONE:
-                accepted.append(_offset(topic, partition))
+                accepted.append(_offset(coordinator, topic, partition))
                 answers.append(answered)
     error = await _commit(coordinator, groups, request, tuple(accepted), context.version)
     for answered in answers:
@@ -69,14 +69,17 @@ async def _commit(
             member_id=request.member_id,
             group_instance_id=request.group_instance_id,
             offsets=accepted,
+            knows_epochs=True,
         ),
         producer_id=request.producer_id,
         producer_epoch=request.producer_epoch,
         markers=markers,
     )
-    return await coordinator.committed(
+    outcome = await coordinator.committed(
         groups.execute(lambda shard, now_ms: commit_in_transaction(shard, wanted, now_ms))
     )
+    # These clients know no epochs of members, only generations.
+    return ErrorCode.ILLEGAL_GENERATION if outcome is ErrorCode.STALE_MEMBER_EPOCH else outcome
 
 
 async def _verify(coordinator: Coordinator, request: TxnOffsetCommitRequest, version: int) -> ErrorCode:
@@ -108,8 +111,12 @@ def _refusal(
     return ErrorCode.NONE
 
 
-def _offset(topic: TxnOffsetCommitRequestTopic, partition: TxnOffsetCommitRequestPartition) -> OffsetToCommit:
+def _offset(
+    coordinator: Coordinator, topic: TxnOffsetCommitRequestTopic, partition: TxnOffsetCommitRequestPartition
+) -> OffsetToCommit:
+    found = coordinator.image.topic(topic.name)
     return OffsetToCommit(
+        topic_id=None if found is None else found.topic_id,
         topic=topic.name,
         partition=partition.partition_index,
         offset=partition.committed_offset,

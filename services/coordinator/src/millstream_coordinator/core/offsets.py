@@ -48,6 +48,8 @@ class CommitRequest:
     offsets: tuple[OffsetToCommit, ...]
     names_missing_group: bool = False
     """The client knows GROUP_ID_NOT_FOUND as an answer (OffsetCommit 9 and later)."""
+    knows_epochs: bool = False
+    """The request can come from a consumer group's member (OffsetCommit 9 and later, every TxnOffsetCommit)."""
 
 
 def commit(shard: Shard, request: CommitRequest, now_ms: int) -> Decision[ShardRecord, ErrorCode]:
@@ -107,7 +109,7 @@ def _consumer_refusal(group: ConsumerGroup, request: CommitRequest) -> ErrorCode
         request.member_id,
         request.generation,
         (None if each.topic_id is None else (each.topic_id, each.partition) for each in request.offsets),
-        knows_epochs=request.names_missing_group,
+        knows_epochs=request.knows_epochs,
     )
 
 

@@ -201,7 +201,7 @@ def test_commits_are_for_who_has_the_partition(course: Course) -> None:
             member_id=member_id,
             generation=epoch,
             offsets=(offset,),
-            **{"names_missing_group": True, **more},
+            **{"knows_epochs": True, **more},
         )
         decision = commit(course.shard, request, course.now_ms)
         course.write(decision.records)
@@ -212,7 +212,7 @@ def test_commits_are_for_who_has_the_partition(course: Course) -> None:
     assert answer("", -1) is ErrorCode.UNKNOWN_MEMBER_ID, "an administrator, while somebody reads"
     assert answer("x", 1) is ErrorCode.UNKNOWN_MEMBER_ID
     assert answer("a", 2) is ErrorCode.STALE_MEMBER_EPOCH
-    assert answer("a", 1, names_missing_group=False) is ErrorCode.UNSUPPORTED_VERSION
+    assert answer("a", 1, knows_epochs=False) is ErrorCode.UNSUPPORTED_VERSION
     course.create("u")
     course.heartbeat("a", 1, topics=("t", "u"), reported=frozenset())
     assert answer("a", 1) is ErrorCode.NONE, "it has had it since then"
