@@ -60,7 +60,12 @@ def commit_in_transaction(shard: Shard, request: TransactionalCommit, now_ms: in
             asked.group_id,
             each.topic,
             each.partition,
-            PendingOffset(offset=each.offset, leader_epoch=each.leader_epoch, metadata=each.metadata),
+            PendingOffset(
+                offset=each.offset,
+                leader_epoch=each.leader_epoch,
+                metadata=each.metadata,
+                order=shard.pending.next_order((asked.group_id, each.topic, each.partition)),
+            ),
         )
         for each in asked.offsets
     ]
@@ -91,6 +96,7 @@ def end_in_group(shard: Shard, marker: Marker, now_ms: int) -> Decision[ShardRec
                 commit_timestamp_ms=now_ms,
             )
             records.append(OffsetCommitted(group_id, topic, partition, committed))
+            records += shard.pending.dropped(group_id, topic, partition, before=pending.order)
     ended = SeenProducer(
         epoch=marker.producer_epoch,
         coordinator_epoch=marker.coordinator_epoch,

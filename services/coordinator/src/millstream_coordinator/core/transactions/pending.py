@@ -54,11 +54,17 @@ class Pending:
                 if group == group_id:
                     yield OffsetPending(producer_id, group, topic, partition, value)
 
-    def dropped(self, group_id: str, topic: str, partition: int) -> Iterator[OffsetPending]:
-        """The records that let go of what waits there, whoever's transaction it belongs to."""
+    def dropped(
+        self, group_id: str, topic: str, partition: int, *, before: int | None = None
+    ) -> Iterator[OffsetPending]:
+        """The records that let go of what waits there (`before` that order), whoever's transaction it belongs to."""
         for producer_id, offsets in self.offsets.items():
-            if (group_id, topic, partition) in offsets:
+            found = offsets.get((group_id, topic, partition))
+            if found is not None and (before is None or found.order < before):
                 yield OffsetPending(producer_id, group_id, topic, partition, None)
+
+    def next_order(self, key: PendingKey) -> int:
+        return 1 + max((offsets[key].order for offsets in self.offsets.values() if key in offsets), default=0)
 
     def check(self) -> None:
         assert all(self.offsets.values())

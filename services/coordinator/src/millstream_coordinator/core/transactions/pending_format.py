@@ -20,8 +20,8 @@ _KEY = struct.Struct(">hq")
 """Key version, producer id."""
 _LENGTH = struct.Struct(">H")
 _PARTITION = struct.Struct(">i")
-_OFFSET = struct.Struct(">hqi")
-"""Value version, offset, leader epoch."""
+_OFFSET = struct.Struct(">hqiq")
+"""Value version, offset, leader epoch, order."""
 _PRODUCER = struct.Struct(">hhiqq")
 """Value version, epoch, coordinator epoch, markers, last time."""
 
@@ -32,7 +32,7 @@ def encode_pending_record(record: PendingRecord) -> tuple[bytes, bytes | None]:
             key = _KEY.pack(PENDING_KEY, producer_id) + _text(group_id) + _text(topic) + _PARTITION.pack(partition)
             if value is None:
                 return key, None
-            return key, _OFFSET.pack(0, value.offset, value.leader_epoch) + _text(value.metadata)
+            return key, _OFFSET.pack(0, value.offset, value.leader_epoch, value.order) + _text(value.metadata)
         case ProducerSeen(producer_id, seen):
             key = _KEY.pack(PRODUCER_KEY, producer_id)
             if seen is None:
@@ -48,11 +48,11 @@ def decode_pending(key: bytes, value: bytes | None) -> OffsetPending:
         (partition,) = _PARTITION.unpack_from(key, position)
         if value is None:
             return OffsetPending(producer_id, group_id, topic, partition, None)
-        _, offset, leader_epoch = _OFFSET.unpack_from(value)
+        _, offset, leader_epoch, order = _OFFSET.unpack_from(value)
         metadata, _ = _read_text(value, _OFFSET.size)
     except (struct.error, UnicodeDecodeError) as error:
         raise DecodeError(f"pending offset: {error}") from None
-    pending = PendingOffset(offset=offset, leader_epoch=leader_epoch, metadata=metadata)
+    pending = PendingOffset(offset=offset, leader_epoch=leader_epoch, metadata=metadata, order=order)
     return OffsetPending(producer_id, group_id, topic, partition, pending)
 
 

@@ -10,6 +10,8 @@ class PendingOffset:
     offset: int
     leader_epoch: int = -1
     metadata: str = ""
+    order: int = 0
+    """Higher than that of whatever waited at the same place when this came: the later of two wins, whichever ends first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,254 @@
+"""A shard of transactions: who may do what when, and that the log alone gives the live state after any course of commands."""
+
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from millstream_coordinator.core.transactions.courses import (
+    Producer,
+    abort_overdue,
+    add_partitions,
+    complete,
+    end_transaction,
+    verify_partitions,
+)
+from millstream_coordinator.core.transactions.machine import TransactionShard
+from millstream_coordinator.core.transactions.producers import Initialized, InitRequest, init_producer
+from millstream_coordinator.core.transactions.record_format import decode_transaction_record, encode_transaction_record
+from millstream_coordinator.core.transactions.transaction import EPOCH_LAST, Transaction, TransactionState
+from millstream_wire.errors import ErrorCode
+
+State = TransactionState
+TIMEOUT_MAX_MS = 900_000
+PARTITIONS = [("t", 0), ("t", 1), ("__consumer_offsets", 7)]
+
+
+class Live:
+    """A shard in service, the bytes of its log beside it."""
+
+    def __init__(self) -> None:
+        self.shard = TransactionShard()
+        self.log: list[tuple[bytes, bytes | None]] = []
+        self.now_ms = 1_000
+        self.next_id = 100
+
+    def do(self, decision: Any) -> Any:
+        for record in decision.records:
+            self.shard.apply(record)
+            self.log.append(encode_transaction_record(record))
+        self.shard.check()
+        return decision.reply
+
+    def init(
+        self, transactional_id: str = "x", *, timeout_ms: int = 60_000, was: tuple[int, int] = (-1, -1)
+    ) -> Initialized:
+        request = InitRequest(
+            transactional_id=transactional_id, timeout_ms=timeout_ms, producer_id=was[0], producer_epoch=was[1]
+        )
+        unused = None
+        while True:
+            reply = self.do(init_producer(self.shard, request, unused, self.now_ms, timeout_max_ms=TIMEOUT_MAX_MS))
+            if not reply.wants_id:
+                return reply
+            self.next_id += 1
+            unused = self.next_id
+
+    def add(self, producer: Producer, *partitions: tuple[str, int]) -> ErrorCode:
+        return self.do(add_partitions(self.shard, producer, partitions, self.now_ms))
+
+    def end(self, producer: Producer, *, commit: bool) -> ErrorCode:
+        return self.do(end_transaction(self.shard, producer, self.now_ms, commit=commit))
+
+    def complete(self, transactional_id: str = "x") -> bool:
+        return self.do(complete(self.shard, self.shard.transactions[transactional_id], self.now_ms))
+
+    def state(self, transactional_id: str = "x") -> State:
+        return self.shard.transactions[transactional_id].state
+
+    def replayed(self) -> TransactionShard:
+        shard = TransactionShard()
+        for key, value in self.log:
+            record = decode_transaction_record(key, value)
+            assert record is not None
+            shard.apply(record)
+        return shard
+
+
+def started(live: Live, transactional_id: str = "x") -> Producer:
+    given = live.init(transactional_id)
+    assert given.error is ErrorCode.NONE
+    return Producer(transactional_id, given.producer_id, given.producer_epoch)
+
+
+def test_a_transaction_from_its_beginning_to_its_end() -> None:
+    live = Live()
+    producer = started(live)
+    assert live.state() is State.EMPTY
+    assert live.end(producer, commit=True) is ErrorCode.INVALID_TXN_STATE
+    assert live.add(producer, *PARTITIONS[:2]) is ErrorCode.NONE
+    live.now_ms += 5
+    assert live.add(producer, PARTITIONS[2]) is ErrorCode.NONE
+    known = live.shard.transactions["x"]
+    assert (known.state, known.start_ms, known.partitions) == (State.ONGOING, 1_000, frozenset(PARTITIONS))
+    assert live.end(producer, commit=True) is ErrorCode.NONE
+    assert live.state() is State.PREPARE_COMMIT
+    # Nothing else while the markers are on their way, and no change of mind.
+    assert live.add(producer, PARTITIONS[0]) is ErrorCode.CONCURRENT_TRANSACTIONS
+    assert live.end(producer, commit=True) is ErrorCode.CONCURRENT_TRANSACTIONS
+    assert live.end(producer, commit=False) is ErrorCode.INVALID_TXN_STATE
+    assert live.init().error is ErrorCode.CONCURRENT_TRANSACTIONS
+    assert live.complete()
+    assert live.state() is State.COMPLETE_COMMIT
+    assert live.end(producer, commit=True) is ErrorCode.NONE
+    assert live.end(producer, commit=False) is ErrorCode.INVALID_TXN_STATE
+
+
+def test_partitions_already_there_are_not_written_again() -> None:
+    live = Live()
+    producer = started(live)
+    live.add(producer, PARTITIONS[0])
+    assert add_partitions(live.shard, producer, PARTITIONS[:1], 2_000).records == ()
+
+
+def test_only_the_transactions_own_partitions_are_confirmed() -> None:
+    live = Live()
+    producer = started(live)
+    live.add(producer, PARTITIONS[0])
+    assert verify_partitions(live.shard, producer, PARTITIONS[:2]) == {
+        PARTITIONS[0]: ErrorCode.NONE,
+        PARTITIONS[1]: ErrorCode.TRANSACTION_ABORTABLE,
+    }
+    older = Producer("x", producer.producer_id, producer.epoch - 1)
+    assert verify_partitions(live.shard, older, PARTITIONS[:1]) is ErrorCode.PRODUCER_FENCED
+    other = Producer("x", producer.producer_id + 1, producer.epoch)
+    assert verify_partitions(live.shard, other, PARTITIONS[:1]) is ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    live.end(producer, commit=False)
+    assert verify_partitions(live.shard, producer, PARTITIONS[:1]) is ErrorCode.CONCURRENT_TRANSACTIONS
+
+
+def test_a_newer_producer_aborts_what_the_older_has_under_way_and_fences_it() -> None:
+    live = Live()
+    older = started(live)
+    live.add(older, PARTITIONS[0])
+    assert live.init().error is ErrorCode.CONCURRENT_TRANSACTIONS
+    assert live.state() is State.PREPARE_ABORT
+    assert live.end(older, commit=True) is ErrorCode.PRODUCER_FENCED
+    live.complete()
+    newer = started(live)
+    assert (newer.producer_id, newer.epoch) == (older.producer_id, older.epoch + 2)
+    assert live.add(older, PARTITIONS[0]) is ErrorCode.PRODUCER_FENCED
+    assert live.add(newer, PARTITIONS[0]) is ErrorCode.NONE
+
+
+def test_a_producer_that_asks_for_its_next_epoch_again_gets_the_same() -> None:
+    live = Live()
+    first = started(live)
+    was = (first.producer_id, first.epoch)
+    given = live.init(was=was)
+    assert given.producer_epoch == first.epoch + 1
+    assert live.init(was=was) == given
+    # A newer producer came: now it is a zombie that asks.
+    live.init()
+    assert live.init(was=was).error is ErrorCode.PRODUCER_FENCED
+
+
+def test_epochs_run_out_into_a_new_producer_id() -> None:
+    live = Live()
+    first = started(live)
+    for _ in range(EPOCH_LAST):
+        last = live.init()
+    assert (last.producer_id, last.producer_epoch) == (first.producer_id, EPOCH_LAST)
+    was = (last.producer_id, last.producer_epoch)
+    given = live.init(was=was)
+    assert (given.producer_id != first.producer_id, given.producer_epoch) == (True, 0)
+    assert live.init(was=was) == given
+    producer = Producer("x", given.producer_id, 0)
+    assert live.add(Producer("x", *was), PARTITIONS[0]) is ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    assert live.add(producer, PARTITIONS[0]) is ErrorCode.NONE
+
+
+def test_a_transaction_that_takes_too_long_is_aborted_under_an_epoch_that_nobody_has() -> None:
+    live = Live()
+    producer = started(live)
+    live.add(producer, PARTITIONS[0])
+    live.now_ms += 59_999
+    assert not live.do(abort_overdue(live.shard, "x", live.now_ms))
+    live.now_ms += 1
+    assert live.do(abort_overdue(live.shard, "x", live.now_ms))
+    assert live.shard.transactions["x"].producer_epoch == producer.epoch + 1
+    assert live.end(producer, commit=True) is ErrorCode.PRODUCER_FENCED
+
+
+def test_what_cannot_be_asked_for() -> None:
+    live = Live()
+    assert live.init("").error is ErrorCode.INVALID_REQUEST
+    for timeout_ms in (0, -1, TIMEOUT_MAX_MS + 1):
+        assert live.init(timeout_ms=timeout_ms).error is ErrorCode.INVALID_TRANSACTION_TIMEOUT
+    assert live.add(Producer("nobody", 1, 0), PARTITIONS[0]) is ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    assert live.log == []
+
+
+class AnyCourse(RuleBasedStateMachine):
+    """Commands of producers, late and current, in any order, with crashes of the shard's owner in between."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.live = Live()
+        self.producers: list[Producer] = []
+        self.decided: dict[tuple[str, int, int], bool] = {}
+
+    ids = st.sampled_from(["x", "y"])
+    partitions = st.lists(st.sampled_from(PARTITIONS), min_size=1)
+
+    @rule(transactional_id=ids)
+    def init(self, transactional_id: str) -> None:
+        given = self.live.init(transactional_id)
+        if given.error is ErrorCode.NONE:
+            producer = Producer(transactional_id, given.producer_id, given.producer_epoch)
+            assert producer not in self.producers  # no two are ever given the same epoch
+            self.producers.append(producer)
+
+    @rule(data=st.data(), partitions=partitions)
+    def add(self, data: st.DataObject, partitions: list[tuple[str, int]]) -> None:
+        if self.producers:
+            producer = data.draw(st.sampled_from(self.producers))
+            error = self.live.add(producer, *partitions)
+            assert error is not ErrorCode.NONE or self.is_latest(producer)
+
+    @rule(data=st.data(), commit=st.booleans())
+    def end(self, data: st.DataObject, commit: bool) -> None:
+        if self.producers:
+            producer = data.draw(st.sampled_from(self.producers))
+            error = self.live.end(producer, commit=commit)
+            assert error is not ErrorCode.NONE or self.is_latest(producer)
+
+    @rule(transactional_id=ids)
+    def complete(self, transactional_id: str) -> None:
+        known = self.live.shard.transactions.get(transactional_id)
+        if known is not None and known.state.is_prepared:
+            committed = known.state is State.PREPARE_COMMIT
+            assert self.live.complete(transactional_id)
+            assert self.live.state(transactional_id) is (State.COMPLETE_COMMIT if committed else State.COMPLETE_ABORT)
+
+    @rule(elapsed_ms=st.sampled_from([1, 30_000, 60_000]), transactional_id=ids)
+    def pass_time(self, elapsed_ms: int, transactional_id: str) -> None:
+        self.live.now_ms += elapsed_ms
+        self.live.do(abort_overdue(self.live.shard, transactional_id, self.live.now_ms))
+
+    @rule()
+    def crash(self) -> None:
+        self.live.shard = self.live.replayed()
+
+    @invariant()
+    def the_log_gives_the_live_state(self) -> None:
+        assert self.live.replayed().transactions == self.live.shard.transactions
+
+    def is_latest(self, producer: Producer) -> bool:
+        known: Transaction = self.live.shard.transactions[producer.transactional_id]
+        return (known.producer_id, known.producer_epoch) == (producer.producer_id, producer.epoch)
+
+
+AnyCourse.TestCase.settings = settings(max_examples=60, stateful_step_count=30)
+TestAnyCourse = AnyCourse.TestCase
