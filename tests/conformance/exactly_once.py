@@ -1,5 +1,6 @@
 """Consume, transform, produce, in transactions: a worker that goes on after any failure, and a reader that counts results."""
 
+import sys
 import threading
 import time
 from collections import Counter
@@ -135,3 +136,13 @@ def results(bootstrap: str, topic: str, count: int, *, within_s: float = 60) -> 
             found[message.value()] += 1
     reader.close()
     return found
+
+
+def main() -> None:
+    """Work as a process of its own, until somebody kills it: bootstrap, source, target."""
+    with Worker(*sys.argv[1:4]):
+        threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main()
