@@ -26,6 +26,7 @@ def compatibility() -> str:
     return (
         f"# Compatibility\n\n{GENERATED}\n"
         "Which of Kafka's APIs each kind of node answers, and in which versions. What a node does not answer it does not advertise.\n"
+        "A broker answers what belongs to groups and transactions with NOT_COORDINATOR: some clients take one node's list for all.\n"
         f"Only nodes of the cluster send to each other: {internal}.\n\n{render(served)}"
     )
 

@@ -26,6 +26,8 @@ class Load:
                 "message.timeout.ms": 120_000,
                 "socket.timeout.ms": 10_000,
                 "reconnect.backoff.max.ms": 500,
+                # With every node gone at once librdkafka would drop the brokers it knows, and may hang in doing so.
+                "metadata.recovery.strategy": "none",
             }
         )
         self._topic = topic
