@@ -67,6 +67,9 @@ class Cluster:
         items: list[dict[str, Any]] = json.loads(self.kubectl(*words))["items"]
         return items
 
+    def ready_pods(self, selector: str) -> list[dict[str, Any]]:
+        return [pod for pod in self.list("pods", selector) if ready_pod(pod)]
+
     def execute(self, pod: str, *command: str, stdin: str | None = None, timeout_s: float = 60) -> str:
         interactive = ["-i"] if stdin is not None else []
         return self.kubectl("exec", *interactive, pod, "--", *command, stdin=stdin, timeout_s=timeout_s)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -162,6 +163,15 @@ def test_bad_topics_say_what_is_wrong(cluster: Any, steps: Any) -> None:
     steps.done("three bad Topics got a condition each, and go away again")
 
 
+def test_a_pod_of_each_kind_stops_when_asked(cluster: Any, steps: Any) -> None:
+    for kind in KINDS:
+        name, seconds = stop_one(cluster, kind)
+        steps.done(f"{name} asked to stop: exit code 0 after {seconds:.0f} s, and replaced")
+        if kind == "broker":
+            opened = [line for line in cluster.kubectl("logs", name).splitlines() if "logs opened" in line]
+            assert opened[0].endswith("clean=true"), opened
+
+
 def test_a_pod_of_each_kind_dies_under_load(cluster: Any, client: Client, steps: Any) -> None:
     cluster.apply(topic("load", partitions=6, deletionPolicy="Delete"))
     cluster.wait_for_condition("topic", "load", "Ready", "True", timeout_s=60)
@@ -186,27 +196,63 @@ def test_a_pod_of_each_kind_dies_under_load(cluster: Any, client: Client, steps:
     steps.done(f"all stored in order, none twice; the group saw all ({len(consumed) - len(stored)} of them again)")
 
 
+def stop_one(cluster: Any, kind: str) -> tuple[str, float]:
+    """Ask the kind's first pod to stop, as a rollout or a drain does; its name, and how long it took to end well."""
+    pods = pods_of(cluster, kind)
+    name = str(pods[0]["metadata"]["name"])
+    words = ["kubectl", "-n", cluster.namespace, "get", "pod", name, "--watch", "--output-watch-events", "-o", "json"]
+    watch = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    started = time.monotonic()
+    try:
+        cluster.kubectl("delete", "pod", name, "--wait=true", timeout_s=120)
+        seconds = time.monotonic() - started
+    finally:
+        watch.terminate()
+        text, _ = watch.communicate(timeout=30)
+    ends = [state["terminated"] for state in container_states(text, pods[0]) if "terminated" in state]
+    assert ends, f"nothing was seen of the end of {name}\n{cluster.explain()}"
+    assert ends[-1]["exitCode"] == 0, f"{ends[-1]}\n{cluster.explain()}"
+    wait_for_another(cluster, kind, pods[0], len(pods))
+    return name, seconds
+
+
+def container_states(events: str, pod: dict[str, Any]) -> list[dict[str, Any]]:
+    """The states of this pod's container, of a watch that may have ended within an event and may have seen the next pod."""
+    decoder, states = json.JSONDecoder(), []
+    while events := events.lstrip():
+        try:
+            event, end = decoder.raw_decode(events)
+        except json.JSONDecodeError:
+            break
+        seen, events = event["object"], events[end:]
+        if seen["metadata"]["uid"] == pod["metadata"]["uid"]:
+            states += [each["state"] for each in seen["status"].get("containerStatuses", [])]
+    return states
+
+
+def selector_of(kind: str) -> str:
+    return f"millstream.dev/role={kind}" if kind != "operator" else "app.kubernetes.io/name=millstream-operator"
+
+
+def pods_of(cluster: Any, kind: str) -> list[dict[str, Any]]:
+    return sorted(cluster.list("pods", selector_of(kind)), key=lambda pod: str(pod["metadata"]["name"]))
+
+
 def kill_one(cluster: Any, kind: str, ordinal: int) -> str:
     """Delete one pod of the kind without grace, and wait for all of the kind to be ready again."""
-    selector = f"millstream.dev/role={kind}" if kind != "operator" else "app.kubernetes.io/name=millstream-operator"
-    pods = sorted(cluster.list("pods", selector), key=lambda pod: str(pod["metadata"]["name"]))
-    name, uid, count = pods[ordinal]["metadata"]["name"], pods[ordinal]["metadata"]["uid"], len(pods)
+    pods = pods_of(cluster, kind)
+    name = str(pods[ordinal]["metadata"]["name"])
     cluster.kubectl("delete", "pod", name, "--grace-period=0", "--force", timeout_s=60)
+    wait_for_another(cluster, kind, pods[ordinal], len(pods))
+    return name
 
+
+def wait_for_another(cluster: Any, kind: str, gone: dict[str, Any], count: int) -> None:
     def replaced() -> bool:
-        now = cluster.list("pods", selector)
-        ready = [
-            pod
-            for pod in now
-            if pod["metadata"]["uid"] != uid
-            and any(
-                each["type"] == "Ready" and each["status"] == "True" for each in pod["status"].get("conditions", [])
-            )
-        ]
-        return len(ready) == count
+        ready = cluster.ready_pods(selector_of(kind))
+        return len([pod for pod in ready if pod["metadata"]["uid"] != gone["metadata"]["uid"]]) == count
 
-    cluster.wait_until(f"{name} is replaced", replaced, timeout_s=120)
-    return str(name)
+    cluster.wait_until(f"{gone['metadata']['name']} is replaced", replaced, timeout_s=120)
 
 
 def spark_manifest(cluster: Any, name: str) -> str:

@@ -56,7 +56,7 @@ class BrokerApp:
         delays = Delays(self._world)
         replicas = Replicas(directory, delays, self._world, node_id=self.config.node_id)
         try:
-            await self._load(replicas)
+            await self._load(directory, replicas)
             await self._serve(directory, replicas, delays)
         finally:
             self._close(replicas)
@@ -75,7 +75,7 @@ class BrokerApp:
         except OSError as error:
             raise ServiceFailed(f"cannot use {config.data_dir}: {error.strerror}") from error
 
-    async def _load(self, replicas: Replicas) -> None:
+    async def _load(self, directory: DataDir, replicas: Replicas) -> None:
         loading = asyncio.ensure_future(self._world.run_blocking(replicas.load))
         try:
             await asyncio.shield(loading)
@@ -85,7 +85,8 @@ class BrokerApp:
             raise
         except (LogError, OSError) as error:
             raise ServiceFailed(f"cannot open the logs in {self.config.data_dir}: {error}") from error
-        logger.info("logs opened broker=%d partitions=%d", self.config.node_id, len(replicas))
+        clean = str(directory.was_clean).lower()
+        logger.info("logs opened broker=%d partitions=%d clean=%s", self.config.node_id, len(replicas), clean)
 
     def _close(self, replicas: Replicas) -> None:
         if self._world.killed:
