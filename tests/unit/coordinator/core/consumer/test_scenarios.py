@@ -144,7 +144,6 @@ def test_new_partitions_and_topics_are_assigned_as_they_appear(course: Course) -
 def test_a_regular_expression_follows_the_topics(course: Course) -> None:
     course.create("t-1", 2)
     course.create("other")
-    course.create("__t-internal")
     answer = course.join("a", topics=None, regex=".*t-.*")
     assert len(answer.assignment) == 2
     course.create("t-2", 3)
@@ -156,6 +155,12 @@ def test_a_regular_expression_follows_the_topics(course: Course) -> None:
     assert course.join("b", regex="(").error is ErrorCode.INVALID_REGULAR_EXPRESSION
     assert course.join("b", regex="(.*a){30}b" * 20).error is ErrorCode.INVALID_REGULAR_EXPRESSION
     assert "b" not in course.shard.consumers["g"].members
+
+
+def test_a_regular_expression_matches_internal_topics_too_as_in_kafka(course: Course) -> None:
+    course.create("__internal", 3)
+    course.create("t", 2)
+    assert len(course.join("a", topics=None, regex=".*t.*").assignment) == 5
 
 
 def test_the_assignor_that_most_ask_for_is_used(course: Course) -> None:

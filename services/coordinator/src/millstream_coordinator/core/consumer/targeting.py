@@ -82,8 +82,8 @@ def _existing(names: Iterable[str], image: Image) -> Iterator[tuple[str, UUID, i
 
 
 def _matching(regex: str, image: Image) -> tuple[str, ...]:
-    """The topics that match; internal ones are nobody's to stumble over."""
-    return TopicPattern(regex).matching(name for name, topic in image.topics.items() if not topic.internal)
+    """The topics that match, internal ones too, as in Kafka: clients leave those out themselves where they care."""
+    return TopicPattern(regex).matching(image.topics)
 
 
 def _refused(regex: str, error: RegexError) -> Refused:
