@@ -45,8 +45,13 @@ class KafkaUnavailable(Exception):
 
 
 def kafka_libs() -> Path:
-    """Return the directory of Kafka's jars, fetching them on first use (half a minute)."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "millstream" / f"kafka-{KAFKA_VERSION}"
+    """Return the directory of the jars of Kafka's broker and tools, fetching them on first use (half a minute)."""
+    return fetched_jars(HERE / "kafka" / "pom.xml", f"kafka-{KAFKA_VERSION}")
+
+
+def fetched_jars(pom: Path, name: str) -> Path:
+    """Return the directory in the user's cache with what a POM depends on, fetching it on first use."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "millstream" / name
     if cache.is_dir():
         return cache
     for program in ("java", "mvn"):
@@ -56,7 +61,7 @@ def kafka_libs() -> Path:
     with open(cache.parent / "kafka.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # several test processes may ask at once
         if not cache.is_dir():
-            _fetch(cache)
+            _fetch(pom, cache)
     return cache
 
 
@@ -76,12 +81,12 @@ def run_tool(
     return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=timeout_s, check=False)
 
 
-def _fetch(cache: Path) -> None:
+def _fetch(pom: Path, cache: Path) -> None:
     with tempfile.TemporaryDirectory(dir=cache.parent) as scratch:
         libs = Path(scratch) / "libs"
-        command = ["mvn", "-q", "-B", "-f", str(HERE / "kafka" / "pom.xml"), "dependency:copy-dependencies"]
+        command = ["mvn", "-q", "-B", "--strict-checksums", "-f", str(pom), "dependency:copy-dependencies"]
         command += [f"-DoutputDirectory={libs}"]
         result = subprocess.run(command, capture_output=True, text=True, timeout=570, check=False)
         if result.returncode != 0:
-            raise KafkaUnavailable(f"mvn could not fetch Apache Kafka: {(result.stdout + result.stderr)[-500:]}")
+            raise KafkaUnavailable(f"mvn could not fetch {cache.name}: {(result.stdout + result.stderr)[-500:]}")
         libs.rename(cache)
