@@ -4,6 +4,7 @@ Two users: requests that belong to the controller while it cannot be reached, an
 no groups.
 """
 
+from millstream_cluster.answers.ops_refusal import refuse_ops
 from millstream_wire import messages as m
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages.alter_configs import AlterConfigsResourceResponse
@@ -75,7 +76,7 @@ def refuse_admin(request: Request, code: ErrorCode, text: str) -> Response:
         case m.DescribeQuorumRequest():
             return m.DescribeQuorumResponse(error_code=code, error_message=text)
         case _:
-            raise TypeError(f"{type(request).__name__} is not forwarded")
+            return refuse_ops(request, code, text)
 
 
 def refuse_group(request: Request, version: int, code: ErrorCode) -> Response:

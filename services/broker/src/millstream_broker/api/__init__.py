@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from millstream_broker.api.alter_replica_log_dirs import handle_alter_replica_log_dirs
 from millstream_broker.api.delete_records import handle_delete_records
 from millstream_broker.api.describe_cluster import handle_describe_cluster
 from millstream_broker.api.describe_configs import handle_describe_configs
@@ -15,9 +16,11 @@ from millstream_broker.api.group_requests import handle_group_request, handle_li
 from millstream_broker.api.init_producer_id import handle_init_producer_id
 from millstream_broker.api.list_config_resources import handle_list_config_resources
 from millstream_broker.api.list_offsets import handle_list_offsets
+from millstream_broker.api.list_partition_reassignments import handle_list_partition_reassignments
 from millstream_broker.api.metadata import handle_metadata
 from millstream_broker.api.offset_for_leader_epoch import handle_offset_for_leader_epoch
 from millstream_broker.api.produce import handle_produce
+from millstream_broker.api.security_requests import handle_security_request
 from millstream_broker.api.transaction_requests import handle_transaction_request
 from millstream_broker.api.write_txn_markers import handle_write_txn_markers
 from millstream_runtime.context import Handler
@@ -37,6 +40,7 @@ HANDLERS: Mapping[ApiKey, Handler] = {
     ApiKey.SYNC_GROUP: handle_group_request,
     ApiKey.DESCRIBE_GROUPS: handle_group_request,
     ApiKey.LIST_GROUPS: handle_list_groups,
+    ApiKey.SASL_HANDSHAKE: handle_security_request,
     ApiKey.CREATE_TOPICS: handle_forwarded,
     ApiKey.DELETE_TOPICS: handle_forwarded,
     ApiKey.DELETE_RECORDS: handle_delete_records,
@@ -47,12 +51,24 @@ HANDLERS: Mapping[ApiKey, Handler] = {
     ApiKey.END_TXN: handle_transaction_request,
     ApiKey.WRITE_TXN_MARKERS: handle_write_txn_markers,
     ApiKey.TXN_OFFSET_COMMIT: handle_transaction_request,
+    ApiKey.DESCRIBE_ACLS: handle_security_request,
+    ApiKey.CREATE_ACLS: handle_security_request,
+    ApiKey.DELETE_ACLS: handle_security_request,
     ApiKey.DESCRIBE_CONFIGS: handle_describe_configs,
     ApiKey.ALTER_CONFIGS: handle_forwarded,
+    ApiKey.ALTER_REPLICA_LOG_DIRS: handle_alter_replica_log_dirs,
     ApiKey.DESCRIBE_LOG_DIRS: handle_describe_log_dirs,
+    ApiKey.SASL_AUTHENTICATE: handle_security_request,
     ApiKey.CREATE_PARTITIONS: handle_forwarded,
+    ApiKey.CREATE_DELEGATION_TOKEN: handle_security_request,
+    ApiKey.RENEW_DELEGATION_TOKEN: handle_security_request,
+    ApiKey.EXPIRE_DELEGATION_TOKEN: handle_security_request,
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: handle_security_request,
     ApiKey.DELETE_GROUPS: handle_group_request,
+    ApiKey.ELECT_LEADERS: handle_forwarded,
     ApiKey.INCREMENTAL_ALTER_CONFIGS: handle_forwarded,
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: handle_forwarded,
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: handle_list_partition_reassignments,
     ApiKey.OFFSET_DELETE: handle_group_request,
     ApiKey.DESCRIBE_QUORUM: handle_forwarded,
     ApiKey.DESCRIBE_CLUSTER: handle_describe_cluster,

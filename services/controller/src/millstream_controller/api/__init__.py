@@ -4,12 +4,14 @@ from collections.abc import Mapping
 
 from millstream_controller.api.allocate_producer_ids import handle_allocate_producer_ids
 from millstream_controller.api.alter_configs import handle_alter_configs
+from millstream_controller.api.alter_partition_reassignments import handle_alter_partition_reassignments
 from millstream_controller.api.broker_heartbeat import handle_broker_heartbeat
 from millstream_controller.api.broker_registration import handle_broker_registration
 from millstream_controller.api.create_partitions import handle_create_partitions
 from millstream_controller.api.create_topics import handle_create_topics
 from millstream_controller.api.delete_topics import handle_delete_topics
 from millstream_controller.api.describe_quorum import handle_describe_quorum
+from millstream_controller.api.elect_leaders import handle_elect_leaders
 from millstream_controller.api.fetch import handle_fetch
 from millstream_controller.api.fetch_snapshot import handle_fetch_snapshot
 from millstream_controller.api.incremental_alter_configs import handle_incremental_alter_configs
@@ -31,7 +33,9 @@ HANDLERS: Mapping[ApiKey, Handler] = {
     ApiKey.INIT_PRODUCER_ID: handle_init_producer_id,
     ApiKey.ALTER_CONFIGS: handle_alter_configs,
     ApiKey.CREATE_PARTITIONS: handle_create_partitions,
+    ApiKey.ELECT_LEADERS: handle_elect_leaders,
     ApiKey.INCREMENTAL_ALTER_CONFIGS: handle_incremental_alter_configs,
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: handle_alter_partition_reassignments,
     ApiKey.DESCRIBE_QUORUM: handle_describe_quorum,
     ApiKey.FETCH_SNAPSHOT: handle_fetch_snapshot,
     ApiKey.BROKER_REGISTRATION: handle_broker_registration,

@@ -22,11 +22,13 @@ from millstream_coordinator.api.join_group import handle_join_group
 from millstream_coordinator.api.leave_group import handle_leave_group
 from millstream_coordinator.api.list_config_resources import handle_list_config_resources
 from millstream_coordinator.api.list_groups import handle_list_groups
+from millstream_coordinator.api.list_partition_reassignments import handle_list_partition_reassignments
 from millstream_coordinator.api.list_transactions import handle_list_transactions
 from millstream_coordinator.api.metadata import handle_metadata
 from millstream_coordinator.api.offset_commit import handle_offset_commit
 from millstream_coordinator.api.offset_delete import handle_offset_delete
 from millstream_coordinator.api.offset_fetch import handle_offset_fetch
+from millstream_coordinator.api.security_requests import handle_security_request
 from millstream_coordinator.api.sync_group import handle_sync_group
 from millstream_coordinator.api.txn_offset_commit import handle_txn_offset_commit
 from millstream_coordinator.api.write_txn_markers import handle_write_txn_markers
@@ -44,6 +46,7 @@ HANDLERS: Mapping[ApiKey, Handler] = {
     ApiKey.SYNC_GROUP: handle_sync_group,
     ApiKey.DESCRIBE_GROUPS: handle_describe_groups,
     ApiKey.LIST_GROUPS: handle_list_groups,
+    ApiKey.SASL_HANDSHAKE: handle_security_request,
     ApiKey.CREATE_TOPICS: handle_forwarded,
     ApiKey.DELETE_TOPICS: handle_forwarded,
     ApiKey.INIT_PRODUCER_ID: handle_init_producer_id,
@@ -52,12 +55,23 @@ HANDLERS: Mapping[ApiKey, Handler] = {
     ApiKey.END_TXN: handle_end_txn,
     ApiKey.WRITE_TXN_MARKERS: handle_write_txn_markers,
     ApiKey.TXN_OFFSET_COMMIT: handle_txn_offset_commit,
+    ApiKey.DESCRIBE_ACLS: handle_security_request,
+    ApiKey.CREATE_ACLS: handle_security_request,
+    ApiKey.DELETE_ACLS: handle_security_request,
     ApiKey.DESCRIBE_CONFIGS: handle_describe_configs,
     ApiKey.ALTER_CONFIGS: handle_forwarded,
     ApiKey.DESCRIBE_LOG_DIRS: handle_describe_log_dirs,
+    ApiKey.SASL_AUTHENTICATE: handle_security_request,
     ApiKey.CREATE_PARTITIONS: handle_forwarded,
+    ApiKey.CREATE_DELEGATION_TOKEN: handle_security_request,
+    ApiKey.RENEW_DELEGATION_TOKEN: handle_security_request,
+    ApiKey.EXPIRE_DELEGATION_TOKEN: handle_security_request,
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: handle_security_request,
     ApiKey.DELETE_GROUPS: handle_delete_groups,
+    ApiKey.ELECT_LEADERS: handle_forwarded,
     ApiKey.INCREMENTAL_ALTER_CONFIGS: handle_forwarded,
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: handle_forwarded,
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: handle_list_partition_reassignments,
     ApiKey.OFFSET_DELETE: handle_offset_delete,
     ApiKey.DESCRIBE_QUORUM: handle_forwarded,
     ApiKey.DESCRIBE_CLUSTER: handle_describe_cluster,

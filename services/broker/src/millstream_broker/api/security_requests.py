@@ -1,0 +1,11 @@
+"""What is about security, which there is none of: SaslHandshake (17), DescribeAcls (29), CreateAcls (30), DeleteAcls (31),
+SaslAuthenticate (36) and delegation tokens (38 to 41), in every version."""
+
+from millstream_broker.shell.broker import Broker
+from millstream_cluster.answers.no_security import refuse_security
+from millstream_runtime.context import RequestContext
+from millstream_wire.schema import Request, Response
+
+
+def handle_security_request(broker: Broker, request: Request, context: RequestContext) -> Response:
+    return refuse_security(request, context.version)

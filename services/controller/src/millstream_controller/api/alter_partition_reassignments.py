@@ -1,0 +1,46 @@
+"""AlterPartitionReassignments (45), versions 0 and 1. Left out: moving a replica, which needs followers."""
+
+from millstream_cluster.answers.refusal import refuse_admin
+from millstream_cluster.decision import Decision
+from millstream_controller.core.reassignments import Move, check_moves
+from millstream_controller.shell.active import NotActive
+from millstream_controller.shell.controller import Controller
+from millstream_runtime.context import RequestContext
+from millstream_wire.errors import ErrorCode
+from millstream_wire.messages import AlterPartitionReassignmentsRequest, AlterPartitionReassignmentsResponse
+from millstream_wire.messages.alter_partition_reassignments import (
+    ReassignablePartition,
+    ReassignablePartitionResponse,
+    ReassignableTopicResponse,
+)
+from millstream_wire.schema import Response
+
+
+async def handle_alter_partition_reassignments(
+    controller: Controller, request: AlterPartitionReassignmentsRequest, context: RequestContext
+) -> Response:
+    moves = [_move(topic.name, partition) for topic in request.topics for partition in topic.partitions]
+    try:
+        outcomes = await controller.active.execute(lambda machine: Decision((), check_moves(machine, moves)))
+    except NotActive as reason:
+        return refuse_admin(request, ErrorCode.NOT_CONTROLLER, str(reason))
+    told = iter(outcomes)
+    responses = []
+    for topic in request.topics:
+        answers = []
+        for partition in topic.partitions:
+            outcome = next(told)
+            answers.append(
+                ReassignablePartitionResponse(
+                    partition_index=partition.partition_index, error_code=outcome.error, error_message=outcome.message
+                )
+            )
+        responses.append(ReassignableTopicResponse(name=topic.name, partitions=answers))
+    return AlterPartitionReassignmentsResponse(
+        allow_replication_factor_change=request.allow_replication_factor_change, responses=responses
+    )
+
+
+def _move(topic: str, partition: ReassignablePartition) -> Move:
+    replicas = None if partition.replicas is None else tuple(partition.replicas)
+    return Move(topic, partition.partition_index, replicas)

@@ -1,0 +1,156 @@
+"""The rarer admin requests, asked of Apache Kafka and of us: one answer, word for word.
+
+Each case says what it asks given a server's own facts (its broker's id, its directory); answers are compared after these are
+taken out of them.
+"""
+
+import re
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import servers
+from ask import ask
+from kafka_broker import KafkaBroker
+
+from millstream_wire import messages as m
+from millstream_wire.messages import alter_partition_reassignments as reassignments
+from millstream_wire.messages import alter_replica_log_dirs as log_dirs
+from millstream_wire.messages import create_acls, create_topics, delete_acls, elect_leaders
+from millstream_wire.messages import list_partition_reassignments as listed
+
+TOPIC = f"admin-{uuid.uuid4().hex[:10]}"
+Asked = Callable[[int, str], Any]
+
+
+def _acl() -> create_acls.AclCreation:
+    return create_acls.AclCreation(
+        resource_type=2, resource_name="t", principal="User:a", host="*", operation=3, permission_type=3
+    )
+
+
+def _acl_filter() -> delete_acls.DeleteAclsFilter:
+    return delete_acls.DeleteAclsFilter(
+        resource_type_filter=2, resource_name_filter="t", principal_filter=None, operation=3, permission_type=3
+    )
+
+
+def _elect(kind: int, *asked: tuple[str, int]) -> m.ElectLeadersRequest:
+    topics = [elect_leaders.TopicPartitions(topic=topic, partitions=[index]) for topic, index in asked]
+    return m.ElectLeadersRequest(election_type=kind, topic_partitions=topics)
+
+
+def _move(replicas: list[int] | None, topic: str = TOPIC, index: int = 0) -> m.AlterPartitionReassignmentsRequest:
+    partition = reassignments.ReassignablePartition(partition_index=index, replicas=replicas)
+    topics = [reassignments.ReassignableTopic(name=topic, partitions=[partition])]
+    return m.AlterPartitionReassignmentsRequest(topics=topics)
+
+
+def _to_dir(path: str, topic: str, index: int) -> m.AlterReplicaLogDirsRequest:
+    topics = [log_dirs.AlterReplicaLogDirTopic(name=topic, partitions=[index])]
+    return m.AlterReplicaLogDirsRequest(dirs=[log_dirs.AlterReplicaLogDir(path=path, topics=topics)])
+
+
+def _moving(topic: str) -> m.ListPartitionReassignmentsRequest:
+    wanted = listed.ListPartitionReassignmentsTopics(name=topic, partition_indexes=[0])
+    return m.ListPartitionReassignmentsRequest(topics=[wanted])
+
+
+CASES: dict[str, Asked] = {
+    "describe acls": lambda broker, path: m.DescribeAclsRequest(
+        resource_type_filter=1, pattern_type_filter=1, operation=1, permission_type=1
+    ),
+    "create acls": lambda broker, path: m.CreateAclsRequest(creations=[_acl(), _acl()]),
+    "delete acls": lambda broker, path: m.DeleteAclsRequest(filters=[_acl_filter()]),
+    "sasl handshake": lambda broker, path: m.SaslHandshakeRequest(mechanism="PLAIN"),
+    "sasl authenticate": lambda broker, path: m.SaslAuthenticateRequest(auth_bytes=b"\0a\0b"),
+    "create token": lambda broker, path: m.CreateDelegationTokenRequest(
+        owner_principal_type="User", owner_principal_name="a"
+    ),
+    "renew token": lambda broker, path: m.RenewDelegationTokenRequest(hmac=b"x", renew_period_ms=1000),
+    "expire token": lambda broker, path: m.ExpireDelegationTokenRequest(hmac=b"x", expiry_time_period_ms=1000),
+    "describe tokens": lambda broker, path: m.DescribeDelegationTokenRequest(owners=None),
+    "preferred election": lambda broker, path: _elect(0, (TOPIC, 0), (TOPIC, 7), ("no-such-topic", 0)),
+    "unclean election": lambda broker, path: _elect(1, (TOPIC, 0), (TOPIC, 7), ("no-such-topic", 0)),
+    "unknown election": lambda broker, path: _elect(5, (TOPIC, 0)),
+    "election of nothing": lambda broker, path: _elect(0),
+    "move to where it is": lambda broker, path: _move([broker]),
+    "move to nowhere": lambda broker, path: _move([]),
+    "move twice to one": lambda broker, path: _move([broker, broker]),
+    "move to an unknown broker": lambda broker, path: _move([987]),
+    "move of an unknown partition": lambda broker, path: _move([broker], index=9),
+    "move of an unknown topic": lambda broker, path: _move([broker], topic="no-such-topic"),
+    "moves of all": lambda broker, path: m.ListPartitionReassignmentsRequest(),
+    "moves of an unknown topic": lambda broker, path: _moving("no-such-topic"),
+    "to the same directory": lambda broker, path: _to_dir(path, TOPIC, 0),
+    "an unknown partition to a directory": lambda broker, path: _to_dir(path, TOPIC, 9),
+    "an unknown topic to a directory": lambda broker, path: _to_dir(path, "no-such-topic", 0),
+    "to an unknown directory": lambda broker, path: _to_dir("/nowhere", TOPIC, 0),
+}
+
+
+class Asking:
+    """One server with the topic on it."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self.bootstrap = bootstrap
+        topic = create_topics.CreatableTopic(name=TOPIC, num_partitions=2, replication_factor=1)
+        _, cluster, directories = ask(
+            bootstrap,
+            m.CreateTopicsRequest(topics=[topic]),
+            m.DescribeClusterRequest(),
+            m.DescribeLogDirsRequest(topics=None),
+        )
+        self.broker = cluster.brokers[0].broker_id
+        self.path = directories.results[0].log_dir
+
+    def __call__(self, case: Asked, version: int | None = None) -> str:
+        (answer,) = ask(self.bootstrap, case(self.broker, self.path), version=version)
+        return re.sub(rf"\bbroker {self.broker}\b", "broker N", repr(answer))
+
+
+@pytest.fixture(scope="module")
+def ours(node: servers.ServerProcess) -> Asking:
+    return Asking(node.bootstrap)
+
+
+@pytest.fixture(scope="module")
+def theirs(kafka: KafkaBroker) -> Asking:
+    return Asking(kafka.bootstrap)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_answer_is_apache_kafkas(ours: Asking, theirs: Asking, case: str) -> None:
+    request = CASES[case](0, "")
+    for version in range(request.versions[0], request.versions[1] + 1):
+        if case == "unknown election" and version == 0:
+            continue  # it knows of one kind only
+        servers.eventually(lambda version=version: _same(ours(CASES[case], version), theirs(CASES[case], version)))
+
+
+def _same(ours: str, theirs: str) -> None:
+    assert ours == theirs
+
+
+def test_a_move_that_is_cancelled_is_none(ours: Asking, theirs: Asking) -> None:
+    """Only the sentence differs: Kafka has none."""
+    for asking in (ours, theirs):
+        assert "error_code=85" in asking(lambda broker, path: _move(None))
+
+
+def test_a_replica_is_not_moved(cluster: servers.Cluster) -> None:
+    topic = create_topics.CreatableTopic(name=TOPIC, num_partitions=1, replication_factor=1)
+    ask(cluster.bootstrap, m.CreateTopicsRequest(topics=[topic]))
+    described, nodes = ask(
+        cluster.bootstrap,
+        m.MetadataRequest(topics=[m.metadata.MetadataRequestTopic(name=TOPIC)]),
+        m.DescribeClusterRequest(),
+    )
+    (here,) = described.topics[0].partitions[0].replica_nodes
+    elsewhere = next(broker.broker_id for broker in nodes.brokers if broker.broker_id != here)
+    for replicas in ([elsewhere], [here, elsewhere]):
+        (answer,) = ask(cluster.bootstrap, _move(replicas))
+        (told,) = answer.responses[0].partitions
+        assert told.error_code == 39
+        assert "keeps one replica" in told.error_message
