@@ -283,14 +283,12 @@ def test_a_node_that_is_not_there_is_a_disconnect(hosts) -> None:
 
 def test_requests_are_counted(hosts) -> None:
     async def scenario() -> str:
-        from prometheus_client import generate_latest
-
         world = hosts.world("server")
         server = Server("broker-1", HANDLERS, App(), world)
         listener = await server.listen(hosts.address("server"), 0)
         client = await Client.connect(hosts.world("client"), hosts.address("server"), listener.port, client_id="me")
         await client.request(HeartbeatRequest(group_id="abc"), timeout_ms=1000)
-        text = generate_latest(world.metrics.registry).decode()
+        text = world.metrics.text()
         await client.close()
         await server.close()
         return text

@@ -6,11 +6,10 @@ Counting is on every request's path: plain integers in lists, turned into sample
 from bisect import bisect_left
 from collections.abc import Iterable
 
-from prometheus_client import CollectorRegistry
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
-from prometheus_client.registry import Collector
+from millstream_runtime.exposition import Collector, Family, Kind
 
 BUCKETS_MS = (0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1000.0, 5000.0, 30000.0)
+BUCKETS_SECONDS = tuple(bound / 1000 for bound in BUCKETS_MS)
 
 
 class Latency:
@@ -47,43 +46,39 @@ class ServerMetrics:
         return found
 
 
-class Metrics(Collector):
-    """One per process: the registry that /metrics serves, and the counters of all its servers."""
+class Metrics:
+    """One per process: what /metrics shows, of all its servers and of who registers here."""
 
     def __init__(self) -> None:
-        self.registry = CollectorRegistry()
-        self.registry.register(self)
         self._servers: dict[str, ServerMetrics] = {}
+        self._collectors: list[Collector] = []
 
     def server(self, name: str) -> ServerMetrics:
         """The counters of the server with this name (a service that starts again goes on counting)."""
         return self._servers.setdefault(name, ServerMetrics(name))
 
-    def collect(self) -> Iterable[Metric]:
-        latency = HistogramMetricFamily(
-            "millstream_request_seconds", "Time from a request's arrival to its reply.", labels=["server", "api"]
-        )
-        received = CounterMetricFamily("millstream_received_bytes", "Bytes of requests.", labels=["server"])
-        sent = CounterMetricFamily("millstream_sent_bytes", "Bytes of replies.", labels=["server"])
-        rejected = CounterMetricFamily(
-            "millstream_rejected_requests", "Frames that closed their connection.", labels=["server"]
-        )
-        connections = GaugeMetricFamily("millstream_connections", "Open connections.", labels=["server"])
+    def register(self, collector: Collector) -> None:
+        self._collectors.append(collector)
+
+    def unregister(self, collector: Collector) -> None:
+        self._collectors.remove(collector)
+
+    def text(self) -> str:
+        families = [*self._of_servers(), *(family for collector in self._collectors for family in collector.collect())]
+        return "".join(family.text() for family in families)
+
+    def _of_servers(self) -> Iterable[Family]:
+        latency = Family(Kind.HISTOGRAM, "millstream_request_seconds", "Time from a request's arrival to its reply.")
+        received = Family(Kind.COUNTER, "millstream_received_bytes", "Bytes of requests.")
+        sent = Family(Kind.COUNTER, "millstream_sent_bytes", "Bytes of replies.")
+        rejected = Family(Kind.COUNTER, "millstream_rejected_requests", "Frames that closed their connection.")
+        connections = Family(Kind.GAUGE, "millstream_connections", "Open connections.")
         for server in self._servers.values():
-            received.add_metric([server.name], server.bytes_in)
-            sent.add_metric([server.name], server.bytes_out)
-            rejected.add_metric([server.name], server.rejected)
-            connections.add_metric([server.name], server.connections)
+            received.add(server.bytes_in, server=server.name)
+            sent.add(server.bytes_out, server=server.name)
+            rejected.add(server.rejected, server=server.name)
+            connections.add(server.connections, server=server.name)
             for api, values in server.latencies.items():
-                latency.add_metric([server.name, api], _buckets(values), values.total_ms / 1000)
+                total = values.total_ms / 1000
+                latency.add_histogram(BUCKETS_SECONDS, values.counts, total, server=server.name, api=api)
         return [latency, received, sent, rejected, connections]
-
-
-def _buckets(latency: Latency) -> list[tuple[str, float]]:
-    buckets: list[tuple[str, float]] = []
-    total = 0
-    for bound, count in zip(BUCKETS_MS, latency.counts, strict=False):
-        total += count
-        buckets.append((str(bound / 1000), float(total)))
-    buckets.append(("+Inf", float(total + latency.counts[-1])))
-    return buckets

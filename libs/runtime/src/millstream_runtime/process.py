@@ -8,10 +8,9 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AsyncExitStack
-from importlib import import_module
 
 from millstream_runtime.builds import records_build, refuse_stale
+from millstream_runtime.http import serve_http
 from millstream_runtime.service import Service, ServiceFailed
 from millstream_runtime.sockets.network import SocketNetwork
 from millstream_runtime.world import RealWorld, World
@@ -19,8 +18,6 @@ from millstream_runtime.world import RealWorld, World
 logger = logging.getLogger(__name__)
 
 SHUTDOWN_TIMEOUT_MS = 30_000
-HTTP_DELAY_SECONDS = 1.0
-"""HTTP waits until the services are ready, at most this long: its import would delay them."""
 EXIT_FAILED = 1
 
 
@@ -82,7 +79,7 @@ class _Process:
         running = [loop.create_task(service.run(), name=service.name) for service in services]
         greeting = loop.create_task(self._greet(services))
         stopping = loop.create_task(self._stop.wait())
-        http = loop.create_task(self._serve_http(services, world, greeting), name="http")
+        http = loop.create_task(self._serve_http(services, world), name="http")
         try:
             done, _ = await asyncio.wait([*running, http, stopping], return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -117,17 +114,11 @@ class _Process:
         logger.info("process ready python=%s records=%s", platform.python_version(), records_build())
         self._on_ready()
 
-    async def _serve_http(self, services: Sequence[Service], world: World, greeting: "asyncio.Task[None]") -> None:
+    async def _serve_http(self, services: Sequence[Service], world: World) -> None:
         if self._http_address is None:
             await asyncio.Event().wait()
             return
-        await asyncio.wait([greeting], timeout=HTTP_DELAY_SECONDS)
-        # A large import, which on a busy machine takes seconds: the loop goes on meanwhile.
-        http = await asyncio.to_thread(import_module, "millstream_runtime.http")
-        async with AsyncExitStack() as stack:
-            host, port = await stack.enter_async_context(
-                http.serve_http(services, world.metrics.registry, *self._http_address)
-            )
+        async with serve_http(services, world.metrics, *self._http_address) as (host, port):
             logger.info("http ready address=%s:%d", host, port)
             await asyncio.Event().wait()
 

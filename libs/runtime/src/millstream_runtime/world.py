@@ -22,7 +22,7 @@ class World(Protocol):
     def random(self) -> random.Random: ...
     @property
     def metrics(self) -> Metrics:
-        """One per process; services register their own metrics at `metrics.registry`."""
+        """One per process; services register their own metrics."""
 
     @property
     def killed(self) -> bool:

@@ -125,7 +125,7 @@ class BrokerApp:
             config.limits,
             features=lambda: Features(SUPPORTED_FEATURES, FINALIZED_FEATURES, follower.image.offset),
         )
-        world.metrics.registry.register(broker.metrics)
+        world.metrics.register(broker.metrics)
         try:
             await self._listen(server)
             async with asyncio.TaskGroup() as tasks:
@@ -159,7 +159,7 @@ class BrokerApp:
                     raise
         finally:
             delays.close()
-            world.metrics.registry.unregister(broker.metrics)
+            world.metrics.unregister(broker.metrics)
             await server.close()
             await broker.verification.close()
             await link.close()

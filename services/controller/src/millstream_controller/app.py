@@ -50,7 +50,7 @@ class ControllerApp:
             self.name, HANDLERS, self._controller, self.world, self.config.limits, unadvertised=UNADVERTISED
         )
         metrics = ControllerMetrics(self._controller.find_active)
-        self.world.metrics.registry.register(metrics)
+        self.world.metrics.register(metrics)
         store: Store | None = None
         try:
             await self._listen(server)
@@ -61,7 +61,7 @@ class ControllerApp:
         except (ClusterError, RecordsError) as error:
             raise ServiceFailed(f"the metadata log cannot be read: {error}") from error
         finally:
-            self.world.metrics.registry.unregister(metrics)
+            self.world.metrics.unregister(metrics)
             await server.close()
             if store is not None:
                 await store.close()

@@ -102,11 +102,11 @@ class CoordinatorApp:
             features=lambda: Features(SUPPORTED_FEATURES, FINALIZED_FEATURES, follower.image.offset),
         )
         metrics = CoordinatorMetrics(config.node_id, self._shards)
-        world.metrics.registry.register(metrics)
+        world.metrics.register(metrics)
         try:
             await self._serve(server, coordinator, link, follower)
         finally:
-            world.metrics.registry.unregister(metrics)
+            world.metrics.unregister(metrics)
             await server.close()
             await connections.close()
             await nodes.close()

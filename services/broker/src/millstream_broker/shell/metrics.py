@@ -2,39 +2,29 @@
 
 from collections.abc import Iterable
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-from prometheus_client.registry import Collector
-
 from millstream_broker.shell.replicas import Replicas
+from millstream_runtime.exposition import Family, counter, gauge
 
 
-class BrokerMetrics(Collector):
+class BrokerMetrics:
     """Plain integers, turned into samples when somebody asks."""
 
     def __init__(self, node_id: int, replicas: Replicas) -> None:
-        self._labels = [str(node_id)]
+        self._broker = str(node_id)
         self._replicas = replicas
         self.appended_bytes = 0
         self.fetched_bytes = 0
         self.appended_batches = 0
 
-    def collect(self) -> Iterable[Metric]:
+    def collect(self) -> Iterable[Family]:
         replicas = list(self._replicas)
         leads = sum(replica.partition.leads for replica in replicas)
-        yield self._gauge("millstream_partitions", "Partitions with a log on this broker.", len(replicas))
-        yield self._gauge("millstream_leader_partitions", "Partitions this broker leads.", leads)
         size = sum(replica.log.size for replica in replicas)
-        yield self._gauge("millstream_log_size_bytes", "Bytes in the logs of this broker.", size)
-        yield self._counter("millstream_appended_bytes", "Bytes of record batches appended.", self.appended_bytes)
-        yield self._counter("millstream_appended_batches", "Record batches appended.", self.appended_batches)
-        yield self._counter("millstream_fetched_bytes", "Bytes of record batches fetched.", self.fetched_bytes)
-
-    def _gauge(self, name: str, doc: str, value: float) -> Metric:
-        family = GaugeMetricFamily(name, doc, labels=["broker"])
-        family.add_metric(self._labels, value)
-        return family
-
-    def _counter(self, name: str, doc: str, value: float) -> Metric:
-        family = CounterMetricFamily(name, doc, labels=["broker"])
-        family.add_metric(self._labels, value)
-        return family
+        broker = self._broker
+        yield gauge("millstream_partitions", "Partitions with a log on this broker.", len(replicas), broker=broker)
+        yield gauge("millstream_leader_partitions", "Partitions this broker leads.", leads, broker=broker)
+        yield gauge("millstream_log_size_bytes", "Bytes in the logs of this broker.", size, broker=broker)
+        appended, batches, fetched = self.appended_bytes, self.appended_batches, self.fetched_bytes
+        yield counter("millstream_appended_bytes", "Bytes of record batches appended.", appended, broker=broker)
+        yield counter("millstream_appended_batches", "Record batches appended.", batches, broker=broker)
+        yield counter("millstream_fetched_bytes", "Bytes of record batches fetched.", fetched, broker=broker)
