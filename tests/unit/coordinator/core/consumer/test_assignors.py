@@ -67,6 +67,18 @@ def test_uniform_leaves_no_move_that_would_make_it_more_even(
     assert assign_uniform(again(members, assigned), topics) == assigned
 
 
+def test_a_move_that_only_became_possible_by_another_one_is_made() -> None:
+    """m2 gets the partitions that m0 may have only after m0 was found to have no one to take from."""
+    one, two, three, four = TOPICS
+    picky, wide = frozenset({one, three, four}), frozenset(TOPICS)
+    wanted = [frozenset({one}), frozenset({one}), frozenset({one, two}), picky, wide, wide, wide]
+    members = {f"m{number}": Subscriber(topics) for number, topics in enumerate(wanted)}
+    assigned = assign_uniform(members, {one: 5, two: 3, three: 5, four: 12})
+    for has in assigned.values():
+        for poor, other in assigned.items():
+            assert len(has) < len(other) + 2 or not any(topic in members[poor].topics for topic, _ in has)
+
+
 @given(st.integers(1, 9), st.integers(0, 30))
 def test_range_gives_neighbours_and_splits_like_topics_alike(names: int, partitions: int) -> None:
     assigned = assign_range(everyone(names, *TOPICS[:2]), {TOPICS[0]: partitions, TOPICS[1]: partitions})

@@ -105,9 +105,16 @@ def _assign_unequals(members: Mapping[str, Subscriber], partitions: list[TopicId
 
 def _level(assigned: dict[str, set[TopicIdPartition]], members: Mapping[str, Subscriber]) -> None:
     """Move partitions from who has more to who has less by two at least. Each move makes the sum of squares smaller,
-    so it ends."""
+    so it ends. Who could be given nothing may be able to once others have other things: until a pass moves nothing.
+    """
+    while _level_once(assigned, members):
+        pass
+
+
+def _level_once(assigned: dict[str, set[TopicIdPartition]], members: Mapping[str, Subscriber]) -> bool:
     queue = [(len(has), member_id) for member_id, has in assigned.items()]
     heapq.heapify(queue)
+    has_moved = False
     while queue:
         count, poorest = heapq.heappop(queue)
         if count != len(assigned[poorest]):
@@ -121,4 +128,6 @@ def _level(assigned: dict[str, set[TopicIdPartition]], members: Mapping[str, Sub
                 assigned[poorest].add(moved)
                 for changed in (rich, poorest):
                     heapq.heappush(queue, (len(assigned[changed]), changed))
+                has_moved = True
                 break
+    return has_moved
