@@ -36,6 +36,8 @@ def heartbeat(app: App, request: HeartbeatRequest, context) -> object:
         raise RuntimeError("a bug")
     if request.group_id == "silent":
         return None
+    if request.group_id.startswith("mute"):
+        context.connection.mute(request.generation_id)
     if request.group_id.startswith("later"):
         gate = app.gates[request.group_id] = asyncio.get_running_loop().create_future()
         return gate
@@ -82,6 +84,28 @@ async def settled(condition) -> bool:
             return True
         await asyncio.sleep(0.01)
     return False
+
+
+def test_a_muted_client_is_answered_and_then_not_read_for_that_time(hosts) -> None:
+    async def scenario() -> None:
+        app, world = App(), hosts.world("client")
+        server, host, port = await serve(hosts, app, limits=Limits(pending_requests_max=2))
+        client = await Client.connect(world, host, port, client_id="me")
+        began_ms = world.monotonic_ms()
+        muted = client.request(HeartbeatRequest(group_id="mute", generation_id=300), timeout_ms=9000)
+        following = [client.request(HeartbeatRequest(group_id="x" * n), timeout_ms=9000) for n in range(1, 6)]
+        answers = [asyncio.ensure_future(each) for each in (muted, *following)]
+        assert (await answers[0]).error_code == 4
+        assert [answer.error_code for answer in await asyncio.gather(*answers[1:])] == [1, 2, 3, 4, 5]
+        assert world.monotonic_ms() - began_ms >= 299
+        await client.request(HeartbeatRequest(group_id="mute", generation_id=100_000), timeout_ms=9000)
+        with pytest.raises(RequestTimedOut):
+            await client.request(HeartbeatRequest(group_id="unheard"), timeout_ms=500)
+        assert "unheard" not in app.seen
+        await client.close()
+        await server.close()
+
+    hosts.run(scenario())
 
 
 def test_answers_keep_the_order_of_the_requests(hosts) -> None:

@@ -8,6 +8,10 @@ from millstream_runtime.network import Part
 from millstream_wire.api import ApiKey
 
 
+def ignore_mute(duration_ms: int) -> None:
+    """There is nobody to be read any more, or never was."""
+
+
 @dataclass(eq=False, slots=True)
 class Connection:
     """One client connection, as handlers see it; `state` is theirs and dies with it."""
@@ -18,6 +22,8 @@ class Connection:
     """host:port of the client."""
     listener_name: str
     state: dict[str, Any] = field(default_factory=dict)
+    mute: Callable[[int], None] = ignore_mute
+    """Read no more requests from this client for so many milliseconds; answers to earlier ones still go out."""
 
     @property
     def host(self) -> str:

@@ -12,7 +12,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, Any, cast
 
 from millstream_runtime import api_versions
-from millstream_runtime.context import CloseConnection, Connection, Handler, RawReply, RequestContext
+from millstream_runtime.context import CloseConnection, Connection, Handler, RawReply, RequestContext, ignore_mute
 from millstream_runtime.metrics import Latency
 from millstream_runtime.network import Channel, Part
 from millstream_wire.api import ApiKey
@@ -69,7 +69,25 @@ class ServedConnection:
         self._time = asyncio.get_running_loop().time  # asking for the loop costs a system call
         self._pending: deque[_Pending] = deque()
         self._paused = False
+        self._muted: asyncio.TimerHandle | None = None
         self._closed = False
+        connection.mute = self.mute
+
+    def mute(self, duration_ms: int) -> None:
+        """Read nothing for this long from now; a mute that lasts longer already stays."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + duration_ms / 1000
+        if self._closed or (self._muted is not None and self._muted.when() >= until):
+            return
+        if self._muted is not None:
+            self._muted.cancel()
+        self._muted = loop.call_at(until, self._unmute)
+        self._channel.pause_reading()
+
+    def _unmute(self) -> None:
+        self._muted = None
+        if not self._paused:
+            self._channel.resume_reading()
 
     def on_frame(self, frame: memoryview) -> None:
         self._counters.bytes_in += len(frame)
@@ -82,6 +100,9 @@ class ServedConnection:
 
     def on_closed(self, reason: str) -> None:
         self._closed = True
+        self._connection.mute = ignore_mute
+        if self._muted is not None:
+            self._muted.cancel()
         for pending in self._pending:
             if pending.awaited is not None:
                 pending.awaited.cancel()
@@ -212,7 +233,8 @@ class ServedConnection:
                 self._put(parts)
         if self._paused and len(self._pending) <= self._server.limits.pending_requests_max // 2:
             self._paused = False
-            self._channel.resume_reading()
+            if self._muted is None:
+                self._channel.resume_reading()
 
     def _put(self, parts: list[Part]) -> None:
         self._counters.bytes_out += len(parts[0]) if len(parts) == 1 else sum(map(len, parts))
