@@ -4,7 +4,11 @@ The file stays open, even unlinked, for as long as a slice of it is held: a desc
 """
 
 import os
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+
+from millstream_log.page_cache import is_resident, load, read_resident
 
 
 class SegmentFile:
@@ -46,9 +50,26 @@ class FileSlice:
         """Copy the bytes out: for small slices, and where TLS needs them in user space."""
         return read_fully(self.fileno(), self._length, self.position)
 
+    def read_resident(self) -> bytes | bytearray | None:
+        """As `read`, but None where that would wait for the disk."""
+        return read_resident(self.fileno(), self._length, self.position)
+
+    def is_resident(self, position: int) -> bool:
+        """Whether the file's byte at `position` can be sent at once."""
+        return is_resident(self.fileno(), position)
+
+    def loading(self, position: int, length: int) -> Callable[[], None]:
+        """Work for a thread that brings this part of the file into memory; the slice may be released meanwhile."""
+        assert self._file is not None, "a released slice"
+        return partial(_load, self._file, position, length)
+
     def release(self) -> None:
         """Let go of the file before the slice itself goes out of use."""
         self._file = None
+
+
+def _load(file: SegmentFile, position: int, length: int) -> None:
+    load(file.fileno(), length, position)
 
 
 def read_fully(fd: int, length: int, position: int) -> bytes:

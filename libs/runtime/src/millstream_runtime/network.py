@@ -18,6 +18,15 @@ class FileSlice(Protocol):
     def __len__(self) -> int: ...
     def fileno(self) -> int: ...
     def read(self) -> bytes: ...
+    def read_resident(self) -> bytes | bytearray | None:
+        """All of it, or None where reading would wait for the disk."""
+
+    def is_resident(self, position: int) -> bool:
+        """Whether the file's byte at `position` can be sent without waiting for the disk."""
+
+    def loading(self, position: int, length: int) -> Callable[[], None]:
+        """Work for a thread: brings that part of the file into memory. It holds after `release` too."""
+
     def release(self) -> None: ...
 
 

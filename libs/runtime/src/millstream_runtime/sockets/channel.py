@@ -6,6 +6,7 @@ import socket
 from collections.abc import Callable, Sequence
 
 from millstream_runtime.network import Accept, Limits, Part
+from millstream_runtime.sockets.disk_threads import DiskThreads
 from millstream_runtime.sockets.pool import BufferPool
 from millstream_runtime.sockets.receiving import NO_MEMORY, BadFrame, Receiver
 from millstream_runtime.sockets.sending import Sender, ShortFile
@@ -23,12 +24,14 @@ class SocketChannel:
         limits: Limits,
         shared: bytearray,
         pool: BufferPool,
+        disk_threads: DiskThreads,
         forget: Callable[["SocketChannel"], None],
     ) -> None:
         self.peer = peer
         self._sock = sock
         self._limits = limits
         self._pool = pool
+        self._disk_threads = disk_threads
         self._forget = forget
         self._loop = asyncio.get_running_loop()
         self._receiver = Receiver(shared, pool, limits.frame_max_bytes, self._on_frame)
@@ -40,7 +43,7 @@ class SocketChannel:
         self._receiving = False  # inside a receive: sending waits for its end
         self._resume_due = False
         self._flush_due = False
-        self._writing = False  # waiting until the socket takes more
+        self._writing = False  # waiting until the socket takes more, or until a file is in memory
         self._moved = True  # since the last sweep
         self._moved_at_ms = 0
         self._frame_since_ms = 0
@@ -184,12 +187,26 @@ class SocketChannel:
             self.close(error.strerror or str(error))
             return
         self._moved = True
-        if done and self._writing:
-            self._writing = False
-            self._loop.remove_writer(self._sock)
-        elif not done and not self._writing:
+        if done:
+            if self._writing:
+                self._writing = False
+                self._loop.remove_writer(self._sock)
+        elif self._sender.loading is not None:
+            if self._writing:
+                self._loop.remove_writer(self._sock)
+            self._writing = True
+            self._disk_threads.run(self._sender.loading, self._loaded)
+        elif not self._writing:
             self._writing = True
             self._loop.add_writer(self._sock, self._flush_and_go_on)
+
+    def _loaded(self, error: BaseException | None) -> None:
+        self._writing = False
+        if error is not None and not self._closed:
+            logger.error("connection closed peer=%s reason=unreadable_file detail=%s", self.peer, error)
+            self.close(str(error))
+        else:
+            self._flush_and_go_on()
 
     def _flush_and_go_on(self) -> None:
         self._flush()

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from millstream_runtime.network import DEFAULT_LIMITS, Accept, Limits
 from millstream_runtime.sockets.channel import SocketChannel
+from millstream_runtime.sockets.disk_threads import DiskThreads
 from millstream_runtime.sockets.pool import BufferPool
 from millstream_runtime.sockets.receiving import SHARED_BUFFER_BYTES
 
@@ -28,6 +29,7 @@ class SocketNetwork:
     def __init__(self) -> None:
         self._shared = bytearray(SHARED_BUFFER_BYTES)
         self._pool = BufferPool()
+        self._disk_threads = DiskThreads()
         self._channels: set[SocketChannel] = set()
         self._sweep_timer: asyncio.TimerHandle | None = None
 
@@ -62,7 +64,7 @@ class SocketNetwork:
             self._channels.discard(channel)
             when_closed()
 
-        channel = SocketChannel(sock, peer, limits, self._shared, self._pool, forget)
+        channel = SocketChannel(sock, peer, limits, self._shared, self._pool, self._disk_threads, forget)
         self._channels.add(channel)
         if self._sweep_timer is None:
             self._sweep_timer = asyncio.get_running_loop().call_later(SWEEP_SECONDS, self._sweep)

@@ -1,13 +1,14 @@
 """Frames to one socket: everything queued in a tick goes out by one gathered send, file slices by sendfile.
 
 A file slice is pinned by its owner until it is released here, sent or not; a file that turns out shorter than its slice ends
-the connection, because its length is already on the way.
+the connection, because its length is already on the way. sendfile would wait for the disk where a slice is not in memory, and
+every other connection with it: what is next to go is looked for first, and if it is missing the sender says so and stops.
 """
 
 import os
 import socket
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from millstream_runtime.network import FileSlice, Part
 
@@ -15,6 +16,9 @@ GATHER_MAX = 512  # IOV_MAX is 1024
 JOINED_MAX_BYTES = 16 * 1024
 COPIED_SLICE_MAX_BYTES = 64 * 1024  # below, reading costs less than a call of its own
 FLUSH_MAX_BYTES = 4 * 1024 * 1024  # one connection's share of a tick
+WINDOW_BYTES = (
+    1024 * 1024
+)  # looked for, and loaded, at a time; its ends stand for all of it, as files are cached in runs
 _LENGTH = 4
 
 
@@ -25,11 +29,13 @@ class ShortFile(Exception):
 class Sender:
     """The unsent bytes of one connection."""
 
-    __slots__ = ("_queue", "unsent_bytes")
+    __slots__ = ("_queue", "loading", "unsent_bytes")
 
     def __init__(self) -> None:
-        self._queue: deque[bytes | memoryview | _Sending] = deque()
+        self._queue: deque[bytes | bytearray | memoryview | _Sending] = deque()
         self.unsent_bytes = 0
+        self.loading: Callable[[], None] | None = None
+        """What `flush` stopped for: work for a thread, after which it is to be called again."""
 
     def put(self, parts: Sequence[Part]) -> None:
         """Queue one frame."""
@@ -54,15 +60,20 @@ class Sender:
             elif isinstance(part, bytearray):
                 queue.append(memoryview(part))
             elif size < COPIED_SLICE_MAX_BYTES:
-                queue.append(part.read())
-                part.release()
+                content = part.read_resident()
+                if content is None:
+                    queue.append(_Sending(part))
+                else:
+                    queue.append(content)
+                    part.release()
             else:
                 queue.append(_Sending(part))
         queue[length_at] = total.to_bytes(_LENGTH, "big")
         self.unsent_bytes += _LENGTH + total
 
     def flush(self, sock: socket.socket) -> bool:
-        """Send what the socket takes (bounded); True when nothing is left. Raises OSError, ShortFile."""
+        """Send what the socket takes (bounded) and memory has; True when nothing is left. Raises OSError, ShortFile."""
+        self.loading = None
         budget = FLUSH_MAX_BYTES
         queue = self._queue
         while queue:
@@ -71,6 +82,9 @@ class Sender:
             first = queue[0]
             try:
                 if isinstance(first, _Sending):
+                    self.loading = first.missing()
+                    if self.loading is not None:
+                        return False
                     sent = first.send(sock)
                     if first.unsent_bytes == 0:
                         queue.popleft()
@@ -92,7 +106,7 @@ class Sender:
 
     def _send_gathered(self, sock: socket.socket) -> int:
         queue = self._queue
-        run: list[bytes | memoryview] = []
+        run: list[bytes | bytearray | memoryview] = []
         more = 0
         for entry in queue:
             if isinstance(entry, _Sending):
@@ -123,15 +137,27 @@ class Sender:
 class _Sending:
     """A file slice on its way."""
 
-    __slots__ = ("position", "slice", "unsent_bytes")
+    __slots__ = ("position", "ready_end", "slice", "unsent_bytes")
 
     def __init__(self, part: FileSlice) -> None:
         self.slice = part
         self.position = part.position
         self.unsent_bytes = len(part)
+        self.ready_end = part.position
+        """Up to where it was found in memory, or is loaded by the time that the sender goes on."""
+
+    def missing(self) -> Callable[[], None] | None:
+        """How to load what goes next, if it is not in memory; each part is looked for once."""
+        if self.position < self.ready_end:
+            return None
+        length = min(WINDOW_BYTES, self.unsent_bytes)
+        self.ready_end = self.position + length
+        if self.slice.is_resident(self.position) and self.slice.is_resident(self.ready_end - 1):
+            return None
+        return self.slice.loading(self.position, length)
 
     def send(self, sock: socket.socket) -> int:
-        sent = os.sendfile(sock.fileno(), self.slice.fileno(), self.position, self.unsent_bytes)
+        sent = os.sendfile(sock.fileno(), self.slice.fileno(), self.position, self.ready_end - self.position)
         if sent == 0:
             raise ShortFile(f"{self.unsent_bytes} bytes of a file slice are not there")
         self.position += sent
