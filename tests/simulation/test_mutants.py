@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from millstream.simulation.scenario import simulate
+from millstream.simulation.shape import classic
 from millstream_coordinator.shell.journal import ShardJournal
 from millstream_log.producer_state import ProducerState
 
@@ -13,7 +14,7 @@ SEEDS = range(1, 9)
 
 def violation() -> str | None:
     for seed in SEEDS:
-        found = simulate(seed, trouble_s=40.0).violation
+        found = simulate(seed, classic(40.0)).violation
         if found is not None:
             return found
     return None

@@ -7,18 +7,26 @@ import sys
 import pytest
 
 from millstream.simulation.scenario import simulate
+from millstream.simulation.shape import Kind, Shape, classic
 
 
 @pytest.mark.parametrize("seed", range(1, 11))
 def test_every_promise_is_kept(seed: int) -> None:
-    outcome = simulate(seed, trouble_s=25.0)
+    outcome = simulate(seed, classic(25.0))
     assert outcome.violation is None, str(outcome)
     assert outcome.acknowledged > 100
     assert outcome.commits > 10
 
 
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_every_promise_of_consumer_groups_is_kept(seed: int) -> None:
+    outcome = simulate(seed, Shape(kinds=(Kind.CONSUMER,), trouble_s=20.0))
+    assert outcome.violation is None, str(outcome)
+    assert outcome.commits > 10
+
+
 def test_the_same_seed_gives_the_same_digest_in_another_process() -> None:
-    program = "from millstream.simulation.scenario import simulate; print(simulate(3, trouble_s=15.0))"
+    program = "from millstream.simulation.scenario import simulate; print(simulate(3))"
     runs = {
         subprocess.run(
             [sys.executable, "-c", program],

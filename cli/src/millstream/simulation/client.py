@@ -1,12 +1,14 @@
-"""What the simulation's producers and consumers know of Kafka: metadata, leaders, coordinators. A client like any other."""
+"""What the simulation's clients know of Kafka: metadata, leaders, coordinators. A client like any other."""
 
 from collections.abc import Sequence
 from typing import Any
 
+from millstream.simulation.fetched import Fetched, fetched_from
 from millstream_runtime.client import ClientError, Nodes
 from millstream_runtime.world import World
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import (
+    CreatePartitionsRequest,
     CreateTopicsRequest,
     FetchRequest,
     FindCoordinatorRequest,
@@ -15,18 +17,19 @@ from millstream_wire.messages import (
     MetadataRequest,
     ProduceRequest,
 )
+from millstream_wire.messages.create_partitions import CreatePartitionsTopic
 from millstream_wire.messages.create_topics import CreatableTopic
 from millstream_wire.messages.fetch import FetchPartition, FetchTopic
 from millstream_wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsTopic
 from millstream_wire.messages.metadata import MetadataRequestTopic
 from millstream_wire.messages.produce import PartitionProduceData, TopicProduceData
-from millstream_wire.records import Record, decode_batches
 from millstream_wire.schema import ZERO_UUID
 
 TIMEOUT_MS = 5_000
 FETCH_MAX_BYTES = 1 << 20
 LATEST = -1
 GROUP_KEY = 0
+TRANSACTION_KEY = 1
 
 
 class NotNow(Exception):
@@ -43,10 +46,12 @@ class KafkaClient:
         self._nodes = Nodes(world, client_id=client_id)
         self._topic_id = ZERO_UUID
         self._leaders: dict[int, tuple[str, int]] = {}
-        self._coordinator: tuple[str, int] | None = None
+        self._coordinators: dict[tuple[int, str], tuple[str, int]] = {}
 
     async def close(self) -> None:
         await self._nodes.close()
+
+    # The cluster and the topic
 
     async def expect_nodes(self, count: int) -> None:
         """Raise NotNow unless this many brokers and coordinators are there."""
@@ -59,63 +64,11 @@ class KafkaClient:
         answer = await self._anybody(CreateTopicsRequest(topics=[topic], timeout_ms=TIMEOUT_MS))
         _expect(answer.topics[0].error_code, ErrorCode.TOPIC_ALREADY_EXISTS)
 
-    async def producer_id(self) -> tuple[int, int]:
-        answer = await self._anybody(InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000))
-        _expect(answer.error_code)
-        return answer.producer_id, answer.producer_epoch
-
-    async def produce(self, partition: int, batch: bytes) -> tuple[ErrorCode, int]:
-        """The error and the base offset."""
-        data = TopicProduceData(
-            name=self.topic,
-            topic_id=self._topic_id,
-            partition_data=[PartitionProduceData(index=partition, records=batch)],
-        )
-        request = ProduceRequest(acks=-1, timeout_ms=TIMEOUT_MS, topic_data=[data])
-        answer = await self._leader(partition, request)
-        result = answer.responses[0].partition_responses[0]
-        return self._judged(partition, ErrorCode(result.error_code)), result.base_offset
-
-    async def fetch(self, partition: int, offset: int, *, max_wait_ms: int = 500) -> list[Record]:
-        wanted = FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=FETCH_MAX_BYTES)
-        request = FetchRequest(
-            max_wait_ms=max_wait_ms,
-            min_bytes=1,
-            max_bytes=FETCH_MAX_BYTES,
-            topics=[FetchTopic(topic=self.topic, topic_id=self._topic_id, partitions=[wanted])],
-        )
-        answer = await self._leader(partition, request)
-        _expect(answer.error_code)
-        result = answer.responses[0].partitions[0] if answer.responses else None
-        if result is None:
-            return []
-        _expect(self._judged(partition, ErrorCode(result.error_code)))
-        return [record for record in decode_batches(result.records or b"") if record.offset >= offset]
-
-    async def end_offset(self, partition: int) -> int:
-        wanted = ListOffsetsPartition(partition_index=partition, timestamp=LATEST)
-        request = ListOffsetsRequest(topics=[ListOffsetsTopic(name=self.topic, partitions=[wanted])])
-        answer = await self._leader(partition, request)
-        result = answer.topics[0].partitions[0]
-        _expect(self._judged(partition, ErrorCode(result.error_code)))
-        return int(result.offset)
-
-    async def ask_coordinator(self, group: str, request: Any, *, timeout_ms: int = TIMEOUT_MS) -> Any:
-        if self._coordinator is None:
-            await self._find_coordinator(group)
-        assert self._coordinator is not None
-        try:
-            return await self._nodes.request(*self._coordinator, request, timeout_ms=timeout_ms)
-        except ClientError as error:
-            self._coordinator = None
-            raise NotNow(str(error)) from error
-
-    def forget_coordinator(self) -> None:
-        self._coordinator = None
-
-    def named_topic(self) -> tuple[str, Any]:
-        """Name and id: requests carry one or the other, by version."""
-        return self.topic, self._topic_id
+    async def grow_topic(self, partitions: int) -> None:
+        """Have at least this many partitions; there may be that many since an attempt whose answer got lost."""
+        topic = CreatePartitionsTopic(name=self.topic, count=partitions, assignments=None)
+        answer = await self._anybody(CreatePartitionsRequest(topics=[topic], timeout_ms=TIMEOUT_MS))
+        _expect(answer.results[0].error_code, ErrorCode.INVALID_PARTITIONS)
 
     async def refresh(self) -> None:
         wanted = MetadataRequestTopic(name=self.topic)
@@ -128,13 +81,87 @@ class KafkaClient:
             each.partition_index: nodes[each.leader_id] for each in topic.partitions if each.leader_id in nodes
         }
 
-    async def _find_coordinator(self, group: str) -> None:
-        answer = await self._anybody(FindCoordinatorRequest(key_type=GROUP_KEY, coordinator_keys=[group]))
+    def named_topic(self) -> tuple[str, Any]:
+        """Name and id: requests carry one or the other, by version."""
+        return self.topic, self._topic_id
+
+    # Records
+
+    async def producer_id(self) -> tuple[int, int]:
+        answer = await self._anybody(InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000))
+        _expect(answer.error_code)
+        return answer.producer_id, answer.producer_epoch
+
+    async def produce(
+        self, partition: int, batch: bytes, *, transactional_id: str | None = None, version: int | None = None
+    ) -> tuple[ErrorCode, int]:
+        """The error and the base offset."""
+        data = TopicProduceData(
+            name=self.topic,
+            topic_id=self._topic_id,
+            partition_data=[PartitionProduceData(index=partition, records=batch)],
+        )
+        request = ProduceRequest(transactional_id=transactional_id, acks=-1, timeout_ms=TIMEOUT_MS, topic_data=[data])
+        answer = await self._leader(partition, request, version)
+        result = answer.responses[0].partition_responses[0]
+        return self._judged(partition, ErrorCode(result.error_code)), result.base_offset
+
+    async def fetch(self, partition: int, offset: int, *, max_wait_ms: int = 500, committed: bool = False) -> Fetched:
+        """`committed`: read_committed, what was aborted left out as clients do."""
+        wanted = FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=FETCH_MAX_BYTES)
+        request = FetchRequest(
+            max_wait_ms=max_wait_ms,
+            min_bytes=1,
+            max_bytes=FETCH_MAX_BYTES,
+            isolation_level=int(committed),
+            topics=[FetchTopic(topic=self.topic, topic_id=self._topic_id, partitions=[wanted])],
+        )
+        answer = await self._leader(partition, request)
+        _expect(answer.error_code)
+        if not answer.responses:
+            raise NotNow("nothing about the partition")
+        result = answer.responses[0].partitions[0]
+        _expect(self._judged(partition, ErrorCode(result.error_code)))
+        return fetched_from(result, offset, committed=committed)
+
+    async def end_offset(self, partition: int, *, committed: bool = False) -> int:
+        wanted = ListOffsetsPartition(partition_index=partition, timestamp=LATEST)
+        topics = [ListOffsetsTopic(name=self.topic, partitions=[wanted])]
+        answer = await self._leader(partition, ListOffsetsRequest(isolation_level=int(committed), topics=topics))
+        result = answer.topics[0].partitions[0]
+        _expect(self._judged(partition, ErrorCode(result.error_code)))
+        return int(result.offset)
+
+    # Coordinators
+
+    async def ask_coordinator(
+        self,
+        key: str,
+        request: Any,
+        *,
+        key_type: int = GROUP_KEY,
+        timeout_ms: int = TIMEOUT_MS,
+        version: int | None = None,
+    ) -> Any:
+        if (key_type, key) not in self._coordinators:
+            await self._find_coordinator(key_type, key)
+        address = self._coordinators[key_type, key]
+        try:
+            return await self._nodes.request(*address, request, timeout_ms=timeout_ms, version=version)
+        except ClientError as error:
+            self._coordinators.pop((key_type, key), None)
+            raise NotNow(str(error)) from error
+
+    def forget_coordinator(self, key_type: int = GROUP_KEY) -> None:
+        self._coordinators = {known: where for known, where in self._coordinators.items() if known[0] != key_type}
+
+    async def _find_coordinator(self, key_type: int, key: str) -> None:
+        answer = await self._anybody(FindCoordinatorRequest(key_type=key_type, coordinator_keys=[key]))
         found = answer.coordinators[0]
         _expect(found.error_code)
-        self._coordinator = (found.host, found.port)
+        self._coordinators[key_type, key] = (found.host, found.port)
 
-    async def _leader(self, partition: int, request: Any) -> Any:
+    async def _leader(self, partition: int, request: Any, version: int | None = None) -> Any:
         if partition not in self._leaders:
             await self.refresh()
         address = self._leaders.get(partition)
@@ -143,7 +170,7 @@ class KafkaClient:
         if isinstance(request, (ProduceRequest, FetchRequest)):
             self._stamp(request)
         try:
-            return await self._nodes.request(*address, request, timeout_ms=TIMEOUT_MS)
+            return await self._nodes.request(*address, request, timeout_ms=TIMEOUT_MS, version=version)
         except ClientError as error:
             self._leaders.pop(partition, None)
             raise NotNow(str(error)) from error

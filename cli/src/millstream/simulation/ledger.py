@@ -5,9 +5,13 @@ offset holds the same record for ever; an acknowledged commit is never forgotten
 """
 
 from collections import defaultdict
+from collections.abc import Iterable
 
 from millstream.simulation.story import Story, Violation
+from millstream_wire.errors import ErrorCode
 
+UNDECIDED = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+"""Answers to a commit that may still be carried out."""
 Place = tuple[int, int]
 """Partition and offset."""
 
@@ -19,6 +23,8 @@ class Ledger:
         self._acknowledged: dict[Place, bytes] = {}
         self._read: dict[Place, bytes] = {}
         self._committed: dict[tuple[str, int], int] = {}
+        self._in_doubt: dict[tuple[str, int], list[int]] = defaultdict(list)
+        self._processed: dict[tuple[str, int], set[int]] = defaultdict(set)
         self.commits = 0
 
     @property
@@ -52,14 +58,31 @@ class Ledger:
             raise Violation(f"group {group} committed {offset} of partition {partition} after {before}")
         self._committed[group, partition] = offset
 
+    def note_commit_sent(self, group: str, partition: int, offset: int) -> None:
+        """Until its answer comes, and for ever if none does, it may be carried out: late, after others."""
+        self._in_doubt[group, partition].append(offset)
+
+    def note_commit_answered(self, group: str, partition: int, offset: int, error: ErrorCode) -> None:
+        if error not in UNDECIDED:
+            self._in_doubt[group, partition].remove(offset)
+
+    def note_processed(self, group: str, partition: int, offsets: Iterable[int]) -> None:
+        self._processed[group, partition].update(offsets)
+
     def committed(self, group: str, partition: int) -> int:
         """The highest acknowledged commit so far."""
         return self._committed.get((group, partition), -1)
 
     def note_fetched_commit(self, group: str, partition: int, *, at_least: int, offset: int) -> None:
         """`at_least`: what was acknowledged before the question was asked."""
-        if offset < at_least:
+        if offset < at_least and offset not in self._in_doubt[group, partition]:
             raise Violation(f"group {group} was told {offset} for partition {partition}, {at_least} was committed")
+
+    def check_processed(self, group: str, partition: int, log: list[tuple[int, bytes]]) -> None:
+        """Every record was dealt with by a member of the group."""
+        missed = [offset for offset, _ in log if offset not in self._processed[group, partition]]
+        if missed:
+            raise Violation(f"nobody in group {group} dealt with offsets {missed[:10]} of partition {partition}")
 
     def check_log(self, partition: int, log: list[tuple[int, bytes]]) -> None:
         """Judge a whole partition, read when all is quiet."""

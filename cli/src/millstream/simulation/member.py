@@ -145,7 +145,7 @@ class Member:
     async def _consume(self, partition: int, positions: dict[int, int]) -> None:
         """Read a little, and commit what was read."""
         try:
-            records = await self._client.fetch(partition, positions[partition], max_wait_ms=50)
+            records = (await self._client.fetch(partition, positions[partition], max_wait_ms=50)).records
         except NotNow:
             return
         for record in records:
@@ -163,8 +163,11 @@ class Member:
             member_id=self._member_id,
             topics=[OffsetCommitRequestTopic(name=name, topic_id=topic_id, partitions=[wanted])],
         )
+        self._ledger.note_commit_sent(self._group, partition, offset)
         answer = await self._client.ask_coordinator(self._group, request)
-        self._expect(answer.topics[0].partitions[0].error_code)
+        error = ErrorCode(answer.topics[0].partitions[0].error_code)
+        self._ledger.note_commit_answered(self._group, partition, offset, error)
+        self._expect(error)
         self._ledger.note_commit(self._group, partition, offset)
         self._story.add("committed", member=self._name, partition=partition, offset=offset)
 

@@ -4,43 +4,28 @@ import asyncio
 import logging
 import random
 import tempfile
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import assert_never
 
 from millstream.processes import plan_processes
 from millstream.roles import Role
-from millstream.simulation.client import KafkaClient, NotNow
+from millstream.simulation.classic_workload import ClassicWorkload
+from millstream.simulation.consumer_workload import ConsumerWorkload
 from millstream.simulation.host import Host
-from millstream.simulation.ledger import Ledger
-from millstream.simulation.member import Member
-from millstream.simulation.producer import Producer
+from millstream.simulation.shape import Kind, Shape, drawn
+from millstream.simulation.stage import SETTLE_S, Stage, until_done
 from millstream.simulation.story import Story, Violation
 from millstream.simulation.trouble import Trouble
+from millstream.simulation.workload import Workload
 from millstream_runtime.controllers import ControllerLink
 from millstream_runtime.follower import MetadataFollower
 from millstream_runtime.simulated.loop import VirtualTimeLoop
 from millstream_runtime.simulated.network import Conditions, SimulatedNetwork
-from millstream_runtime.simulated.world import SimulatedWorld
 
-TOPIC = "orders"
-GROUP = "readers"
-PARTITIONS = 4
-PRODUCERS = 2
-MEMBERS = 3
-COUNTS = {Role.CONTROLLER: 2, Role.BROKER: 3, Role.COORDINATOR: 2}
 FIRST_PORT = 9092
 OBSERVER_ID = 9_999
-SETTLE_S = 120.0
-SETTINGS = {
-    "broker.heartbeat.interval.ms": "500",
-    "broker.session.timeout.ms": "3000",
-    "controller.takeover.timeout.ms": "2000",
-    "offsets.topic.num.partitions": "4",
-    "group.initial.rebalance.delay.ms": "200",
-    "log.segment.bytes": "1048576",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +47,17 @@ class Outcome:
         )
 
 
-def simulate(seed: int, *, trouble_s: float = 60.0, tell: Callable[[str], None] | None = None) -> Outcome:
-    """Run one seed; everything that happens follows from it."""
+def simulate(seed: int, shape: Shape | None = None, *, tell: Callable[[str], None] | None = None) -> Outcome:
+    """Run one seed; everything that happens follows from it, and from the shape where that is not drawn too."""
     with (
         tempfile.TemporaryDirectory(prefix="millstream-simulation-") as directory,
         asyncio.Runner(loop_factory=VirtualTimeLoop) as runner,
     ):
         loop = runner.get_loop()
-        scenario = _Scenario(seed, Path(directory), Story(loop.time, tell=tell))
+        scenario = _Scenario(seed, shape or drawn(seed), Path(directory), Story(loop.time, tell=tell))
         with _Watching(scenario.fail, loop.time, tell):
             loop.set_exception_handler(lambda _, context: scenario.fail(str(context.get("exception") or context)))
-            return runner.run(scenario.run(trouble_s))
+            return runner.run(scenario.run())
 
 
 class _Watching(logging.Handler):
@@ -107,18 +92,20 @@ class _Watching(logging.Handler):
 
 
 class _Scenario:
-    def __init__(self, seed: int, directory: Path, story: Story) -> None:
+    def __init__(self, seed: int, shape: Shape, directory: Path, story: Story) -> None:
         self._seed = seed
+        self._shape = shape
         self._story = story
-        self._ledger = Ledger(story)
         self._network = SimulatedNetwork(random.Random(f"{seed} network"), Conditions())
         self._failure: str | None = None
         self._broken = asyncio.Event()
-        ports = range(FIRST_PORT, FIRST_PORT + 2 * sum(COUNTS.values()))
-        planned = plan_processes(COUNTS, ports, directory, SETTINGS, host_of=lambda name: name)
+        ports = range(FIRST_PORT, FIRST_PORT + 2 * sum(shape.counts.values()))
+        planned = plan_processes(shape.counts, ports, directory, shape.settings, host_of=lambda name: name)
         self._hosts = [Host(each, self._network, seed, story, self._host_failed) for each in planned]
-        self._brokers = [host.address for host in self._hosts if host.role is Role.BROKER]
+        brokers = [host.address for host in self._hosts if host.role is Role.BROKER]
         self._controllers = [host.address for host in self._hosts if host.role is Role.CONTROLLER]
+        self._stage = Stage(seed, self._network, brokers, story)
+        self._workloads = [_workload(kind, self._stage, shape) for kind in shape.kinds]
 
     def fail(self, reason: str) -> None:
         if self._failure is None:
@@ -126,8 +113,8 @@ class _Scenario:
             self._story.add("violation", reason=reason)
         self._broken.set()
 
-    async def run(self, trouble_s: float) -> Outcome:
-        whole = asyncio.create_task(self._whole(trouble_s))
+    async def run(self) -> Outcome:
+        whole = asyncio.create_task(self._whole())
         broken = asyncio.create_task(self._broken.wait())
         await asyncio.wait([whole, broken], return_when=asyncio.FIRST_COMPLETED)
         broken.cancel()
@@ -138,83 +125,49 @@ class _Scenario:
         for host in self._hosts:
             if host.up:
                 await host.kill()
+        ledgers = [ledger for workload in self._workloads for ledger in workload.ledgers]
         return Outcome(
             self._seed,
             self._failure,
             asyncio.get_running_loop().time(),
             self._story.events,
-            self._ledger.acknowledged,
-            self._ledger.commits,
+            sum(ledger.acknowledged for ledger in ledgers),
+            sum(ledger.commits for ledger in ledgers),
             self._story.counts.get("killed", 0),
             self._story.digest,
         )
 
-    async def _whole(self, trouble_s: float) -> None:
+    async def _whole(self) -> None:
+        self._story.add("begins", shape=self._shape)
         for host in self._hosts:
             host.start()
-        admin = self._client("admin")
-        await _until_done(lambda: admin.expect_nodes(COUNTS[Role.BROKER] + COUNTS[Role.COORDINATOR]))
-        await _until_done(lambda: admin.create_topic(PARTITIONS))
-        self._story.add("topic created")
+        admin = self._stage.client("admin", "")
+        nodes = sum(host.role is not Role.CONTROLLER for host in self._hosts)
+        await until_done(admin.expect_nodes, nodes)
+        await admin.close()
+        for workload in self._workloads:
+            await workload.prepare()
         async with asyncio.TaskGroup() as tasks:
             observer = self._follower("observer")
             observing = tasks.create_task(observer.run())
-            await self._live(trouble_s)
-            await self._check_logs(admin)
+            await self._live()
+            for workload in self._workloads:
+                await workload.judge()
             await self._check_metadata(observer)
             observing.cancel()
-        await admin.close()
         await self._stop_cleanly()
 
-    async def _live(self, trouble_s: float) -> None:
-        producers = [
-            Producer(name, self._client(name), PARTITIONS, self._ledger, self._story)
-            for name in _names("producer", PRODUCERS)
-        ]
-        members = [
-            Member(name, GROUP, self._client(name), PARTITIONS, self._ledger, self._story)
-            for name in _names("member", MEMBERS)
-        ]
-        others = [*_names("producer", PRODUCERS), *_names("member", MEMBERS)]
-        trouble = Trouble(self._hosts, others, self._network, random.Random(f"{self._seed} trouble"), self._story)
+    async def _live(self) -> None:
+        clients = [host for workload in self._workloads for host in workload.hosts]
+        trouble = Trouble(self._hosts, clients, self._network, random.Random(f"{self._seed} trouble"), self._story)
         async with asyncio.TaskGroup() as tasks:
-            producing = [tasks.create_task(producer.run()) for producer in producers]
-            consuming = [tasks.create_task(member.run()) for member in members]
-            await trouble.run(trouble_s)
-            for producer in producers:
-                producer.stop()
-            await self._in_time(producing, "the producers did not finish")
-            await self._in_time([tasks.create_task(self._all_consumed())], "the group did not catch up")
-            for member in members:
-                member.stop()
-            await self._in_time(consuming, "the members did not leave")
-
-    async def _in_time(self, tasks: "list[asyncio.Task[None]]", complaint: str) -> None:
-        _, late = await asyncio.wait(tasks, timeout=SETTLE_S)
-        if late:
-            raise Violation(f"{complaint} within {SETTLE_S:.0f} s of peace")
-
-    async def _all_consumed(self) -> None:
-        """Every record is committed by the group."""
-        client = self._client("auditor")
-        for partition in range(PARTITIONS):
-            end = await _until_done(lambda partition=partition: client.end_offset(partition))  # type: ignore[misc]
-            while True:
-                if self._ledger.committed(GROUP, partition) >= end:
-                    break
-                await asyncio.sleep(0.5)
-        await client.close()
-
-    async def _check_logs(self, client: KafkaClient) -> None:
-        for partition in range(PARTITIONS):
-            log: list[tuple[int, bytes]] = []
-            end = await _until_done(lambda partition=partition: client.end_offset(partition))  # type: ignore[misc]
-            while (position := log[-1][0] + 1 if log else 0) < end:
-                records = await _until_done(
-                    lambda partition=partition, position=position: client.fetch(partition, position)  # type: ignore[misc]
-                )
-                log += [(record.offset, record.value or b"") for record in records]
-            self._ledger.check_log(partition, log)
+            for workload in self._workloads:
+                workload.start(tasks)
+            until_s = asyncio.get_running_loop().time() + self._shape.trouble_s
+            theirs = [tasks.create_task(workload.trouble(until_s)) for workload in self._workloads]
+            await trouble.run(self._shape.trouble_s)
+            await asyncio.wait(theirs)
+            await asyncio.gather(*(workload.finish() for workload in self._workloads))
 
     async def _check_metadata(self, observer: MetadataFollower) -> None:
         """Who followed all the time and who replays now see the same cluster."""
@@ -243,32 +196,26 @@ class _Scenario:
                 if host.role is role and host.up:
                     await host.stop()
 
-    def _client(self, name: str) -> KafkaClient:
-        return KafkaClient(self._world(name), self._brokers, name, TOPIC)
-
     def _follower(self, name: str) -> MetadataFollower:
-        world = self._world(name)
+        world = self._stage.world(name)
         link = ControllerLink(world, self._controllers, client_id=name)
         return MetadataFollower(world, link, node_id=OBSERVER_ID, on_records=lambda image, _: image.check())
-
-    def _world(self, name: str) -> SimulatedWorld:
-        return SimulatedWorld(self._network, name, random.Random(f"{self._seed} {name}"))
 
     def _host_failed(self, name: str, error: BaseException | None) -> None:
         reasons = [repr(leaf) for leaf in _leaves(error)] if error is not None else ["it ended"]
         self.fail(f"{name} failed: {'; '.join(reasons)}")
 
 
-def _names(kind: str, count: int) -> list[str]:
-    return [f"{kind}-{number}" for number in range(1, count + 1)]
-
-
-async def _until_done(attempt: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
-    while True:
-        try:
-            return await attempt()
-        except NotNow:
-            await asyncio.sleep(0.2)
+def _workload(kind: Kind, stage: Stage, shape: Shape) -> Workload:
+    match kind:
+        case Kind.CLASSIC:
+            return ClassicWorkload(stage, partitions=shape.partitions, producers=shape.producers, members=shape.members)
+        case Kind.CONSUMER:
+            return ConsumerWorkload(
+                stage, partitions=shape.partitions, producers=shape.producers, members=shape.members
+            )
+        case _:
+            assert_never(kind)
 
 
 def _leaves(error: BaseException) -> list[BaseException]:

@@ -1,0 +1,67 @@
+"""What a seed decides before a run begins: how large the cluster is, what its clients do, how long the trouble lasts."""
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from millstream.roles import Role
+
+
+class Kind(StrEnum):
+    """Of the clients."""
+
+    CLASSIC = "classic"
+    CONSUMER = "consumer"
+
+
+SETTINGS = {
+    "broker.heartbeat.interval.ms": "500",
+    "broker.session.timeout.ms": "3000",
+    "controller.takeover.timeout.ms": "2000",
+    "offsets.topic.num.partitions": "4",
+    "transaction.state.log.num.partitions": "3",
+    "group.initial.rebalance.delay.ms": "200",
+    "group.consumer.session.timeout.ms": "4000",
+    "group.consumer.heartbeat.interval.ms": "500",
+    "group.consumer.assignment.interval.ms": "200",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
+    "log.segment.bytes": "1048576",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    kinds: tuple[Kind, ...]
+    counts: Mapping[Role, int] = field(
+        default_factory=lambda: {Role.CONTROLLER: 2, Role.BROKER: 3, Role.COORDINATOR: 2}
+    )
+    partitions: int = 4
+    producers: int = 2
+    members: int = 3
+    trouble_s: float = 60.0
+    settings: Mapping[str, str] = field(default_factory=lambda: SETTINGS)
+
+
+def classic(trouble_s: float) -> Shape:
+    """Idempotent producers and a classic group, on a cluster of the usual size."""
+    return Shape(kinds=(Kind.CLASSIC,), trouble_s=trouble_s)
+
+
+def drawn(seed: int) -> Shape:
+    """Small, and of many kinds: that finds more in the same time than much of one kind."""
+    draw = random.Random(f"{seed} shape")
+    kinds = draw.choice([(kind,) for kind in Kind] * 2 + [tuple(Kind)])
+    return Shape(
+        kinds=kinds,
+        counts={
+            Role.CONTROLLER: draw.choice([1, 2, 2]),
+            Role.BROKER: draw.choice([1, 2, 3]),
+            Role.COORDINATOR: draw.choice([1, 2, 2, 3]),
+        },
+        partitions=draw.choice([1, 2, 3, 4]),
+        producers=2,
+        members=draw.choice([1, 2, 3, 4]),
+        trouble_s=draw.choice([12.0, 20.0, 30.0, 45.0]),
+        settings={**SETTINGS, "group.consumer.assignment.interval.ms": draw.choice(["0", "200", "1000"])},
+    )
