@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from types import NoneType
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar, dataclass_transform
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar, cast, dataclass_transform
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,12 +143,16 @@ S = TypeVar("S", bound=Stored)
 @dataclass_transform(kw_only_default=True, field_specifiers=(field,))
 def struct(cls: type[T]) -> type[T]:
     """Declare a part of a message."""
-    cls.__repr__ = _repr  # type: ignore[method-assign]
-    cls.__eq__ = _eq  # type: ignore[method-assign]
-    cls.__hash__ = None  # type: ignore[assignment]
-    cls.__init__ = _first_init  # type: ignore[method-assign]
-    # A process declares hundreds of these before it can serve, and each method that `dataclass` writes is an `exec`.
-    return dataclass(slots=True, kw_only=True, init=False, repr=False, eq=False)(cls)
+    # A process declares hundreds of these before it can serve: what `dataclass` would do is left for the first use.
+    content = {name: value for name, value in vars(cls).items() if name not in ("__dict__", "__weakref__")}
+    names = tuple(cls.__annotations__)
+    for name in names:
+        content.pop(name, None)
+    content |= {"__slots__": names, "__dataclass_fields__": _LateFields(cls)}
+    content |= {"__init__": _first_init, "__repr__": _repr, "__eq__": _eq, "__hash__": None}
+    made: Any = type(cls.__name__, cls.__bases__, content)
+    made.__qualname__ = cls.__qualname__
+    return cast(type[T], made)
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(field,))
@@ -213,6 +217,19 @@ def _resolve(hint: Any) -> tuple[WireType, bool]:
         return Array(_resolve(typing.get_args(hint)[0])[0]), False
     (option,) = (option for option in typing.get_args(hint) if option is not NoneType)
     return _resolve(option)[0], True
+
+
+class _LateFields:
+    """Stands in for what `dataclass` notes of a class, until somebody asks."""
+
+    def __init__(self, declaration: type) -> None:
+        self._declaration = declaration
+
+    def __get__(self, instance: object, cls: Any) -> "dict[str, dataclasses.Field[Any]]":
+        declared: Any = dataclass(kw_only=True, init=False, repr=False, eq=False)(self._declaration)
+        noted: dict[str, dataclasses.Field[Any]] = declared.__dataclass_fields__
+        cls.__dataclass_fields__ = noted
+        return noted
 
 
 def _first_init(self: Any, **values: Any) -> None:
