@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from millstream_broker.api import HANDLERS as BROKER
-from millstream_cluster.configs import BROKER_CONFIGS, TOPIC_CONFIGS, ConfigKey
+from millstream_cluster.configs import BROKER_CONFIGS, GROUP_CONFIGS, TOPIC_CONFIGS, ConfigKey
 from millstream_controller.api import HANDLERS as CONTROLLER
 from millstream_controller.api import UNADVERTISED
 from millstream_coordinator.api import HANDLERS as COORDINATOR
@@ -35,8 +35,10 @@ def configuration() -> str:
     return (
         f"# Configuration\n\n{GENERATED}\n"
         "Topic configs are set with the topic, by Kafka's tools or in a Topic resource; broker configs with `--set`, in a properties\n"
-        "file, or in the Cluster resource. Where Kafka has a name for something, it is Kafka's.\n\n"
-        f"## Topics\n\n{_table(TOPIC_CONFIGS.values())}\n## Brokers\n\n{_table(BROKER_CONFIGS.values())}"
+        "file, or in the Cluster resource; group configs by `kafka-configs --entity-type groups` or in a ConsumerGroup resource, for groups\n"
+        "that need not be there yet. Where Kafka has a name for something, it is Kafka's.\n\n"
+        f"## Topics\n\n{_table(TOPIC_CONFIGS.values())}\n## Groups\n\n{_table(GROUP_CONFIGS.values())}\n"
+        f"## Brokers\n\n{_table(BROKER_CONFIGS.values())}"
     )
 
 

@@ -10,12 +10,12 @@ from uuid import UUID
 
 from millstream_cluster.features import FINALIZED_FEATURES, SUPPORTED_FEATURES
 from millstream_cluster.image import Image
-from millstream_cluster.records import MetadataRecord
+from millstream_cluster.records import ConfigChanged, MetadataRecord, ResourceType
 from millstream_coordinator.api import HANDLERS
 from millstream_coordinator.config import CoordinatorConfig
 from millstream_coordinator.shell.clock import SteadyClock
 from millstream_coordinator.shell.coordinator import Coordinator
-from millstream_coordinator.shell.groups import group_shards
+from millstream_coordinator.shell.groups import Groups, group_shards
 from millstream_coordinator.shell.housekeeping import Housekeeping
 from millstream_coordinator.shell.markers import Markers
 from millstream_coordinator.shell.metrics import CoordinatorMetrics
@@ -140,6 +140,11 @@ class CoordinatorApp:
         self._shards.on_change()
         self._transaction_shards.on_change()
         self._housekeeping.on_records(records)
+        for record in records:
+            if isinstance(record, ConfigChanged) and record.resource_type is ResourceType.GROUP:
+                groups = self._shards.of(record.resource_name)
+                if isinstance(groups, Groups):
+                    groups.reconsider(record.resource_name)
 
     def _surroundings(self, link: ControllerLink, clock: SteadyClock) -> Surroundings:
         return Surroundings(

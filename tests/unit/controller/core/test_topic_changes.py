@@ -12,6 +12,7 @@ from millstream_controller.core.new_topics import NewTopic
 from millstream_wire.errors import ErrorCode
 
 TOPIC = Resource(ResourceType.TOPIC, "t")
+GROUP = Resource(ResourceType.GROUP, "g")
 
 
 @pytest.fixture
@@ -125,6 +126,9 @@ def test_configs_are_set_taken_back_and_lists_edited(cluster) -> None:
         (Resource(ResourceType.BROKER, "7"), [], ErrorCode.BROKER_ID_NOT_REGISTERED),
         (Resource(ResourceType.BROKER, "1"), [Change("num.partitions", 0, "2")], ErrorCode.INVALID_REQUEST),
         (Resource(ResourceType.GROUP, ""), [], ErrorCode.INVALID_REQUEST),
+        (GROUP, [Change("consumer.heartbeat.interval.ms", 0, "45000")], ErrorCode.INVALID_CONFIG),
+        (GROUP, [Change("max.session.timeout.ms", 0, "5999")], ErrorCode.INVALID_CONFIG),
+        (GROUP, [Change("admission", 0, "sometimes")], ErrorCode.INVALID_CONFIG),
     ],
 )
 def test_bad_changes_are_refused_and_change_nothing(cluster, resource, changes, error) -> None:

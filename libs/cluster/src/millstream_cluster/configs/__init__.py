@@ -9,7 +9,7 @@ from millstream_cluster.configs.effective import (
     config_key,
     validate,
 )
-from millstream_cluster.configs.group import GROUP_CONFIGS
+from millstream_cluster.configs.group import GROUP_CONFIGS, check_group
 from millstream_cluster.configs.key import ConfigError, ConfigKey, ConfigType, Synonym, Unit, UpdateMode, Value
 from millstream_cluster.configs.topic import TOPIC_CONFIGS
 
@@ -28,6 +28,7 @@ __all__ = [
     "Unit",
     "UpdateMode",
     "Value",
+    "check_group",
     "config_key",
     "validate",
 ]

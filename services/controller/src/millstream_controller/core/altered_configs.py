@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from millstream_cluster import records as r
-from millstream_cluster.configs import TABLES, ConfigKey, ConfigType, UpdateMode
+from millstream_cluster.configs import TABLES, ConfigError, ConfigKey, ConfigType, UpdateMode, check_group
 from millstream_cluster.decision import Decision
 from millstream_cluster.records import ResourceType
 from millstream_controller.core.machine import ControllerMachine
@@ -61,7 +61,11 @@ def alter_incrementally(
             if named[resource] > 1:
                 raise Refused(ErrorCode.INVALID_REQUEST, "the request names this resource more than once")
             kind = _check_resource(machine, resource)
-            records += _changed(kind, resource.name, machine.image.config(kind, resource.name), changes)
+            present = machine.image.config(kind, resource.name)
+            changed = _changed(kind, resource.name, present, changes)
+            if kind is ResourceType.GROUP:
+                _check_together(present, changed, machine.settings.static)
+            records += changed
             answers[resource] = DONE
         except Refused as refused:
             answers[resource] = Outcome.of(refused)
@@ -113,6 +117,17 @@ def _changed(
         if value != present.get(change.key):
             records.append(r.ConfigChanged(kind, name, change.key, value))
     return records
+
+
+def _check_together(
+    present: Mapping[str, str], changed: Sequence[r.ConfigChanged], static: Mapping[str, str]
+) -> None:
+    """Values that are good by themselves may contradict each other."""
+    after = {**present, **{change.key: change.value for change in changed}}
+    try:
+        check_group({key: value for key, value in after.items() if value is not None}, static)
+    except ConfigError as error:
+        raise Refused(ErrorCode.INVALID_CONFIG, str(error)) from error
 
 
 def _new_value(kind: ResourceType, present: Mapping[str, str], change: Change) -> str | None:

@@ -1,13 +1,17 @@
 """OffsetFetch (API key 9), versions 1 to 10: one group until version 7, then several; topic ids from version 10.
 
-With `require_stable` an offset that a transaction under way may replace is refused: UNSTABLE_OFFSET_COMMIT.
+A group whose configuration says where it begins is begun there. With `require_stable` an offset that a transaction under way may replace is refused: UNSTABLE_OFFSET_COMMIT.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from millstream_cluster.answers.refusal import refuse_group
+from millstream_cluster.records import ResourceType
 from millstream_coordinator.core.consumer.commits import NO_EPOCH, fetch_refusal
+from millstream_coordinator.core.offsets import begin
+from millstream_coordinator.core.policy import GroupPolicy, InitialOffset
 from millstream_coordinator.core.records import CommittedOffset
 from millstream_coordinator.core.shard import Shard, TopicPartition
 from millstream_coordinator.shell.coordinator import Coordinator
@@ -32,6 +36,9 @@ UNSTABLE = CommittedOffset(offset=-1, commit_timestamp_ms=-2)
 """Stands for an offset that a transaction under way may replace, where the client wants none that can change."""
 
 Offsets = Mapping[TopicPartition, CommittedOffset]
+Look = Callable[[Shard], Offsets | ErrorCode]
+
+logger = logging.getLogger(__name__)
 
 
 async def handle_offset_fetch(
@@ -39,7 +46,9 @@ async def handle_offset_fetch(
 ) -> Response:
     version = context.version
     if version < BATCHED_SINCE:
-        offsets = await _offsets_of(coordinator, request.group_id, None, NO_EPOCH, stable=request.require_stable)
+        wanted = [(topic.name, number) for topic in request.topics or () for number in topic.partition_indexes]
+        look = _look(request.group_id, None, NO_EPOCH, stable=request.require_stable)
+        offsets = await _offsets_of(coordinator, request.group_id, wanted, look)
         if isinstance(offsets, ErrorCode):
             return refuse_group(request, version, offsets)
         return _one_group(request, offsets)
@@ -52,12 +61,31 @@ async def handle_offset_fetch(
 
 
 async def _offsets_of(
-    coordinator: Coordinator, group_id: str, member_id: str | None, member_epoch: int, *, stable: bool
+    coordinator: Coordinator, group_id: str, wanted: Sequence[TopicPartition], look: Look
 ) -> Offsets | ErrorCode:
     groups = coordinator.groups_of(group_id)
     if isinstance(groups, ErrorCode):
         return groups
+    offsets = await coordinator.committed(groups.read(look))
+    initial = _initial_offset_of(coordinator, group_id)
+    if initial is InitialOffset.NONE or isinstance(offsets, ErrorCode):
+        return offsets
+    missing = [each for each in wanted if each not in offsets and coordinator.image.partition(*each) is not None]
+    if not missing:
+        return offsets
+    found = await coordinator.initial_offsets.find(missing, initial)
+    if found is None:
+        return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS  # what every client takes for: ask again
+    await coordinator.committed(groups.execute(lambda shard, now_ms: begin(shard, group_id, found, now_ms)))
+    logger.info("group began group=%s partitions=%d at=%s", group_id, len(found), initial)
+    return await coordinator.committed(groups.read(look))
 
+
+def _initial_offset_of(coordinator: Coordinator, group_id: str) -> InitialOffset:
+    return GroupPolicy.of_configs(coordinator.image.config(ResourceType.GROUP, group_id)).initial_offset
+
+
+def _look(group_id: str, member_id: str | None, member_epoch: int, *, stable: bool) -> Look:
     def look(shard: Shard) -> Offsets | ErrorCode:
         group = shard.consumers.get(group_id)
         error = fetch_refusal(group, member_id, member_epoch) if group_id not in shard.groups else ErrorCode.NONE
@@ -67,7 +95,7 @@ async def _offsets_of(
             offsets.update({(each.topic, each.partition): UNSTABLE for each in shard.pending.of_group(group_id)})
         return error or offsets
 
-    return await coordinator.committed(groups.read(look))
+    return look
 
 
 def _one_group(request: OffsetFetchRequest, offsets: Offsets) -> OffsetFetchResponse:
@@ -96,10 +124,12 @@ def _one_group(request: OffsetFetchRequest, offsets: Offsets) -> OffsetFetchResp
 async def _group(
     coordinator: Coordinator, group: OffsetFetchRequestGroup, version: int, *, stable: bool
 ) -> OffsetFetchResponseGroup:
-    offsets = await _offsets_of(coordinator, group.group_id, group.member_id, group.member_epoch, stable=stable)
+    by_id = version >= TOPIC_IDS_SINCE
+    wanted = list(_wanted(coordinator, group, by_id=by_id))
+    look = _look(group.group_id, group.member_id, group.member_epoch, stable=stable)
+    offsets = await _offsets_of(coordinator, group.group_id, wanted, look)
     if isinstance(offsets, ErrorCode):
         return OffsetFetchResponseGroup(group_id=group.group_id, error_code=offsets)
-    by_id = version >= TOPIC_IDS_SINCE
     response = OffsetFetchResponseGroup(group_id=group.group_id)
     if group.topics is None:
         for name, partitions in _by_topic(offsets):
@@ -112,6 +142,13 @@ async def _group(
     for asked in group.topics:
         response.topics.append(_asked_topic(coordinator, asked, offsets, by_id=by_id))
     return response
+
+
+def _wanted(coordinator: Coordinator, group: OffsetFetchRequestGroup, *, by_id: bool) -> Iterator[TopicPartition]:
+    for asked in group.topics or ():
+        topic = coordinator.image.topic(asked.topic_id if by_id else asked.name)
+        if topic is not None:
+            yield from ((topic.name, number) for number in asked.partition_indexes)
 
 
 def _asked_topic(

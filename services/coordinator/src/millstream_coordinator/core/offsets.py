@@ -1,6 +1,6 @@
 """Decisions about committed offsets: commit, read, delete, and drop those of groups long gone."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -67,6 +67,14 @@ def commit(shard: Shard, request: CommitRequest, now_ms: int) -> Decision[ShardR
     if group is not None and request.member_id in group.members:
         group.hear_from(group.members[request.member_id], now_ms)
     return Decision(records, ErrorCode.NONE)
+
+
+def begin(shard: Shard, group_id: str, found: Mapping[TopicPartition, int], now_ms: int) -> Decision[ShardRecord, None]:
+    """Commit where the group begins in these partitions, unless it was committed to them meanwhile."""
+    known = shard.offsets.get(group_id, {})
+    asked = (OffsetToCommit(topic=topic, partition=number, offset=offset) for (topic, number), offset in found.items())
+    records = tuple(_committed(group_id, each, now_ms) for each in asked if (each.topic, each.partition) not in known)
+    return Decision(records, None)
 
 
 def _committed(group_id: str, asked: OffsetToCommit, now_ms: int) -> OffsetCommitted:
@@ -180,8 +188,12 @@ def remove_topic(shard: Shard, topic: str) -> Decision[ShardRecord, Removal]:
     return Decision(tuple(records[:REMOVALS_MAX]), Removal(more=len(records) > REMOVALS_MAX))
 
 
-def expire(shard: Shard, *, retention_ms: int, now_ms: int) -> Decision[ShardRecord, Removal]:
-    """Drop offsets of groups that were empty for `retention_ms` and not committed to since; then groups without any."""
+def expire(
+    shard: Shard, *, retention_ms: int, now_ms: int, of_group: Callable[[str], int | None] = lambda _: None
+) -> Decision[ShardRecord, Removal]:
+    """Drop offsets of groups that were empty for `retention_ms` and not committed to since; then groups without any.
+    `of_group` says what a group has of its own.
+    """
     records: list[ShardRecord] = []
     for group_id in list(shard.group_ids()):
         group = shard.groups.get(group_id)
@@ -192,10 +204,11 @@ def expire(shard: Shard, *, retention_ms: int, now_ms: int) -> Decision[ShardRec
             continue  # a transaction is about to commit to it
         since_ms = group.state_timestamp_ms if group is not None and group.protocol_type is not None else 0
         offsets = shard.offsets.get(group_id, {})
+        kept_ms = of_group(group_id) or retention_ms
         expired = [
             partition
             for partition, committed in offsets.items()
-            if now_ms - max(since_ms, committed.commit_timestamp_ms) >= retention_ms
+            if now_ms - max(since_ms, committed.commit_timestamp_ms) >= kept_ms
         ]
         records += (OffsetRemoved(group_id, *partition) for partition in expired)
         if len(expired) == len(offsets):

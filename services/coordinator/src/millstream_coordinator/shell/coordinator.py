@@ -9,6 +9,7 @@ from millstream_cluster.image import Image
 from millstream_coordinator.config import CoordinatorConfig
 from millstream_coordinator.core.record_format import fits
 from millstream_coordinator.shell.groups import Groups
+from millstream_coordinator.shell.initial_offsets import InitialOffsets
 from millstream_coordinator.shell.partition import Connections
 from millstream_coordinator.shell.shards import Shards
 from millstream_coordinator.shell.topic_creation import TopicCreation
@@ -49,6 +50,7 @@ class Coordinator:
         self.transaction_nodes = transaction_nodes
         self.topic_creation = topic_creation
         self._brokers = connections.reads
+        self.initial_offsets = InitialOffsets(connections.reads, image, timeout_ms=config.offsets_commit_timeout_ms)
         self._image = image
 
     @property

@@ -11,6 +11,7 @@ from typing import TypeVar, assert_never, cast
 from millstream_cluster.decision import Decision
 from millstream_cluster.ids import OFFSETS_TOPIC
 from millstream_cluster.image import Image
+from millstream_cluster.records import ResourceType
 from millstream_coordinator.core.classic.deadlines import on_deadline, on_heartbeat, on_pause
 from millstream_coordinator.core.classic.group import ClassicGroup
 from millstream_coordinator.core.classic.joining import on_join
@@ -28,6 +29,7 @@ from millstream_coordinator.core.classic.messages import (
     SyncRequest,
     Ticket,
 )
+from millstream_coordinator.core.classic.policy import dismiss_if_drained, on_limits
 from millstream_coordinator.core.classic.syncing import on_store_refused, on_stored, on_sync
 from millstream_coordinator.core.record_format import COMMAND_BYTES_MAX, decode_record, encode_record, size_of
 from millstream_coordinator.core.records import GroupStored, ShardClaimed, ShardRecord
@@ -62,12 +64,13 @@ class Groups:
         self._clock = clock
         self._tasks = tasks
         self._barrier = barrier
+        self._image = image
         self.consumers = ConsumerGroups(replicated, clock, tasks, image)
         self._tickets = 0
         self._waiting: dict[Ticket, asyncio.Future[JoinAnswer | SyncAnswer]] = {}
         self._timers: dict[str, tuple[int, asyncio.TimerHandle]] = {}
-        for group in list(self.shard.groups.values()):
-            self._arm(group)
+        for group_id in list(self.shard.groups):
+            self.reconsider(group_id)
 
     # ---- the classic protocol ----
 
@@ -77,6 +80,7 @@ class Groups:
         now_ms = self._clock.now_ms()
         ticket, answer = self._ticket()
         group = self.shard.enter(group_id, now_ms)
+        group.limits = self._limits_of(group_id)
         self._perform(group, on_join(group, request(ticket), now_ms))
         return cast(JoinAnswer, await answer)
 
@@ -93,7 +97,12 @@ class Groups:
         if group is None:
             return ErrorCode.UNKNOWN_MEMBER_ID
         # The session ends later now: the timer finds that out when it fires.
-        return on_heartbeat(group, member_id, generation, instance_id, self._clock.now_ms())
+        now_ms = self._clock.now_ms()
+        error = on_heartbeat(group, member_id, generation, instance_id, now_ms)
+        if error is ErrorCode.NONE and group.limits.policy.drains:
+            error = dismiss_if_drained(group, member_id, now_ms)
+            self._perform(group, group.take_effects())
+        return error
 
     def leave(self, group_id: str, leaving: Sequence[LeavingMember]) -> tuple[LeftMember, ...] | ErrorCode:
         group = self.shard.groups.get(group_id)
@@ -102,6 +111,15 @@ class Groups:
         left, effects = on_leave(group, leaving, self._clock.now_ms())
         self._perform(group, effects)
         return left
+
+    def reconsider(self, group_id: str) -> None:
+        """The group's configuration changed, or the shard was only just loaded."""
+        group = self.shard.groups.get(group_id)
+        if group is not None:
+            self._perform(group, on_limits(group, self._limits_of(group_id), self._clock.now_ms()))
+
+    def _limits_of(self, group_id: str) -> GroupLimits:
+        return self.shard.limits.of_group(self._image().config(ResourceType.GROUP, group_id))
 
     # ---- the log ----
 

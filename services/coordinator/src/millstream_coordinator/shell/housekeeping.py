@@ -8,6 +8,7 @@ from millstream_cluster.decision import Decision
 from millstream_cluster.image import Image
 from millstream_coordinator.config import CoordinatorConfig
 from millstream_coordinator.core.offsets import Removal, expire, remove_topic
+from millstream_coordinator.core.policy import GroupPolicy
 from millstream_coordinator.core.records import ShardRecord
 from millstream_coordinator.core.shard import Shard
 from millstream_coordinator.core.transactions.group_offsets import forget_producers
@@ -48,11 +49,17 @@ class Housekeeping:
 
     async def _expire(self, groups: Groups) -> None:
         retention_ms = self._config.offsets_retention_ms
-        await _until_done(groups, lambda shard, now_ms: expire(shard, retention_ms=retention_ms, now_ms=now_ms))
+        await _until_done(
+            groups,
+            lambda shard, now_ms: expire(shard, retention_ms=retention_ms, now_ms=now_ms, of_group=self._retention_of),
+        )
         await _until_done(groups, self._forget_producers)
 
     def _forget_producers(self, shard: Shard, now_ms: int) -> Decision[ShardRecord, Removal]:
         return forget_producers(shard, expiration_ms=self._config.transactions.producer_expiration_ms, now_ms=now_ms)
+
+    def _retention_of(self, group_id: str) -> int | None:
+        return GroupPolicy.of_configs(self._image().config(r.ResourceType.GROUP, group_id)).retention_ms
 
     async def _forget_deleted_topics(self, groups: Groups) -> None:
         """By the metadata of now: a topic that came back under its name meanwhile keeps what was committed to it."""

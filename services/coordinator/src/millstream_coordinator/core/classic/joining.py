@@ -3,6 +3,7 @@
 from millstream_coordinator.core.classic.group import ClassicGroup, GroupState
 from millstream_coordinator.core.classic.member import Member
 from millstream_coordinator.core.classic.messages import Effect, JoinAnswer, JoinRequest, StaticMemberReplaced
+from millstream_coordinator.core.classic.policy import admits
 from millstream_coordinator.core.classic.rebalance import (
     complete_join_if_ready,
     prepare_rebalance,
@@ -20,11 +21,10 @@ def on_join(group: ClassicGroup, request: JoinRequest, now_ms: int) -> list[Effe
         _refuse(group, request, ErrorCode.INVALID_SESSION_TIMEOUT)
     elif group.state is GroupState.DEAD:
         _refuse(group, request, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    elif not admits(group, request):
+        _exclude(group, request, ErrorCode.GROUP_AUTHORIZATION_FAILED, now_ms)
     elif not _has_room(group, request.member_id):
-        if request.member_id in group.members:
-            group.remove_member(request.member_id, ErrorCode.GROUP_MAX_SIZE_REACHED)
-            rebalance_or_complete(group, now_ms)
-        _refuse(group, request, ErrorCode.GROUP_MAX_SIZE_REACHED)
+        _exclude(group, request, ErrorCode.GROUP_MAX_SIZE_REACHED, now_ms)
     elif not group.supports(request.protocol_type, request.protocols):
         _refuse(group, request, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     elif request.member_id == "":
@@ -40,6 +40,14 @@ def on_join(group: ClassicGroup, request: JoinRequest, now_ms: int) -> list[Effe
 
 def _refuse(group: ClassicGroup, request: JoinRequest, error: ErrorCode) -> None:
     group.answer_join(request.ticket, JoinAnswer(error=error, member_id=request.member_id))
+
+
+def _exclude(group: ClassicGroup, request: JoinRequest, error: ErrorCode, now_ms: int) -> None:
+    """Refuse it, and if it is a member it is one no longer."""
+    if request.member_id in group.members:
+        group.remove_member(request.member_id, error)
+        rebalance_or_complete(group, now_ms)
+    _refuse(group, request, error)
 
 
 def _session_is_allowed(group: ClassicGroup, request: JoinRequest) -> bool:

@@ -1,8 +1,10 @@
-"""The bounds within which groups live, from the coordinator's configuration."""
+"""The bounds within which groups live: the coordinator's configuration, and what a group has of its own."""
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from millstream_coordinator.core.consumer.limits import ConsumerLimits
+from millstream_coordinator.core.policy import OPEN_POLICY, GroupPolicy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,3 +19,16 @@ class GroupLimits:
     """A member that never got its id cannot heartbeat; after this long without a rebalance it is taken for gone."""
     consumer: ConsumerLimits = field(default_factory=ConsumerLimits)
     """Of groups that speak the other protocol."""
+    policy: GroupPolicy = OPEN_POLICY
+
+    def of_group(self, configs: Mapping[str, str]) -> "GroupLimits":
+        """With the GROUP configs, if there are any, over the coordinator's."""
+        if not configs:
+            return self
+        return replace(
+            self,
+            session_timeout_min_ms=int(configs.get("min.session.timeout.ms", self.session_timeout_min_ms)),
+            session_timeout_max_ms=int(configs.get("max.session.timeout.ms", self.session_timeout_max_ms)),
+            size_max=int(configs.get("max.size", self.size_max)),
+            policy=GroupPolicy.of_configs(configs),
+        )

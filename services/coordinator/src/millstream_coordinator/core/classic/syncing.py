@@ -14,6 +14,7 @@ from millstream_coordinator.core.classic.messages import (
     SyncAnswer,
     SyncRequest,
 )
+from millstream_coordinator.core.classic.policy import handed_out
 from millstream_coordinator.core.classic.rebalance import forget_assignment, prepare_rebalance
 from millstream_wire.errors import ErrorCode
 
@@ -91,7 +92,7 @@ def _assigned(group: ClassicGroup, member: Member) -> SyncAnswer:
 
 def _store(group: ClassicGroup, assignments: dict[str, bytes]) -> None:
     group.storing_generation = group.generation
-    complete = {member_id: assignments.get(member_id, b"") for member_id in group.members}
+    complete = handed_out(group, {member_id: assignments.get(member_id, b"") for member_id in group.members})
     event = GenerationAssigned(group.generation, tuple(complete.items()))
     group.store(group.stored(complete), event)
 

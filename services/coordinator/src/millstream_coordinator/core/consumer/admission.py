@@ -13,10 +13,14 @@ from millstream_wire.errors import ErrorCode
 
 def admit(draft: Draft, request: HeartbeatRequest, limits: ConsumerLimits) -> bool:
     """Let the member in with what it says of itself; whether that asks for a new assignment. Raises Refused."""
+    _check_topics(request, limits)
     if request.joins:
         if request.instance_id is not None:
             _take_place(draft, request.instance_id, request.member_id)
-        if request.member_id not in draft.group.members and len(draft.group.members) >= limits.size_max:
+        is_new = request.member_id not in draft.group.members
+        if is_new and limits.policy.admits_nobody:
+            raise Refused(ErrorCode.GROUP_AUTHORIZATION_FAILED, f"Group {request.group_id} admits no members now.")
+        if is_new and len(draft.group.members) >= limits.size_max:
             raise Refused(
                 ErrorCode.GROUP_MAX_SIZE_REACHED,
                 f"The consumer group has reached its maximum capacity of {limits.size_max} members.",
@@ -34,6 +38,12 @@ def admit(draft: Draft, request: HeartbeatRequest, limits: ConsumerLimits) -> bo
     return (
         before is None or after.subscription != before.subscription or after.server_assignor != before.server_assignor
     )
+
+
+def _check_topics(request: HeartbeatRequest, limits: ConsumerLimits) -> None:
+    if undeclared := limits.policy.undeclared(request.topics or ()):
+        message = f"Group {request.group_id} is for declared topics only, not for {', '.join(undeclared[:10])}."
+        raise Refused(ErrorCode.GROUP_AUTHORIZATION_FAILED, message)
 
 
 def check_static(draft: Draft, instance_id: str | None, member_id: str) -> None:

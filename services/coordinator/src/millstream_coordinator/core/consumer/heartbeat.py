@@ -12,6 +12,7 @@ from millstream_cluster.records import ResourceType
 from millstream_coordinator.core.consumer.admission import admit
 from millstream_coordinator.core.consumer.conversion import enter
 from millstream_coordinator.core.consumer.draft import Draft
+from millstream_coordinator.core.consumer.leaving import dismiss
 from millstream_coordinator.core.consumer.limits import ConsumerLimits
 from millstream_coordinator.core.consumer.member import NOTHING, CurrentAssignment, MemberState
 from millstream_coordinator.core.consumer.messages import HeartbeatAnswer, HeartbeatRequest, Refused
@@ -47,6 +48,8 @@ def _heartbeat(
     converted, group = enter(shard, group_id, may_begin=request.joins)
     draft = Draft(group)
     has_changed = admit(draft, request, limits)
+    if limits.policy.drains and not request.joins and not draft.group.current(member_id).owned:
+        return dismiss(shard, draft, member_id)
     metadata_is_new = shard.sessions.metadata_offsets.get(group_id) != image.offset
     delay_ms = _refresh(draft, image, limits, now_ms, has_changed=has_changed, metadata_is_new=metadata_is_new)
     before = draft.group.current(member_id)
@@ -76,7 +79,7 @@ def _refresh(
     """See to it that the target is of now; return in how many ms one is due that has to wait, or 0."""
     resolve_regexes(draft, image, now_ms, again=metadata_is_new)
     if has_changed or metadata_is_new:
-        hashed = metadata_hash(draft.group, image)
+        hashed = metadata_hash(draft.group, image, limits.policy)
         if has_changed or hashed != draft.group.metadata_hash:
             draft.raise_epoch(hashed)
     group = draft.group
@@ -85,7 +88,7 @@ def _refresh(
     due_ms = group.assignment_timestamp_ms + limits.assignment_interval_ms
     if due_ms > now_ms:
         return min(due_ms - now_ms, limits.assignment_interval_ms)
-    make_target(draft, image, now_ms)
+    make_target(draft, image, now_ms, limits.policy)
     return 0
 
 

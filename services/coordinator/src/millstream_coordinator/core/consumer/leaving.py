@@ -43,6 +43,16 @@ def on_leave(shard: Shard, request: HeartbeatRequest) -> Decision[ShardRecord, H
     return Decision(tuple(draft.records), HeartbeatAnswer(member_id=member_id, member_epoch=request.member_epoch))
 
 
+def dismiss(shard: Shard, draft: Draft, member_id: str) -> Decision[ShardRecord, HeartbeatAnswer]:
+    """The group is being drained, and the member gave up all it had: it has to go."""
+    group_id = draft.group.group_id
+    draft.write(*draft.group.member_tombstones(member_id))
+    draft.raise_epoch()
+    shard.sessions.forget((group_id, member_id))
+    drained = Refused(ErrorCode.GROUP_AUTHORIZATION_FAILED, f"Group {group_id} is being drained.")
+    return Decision(tuple(draft.records), drained.answer)
+
+
 def remove_silent(shard: Shard, now_ms: int) -> Decision[ShardRecord, tuple[MemberKey, ...]]:
     """Remove the members whose time is over; who they are. Those who are left are assigned anew when they are heard of."""
     drafts: dict[str, Draft] = {}

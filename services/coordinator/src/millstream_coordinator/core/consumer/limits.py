@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from millstream_coordinator.core.policy import OPEN_POLICY, GroupPolicy
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerLimits:
@@ -11,6 +13,7 @@ class ConsumerLimits:
     assignment_interval_ms: int = 1_000
     """The shortest time between two target assignments of a group: members that come together are assigned together."""
     size_max: int = 2**31 - 1
+    policy: GroupPolicy = OPEN_POLICY
 
     def of_group(self, configs: Mapping[str, str]) -> "ConsumerLimits":
         """With the GROUP configs, if there are any, over the coordinator's."""
@@ -21,4 +24,6 @@ class ConsumerLimits:
             session_timeout_ms=int(configs.get("consumer.session.timeout.ms", self.session_timeout_ms)),
             heartbeat_interval_ms=int(configs.get("consumer.heartbeat.interval.ms", self.heartbeat_interval_ms)),
             assignment_interval_ms=int(configs.get("consumer.assignment.interval.ms", self.assignment_interval_ms)),
+            size_max=int(configs.get("max.size", self.size_max)),
+            policy=GroupPolicy.of_configs(configs),
         )

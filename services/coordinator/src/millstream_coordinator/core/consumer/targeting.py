@@ -17,6 +17,7 @@ from millstream_coordinator.core.consumer.records import (
     TargetStored,
 )
 from millstream_coordinator.core.consumer.regex import RegexError, TopicPattern
+from millstream_coordinator.core.policy import OPEN_POLICY, GroupPolicy
 from millstream_wire.errors import ErrorCode
 
 
@@ -47,26 +48,31 @@ def check_regex(regex: str) -> None:
         raise _refused(regex, error) from None
 
 
-def metadata_hash(group: ConsumerGroup, image: Image) -> int:
-    """Of the subscribed topics that exist: the same on every coordinator, and another whenever one is added or grows."""
+def metadata_hash(group: ConsumerGroup, image: Image, policy: GroupPolicy = OPEN_POLICY) -> int:
+    """Of the subscribed topics that exist: the same on every coordinator, and another whenever one is added or grows, or
+    the group's policy gives it more or fewer of them.
+    """
     digest = hashlib.blake2b(digest_size=8)
-    for name, topic_id, partitions in sorted(_existing(group.subscribed_topics(), image)):
+    if policy.withholds:
+        digest.update(b"withheld;")
+    for name, topic_id, partitions in sorted(_existing(group.subscribed_topics(), image, policy)):
         digest.update(f"{name}:{topic_id}:{partitions};".encode())
     return int.from_bytes(digest.digest(), "big", signed=True)
 
 
-def make_target(draft: Draft, image: Image, now_ms: int) -> None:
+def make_target(draft: Draft, image: Image, now_ms: int, policy: GroupPolicy = OPEN_POLICY) -> None:
     """Assign anew for the group's epoch; only what changes for a member is written."""
     group = draft.group
     subscribers = {
         member_id: Subscriber(
-            frozenset(topic_id for _, topic_id, _ in _existing(group.topics_of(member), image)),
+            frozenset(topic_id for _, topic_id, _ in _existing(group.topics_of(member), image, policy)),
             member.instance_id,
             group.target(member_id),
         )
         for member_id, member in group.members.items()
     }
-    topics = {topic_id: count for _, topic_id, count in _existing(group.subscribed_topics(), image)}
+    subscribed = () if policy.withholds else group.subscribed_topics()
+    topics = {topic_id: count for _, topic_id, count in _existing(subscribed, image, policy)}
     assign = ASSIGNORS[group.assignor(DEFAULT_ASSIGNOR)]
     for member_id, partitions in assign(subscribers, topics).items():
         if group.targets.get(member_id) != partitions:
@@ -74,9 +80,9 @@ def make_target(draft: Draft, image: Image, now_ms: int) -> None:
     draft.write(TargetEpochStored(group.group_id, TargetEpoch(group.epoch, now_ms)))
 
 
-def _existing(names: Iterable[str], image: Image) -> Iterator[tuple[str, UUID, int]]:
+def _existing(names: Iterable[str], image: Image, policy: GroupPolicy) -> Iterator[tuple[str, UUID, int]]:
     for name in names:
-        topic = image.topic(name)
+        topic = image.topic(name) if policy.allows(name) else None
         if topic is not None:
             yield name, topic.topic_id, len(topic.partitions)
 
