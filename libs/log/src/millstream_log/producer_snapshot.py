@@ -5,11 +5,10 @@ from pathlib import Path
 from struct import Struct
 from struct import error as StructError
 
-from crc32c import crc32c
-
 from millstream_log.atomic_file import replace_file
 from millstream_log.errors import CorruptFile
 from millstream_log.producer_state import AppendedBatch, ProducerEntry, ProducerState
+from millstream_wire.records.checksum import crc32c
 
 _VERSION = 1
 _SEQUENCES = 1 << 31

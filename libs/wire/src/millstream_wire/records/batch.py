@@ -8,8 +8,7 @@ from enum import IntEnum
 from struct import Struct
 from typing import NamedTuple
 
-from crc32c import crc32c
-
+from millstream_wire.records.checksum import crc32c
 from millstream_wire.records.errors import CorruptBatch, InvalidRecord, UnsupportedFormat
 
 HEADER_SIZE = 61
