@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields
 from enum import StrEnum
+from functools import cache
 from types import NoneType, UnionType
 from typing import Any, NewType, TypeAlias, get_args, get_origin, get_type_hints
 from uuid import UUID
@@ -34,6 +35,21 @@ class ResourceType(StrEnum):
     TOPIC = "TOPIC"
     BROKER = "BROKER"
     GROUP = "GROUP"
+
+
+class QuotaEntityType(StrEnum):
+    """What a client quota is for; the values are Kafka's own words for it."""
+
+    USER = "user"
+    CLIENT_ID = "client-id"
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaEntity:
+    """One part of whom a client quota is for; a name None stands for everybody without a quota of their own."""
+
+    type: QuotaEntityType
+    name: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +167,15 @@ class ConfigChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class ClientQuotaChanged:
+    """A quota for the clients that all parts of `entity`, in order of their types, name; `value` None takes it away."""
+
+    entity: tuple[QuotaEntity, ...]
+    key: str
+    value: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class ProducerIdsAllocated:
     """Every producer id below `next_producer_id` is given away."""
 
@@ -181,6 +206,7 @@ MetadataRecord: TypeAlias = (
     | PartitionChanged
     | TopicDeleted
     | ConfigChanged
+    | ClientQuotaChanged
     | ProducerIdsAllocated
     | ShardAssigned
 )
@@ -200,12 +226,10 @@ def decode_record(key: bytes | memoryview | None, value: bytes | memoryview | No
     if key is None or value is None:
         raise RecordError("a metadata record has neither a null key nor a null value")
     name = bytes(key).decode(errors="backslashreplace")
+    if name not in _TYPES:
+        raise RecordError(f"metadata record type {name!r} is unknown to this version")
     try:
-        read = _READERS[name]
-    except KeyError:
-        raise RecordError(f"metadata record type {name!r} is unknown to this version") from None
-    try:
-        return read(json.loads(bytes(value)))  # type: ignore[no-any-return]
+        return _record_reader(name)(json.loads(bytes(value)))  # type: ignore[no-any-return]
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise RecordError(f"malformed metadata record {name}: {error}") from error
 
@@ -218,8 +242,16 @@ def _plain(value: object) -> object:
             return [_plain(item) for item in value]
         case Endpoint():
             return {"name": value.name, "host": value.host, "port": value.port}
+        case QuotaEntity():
+            return {"type": value.type, "name": value.name}
         case _:
             return value
+
+
+@cache
+def _record_reader(name: str) -> Reader:
+    """Made when the first record of a type is read: a process that starts reads few of them."""
+    return _dataclass_reader(_TYPES[name])
 
 
 def _dataclass_reader(cls: type[Any]) -> Reader:
@@ -251,12 +283,12 @@ def _reader(hint: Any) -> Reader:
     if get_origin(hint) is tuple:
         item = _reader(get_args(hint)[0])
         return lambda value: tuple(item(element) for element in _exact(list, value))
-    if hint in (int, str, bool):
+    if hint in (int, str, bool, float):
         return lambda value: _exact(hint, value)
-    if hint is Endpoint:
+    if hint in (Endpoint, QuotaEntity):
         return _dataclass_reader(hint)
-    if hint is ResourceType:
-        return ResourceType
+    if hint in (ResourceType, QuotaEntityType):
+        return hint  # type: ignore[no-any-return]
     raise AssertionError(f"a record field has a type without a JSON form: {hint}")
 
 
@@ -266,4 +298,4 @@ def _exact(kind: type, value: Any) -> Any:
     return value
 
 
-_READERS: dict[str, Reader] = {cls.__name__: _dataclass_reader(cls) for cls in get_args(MetadataRecord)}
+_TYPES: dict[str, type[Any]] = {cls.__name__: cls for cls in get_args(MetadataRecord)}

@@ -7,9 +7,9 @@ import asyncio
 from collections import OrderedDict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.metadata import version as package_version
 from typing import Any, cast
 
+from millstream_runtime import VERSION
 from millstream_runtime.network import Channel, Part
 from millstream_runtime.world import World
 from millstream_wire.api import API, ApiKey
@@ -21,7 +21,6 @@ from millstream_wire.schema import Request
 
 CONNECT_TIMEOUT_MS = 10_000
 _SOFTWARE_NAME = "millstream"
-_SOFTWARE_VERSION = package_version("millstream-runtime")
 _CORRELATION = slice(4, 8)  # of a request's bytes: after the API key and version
 _CORRELATION_BYTES = 4
 
@@ -164,7 +163,7 @@ class Client:
             raise RequestTimedOut(f"{self._channel.peer}: no answer in {timeout_ms} ms") from None
 
     async def _agree_on_versions(self) -> None:
-        hello = ApiVersionsRequest(client_software_name=_SOFTWARE_NAME, client_software_version=_SOFTWARE_VERSION)
+        hello = ApiVersionsRequest(client_software_name=_SOFTWARE_NAME, client_software_version=VERSION)
         answer = await self.request(hello, timeout_ms=CONNECT_TIMEOUT_MS, version=ApiVersionsRequest.versions[1])
         if answer.error_code != ErrorCode.NONE:
             raise Disconnected(f"{self._channel.peer}: ApiVersions error {answer.error_code}")

@@ -20,7 +20,8 @@ T = TypeVar("T")
 
 ATTEMPT_TIMEOUT_MS = 5_000
 """A controller that does not answer for this long is passed over for the next."""
-BACKOFF_FIRST_MS = 50
+BACKOFF_FIRST_MS = 5
+"""In one process a controller is active a few milliseconds after its first follower asks."""
 BACKOFF_MAX_MS = 1_000
 
 

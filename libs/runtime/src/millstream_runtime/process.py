@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import os
-import platform
 import signal
 import sys
 import time
@@ -111,7 +110,7 @@ class _Process:
         for service in services:
             await service.ready.wait()
         self._listen_for_signals()  # kopf, inside the operator, takes them for itself when it starts
-        logger.info("process ready python=%s records=%s", platform.python_version(), records_build())
+        logger.info("process ready python=%s records=%s", sys.version.partition(" ")[0], records_build())
         self._on_ready()
 
     async def _serve_http(self, services: Sequence[Service], world: World) -> None:
