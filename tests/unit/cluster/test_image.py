@@ -32,6 +32,7 @@ HISTORY: list[r.MetadataRecord] = [
     created(0),
     created(1),
     r.ConfigChanged(r.ResourceType.TOPIC, "t", "retention.ms", "5"),
+    r.ClientQuotaChanged((r.QuotaEntity(r.QuotaEntityType.USER, None),), "producer_byte_rate", 1e6),
     r.ProducerIdsAllocated(1000),
     r.ShardAssigned(TOPIC, 1, 10_001, 5, -1),
 ]

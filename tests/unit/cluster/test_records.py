@@ -10,6 +10,7 @@ from millstream_cluster.errors import RecordError
 from millstream_cluster.records import Endpoint, MetadataRecord, NodeRegistered, decode_record, encode_record
 
 st.register_type_strategy(UUID, st.uuids())
+st.register_type_strategy(float, st.floats(allow_nan=False))
 any_record: st.SearchStrategy[Any] = st.one_of([st.builds(cls) for cls in get_args(MetadataRecord)])
 
 

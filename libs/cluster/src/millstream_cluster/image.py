@@ -5,13 +5,16 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import assert_never
+from typing import TypeVar, assert_never
 from uuid import UUID
 
 from millstream_cluster import records as r
 from millstream_cluster.errors import ImageError
 from millstream_cluster.ids import NO_NODE, Offset, ProducerId, Role, role_of
 from millstream_cluster.members import Node, Partition, Shard, Topic
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 class Image:
@@ -33,6 +36,7 @@ class Image:
         self._by_id: dict[UUID, Topic] = {}
         self._partitions: dict[UUID, list[Partition]] = {}
         self._configs: dict[tuple[r.ResourceType, str], dict[str, str]] = {}
+        self._quotas: dict[tuple[r.QuotaEntity, ...], dict[str, float]] = {}
         self._shards: dict[tuple[UUID, int], Shard] = {}
 
     @staticmethod
@@ -100,6 +104,11 @@ class Image:
         """Names of this type's resources that have dynamic configs."""
         return [name for kind, name in self._configs if kind is resource_type]
 
+    @property
+    def client_quotas(self) -> Mapping[tuple[r.QuotaEntity, ...], Mapping[str, float]]:
+        """Quotas by whom they are for, then by their keys."""
+        return MappingProxyType(self._quotas)
+
     def records(self) -> Iterator[r.MetadataRecord]:
         """The shortest list of records that folds into this Image: a snapshot."""
         if self.cluster_id is not None:
@@ -119,6 +128,8 @@ class Image:
             yield from (partition.created() for partition in topic.partitions)
         for (kind, name), values in self._configs.items():
             yield from (r.ConfigChanged(kind, name, key, value) for key, value in values.items())
+        for entity, quotas in self._quotas.items():
+            yield from (r.ClientQuotaChanged(entity, key, value) for key, value in quotas.items())
         for shard in self._shards.values():
             yield shard.assigned()
 
@@ -139,6 +150,7 @@ class Image:
             self._nodes,
             self._by_name,
             self._configs,
+            self._quotas,
             self._shards,
         )
 
@@ -169,7 +181,9 @@ class Image:
                 self._expect(record.next_producer_id > self.next_producer_id, record, "producer ids only grow")
                 self.next_producer_id = record.next_producer_id
             case r.ConfigChanged():
-                self._apply_config(record)
+                _set(self._configs, (record.resource_type, record.resource_name), record.key, record.value)
+            case r.ClientQuotaChanged():
+                _set(self._quotas, record.entity, record.key, record.value)
             case r.TopicCreated() | r.TopicDeleted() | r.PartitionCreated() | r.PartitionChanged() | r.ShardAssigned():
                 self._apply_topic(record)
             case _:
@@ -216,16 +230,6 @@ class Image:
         for partition in range(len(topic.partitions)):
             self._shards.pop((topic.topic_id, partition), None)
 
-    def _apply_config(self, record: r.ConfigChanged) -> None:
-        resource = (record.resource_type, record.resource_name)
-        values = self._configs.setdefault(resource, {})
-        if record.value is None:
-            values.pop(record.key, None)
-        else:
-            values[record.key] = record.value
-        if not values:
-            del self._configs[resource]
-
     def _known_node(self, record: r.NodeFenced | r.NodeUnfenced | r.NodeUnregistered) -> Node:
         node = self._nodes.get(record.node_id)
         if node is None or node.epoch != record.epoch:
@@ -266,3 +270,14 @@ class Image:
         leader = self._nodes.get(partition.leader)
         if partition.leader not in partition.isr or leader is None or leader.fenced:
             raise ImageError(f"{partition}: the leader must be an unfenced broker of the ISR, it is {leader}")
+
+
+def _set(table: dict[K, dict[str, V]], owner: K, key: str, value: V | None) -> None:
+    """None takes a key away, and the owner with its last one."""
+    values = table.setdefault(owner, {})
+    if value is None:
+        values.pop(key, None)
+    else:
+        values[key] = value
+    if not values:
+        del table[owner]

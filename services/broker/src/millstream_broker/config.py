@@ -64,6 +64,10 @@ class BrokerConfig:
     """transaction.partition.verification.enable"""
     fetch_max_bytes: int = 55 << 20
     """fetch.max.bytes: the most one Fetch is answered with."""
+    quota_samples: int = 11
+    """quota.window.num"""
+    quota_window_ms: int = 1_000
+    """quota.window.size.seconds"""
     fetch_session_slots: int = 1_000
     """max.incremental.fetch.session.cache.slots"""
     producer_id_expiration_ms: int = 86_400_000
@@ -113,6 +117,8 @@ class BrokerConfig:
             ),
             verifies_transactions=properties.boolean("transaction.partition.verification.enable", True),
             fetch_max_bytes=properties.integer("fetch.max.bytes", 55 << 20, least=1024),
+            quota_samples=properties.integer("quota.window.num", 11, least=2),
+            quota_window_ms=properties.integer("quota.window.size.seconds", 1, least=1) * 1_000,
             fetch_session_slots=properties.integer("max.incremental.fetch.session.cache.slots", 1_000, least=0),
             producer_id_expiration_ms=properties.integer("producer.id.expiration.ms", 86_400_000, least=1),
             retention_check_interval_ms=properties.integer("log.retention.check.interval.ms", 300_000, least=1),

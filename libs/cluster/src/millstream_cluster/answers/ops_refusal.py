@@ -2,6 +2,7 @@
 
 from millstream_wire import messages as m
 from millstream_wire.errors import ErrorCode
+from millstream_wire.messages.alter_client_quotas import ResponseEntryData
 from millstream_wire.messages.alter_partition_reassignments import (
     ReassignablePartitionResponse,
     ReassignableTopicResponse,
@@ -38,5 +39,10 @@ def refuse_ops(request: Request, code: ErrorCode, text: str) -> Response:
                 for topic in request.topics
             ]
             return m.AlterPartitionReassignmentsResponse(error_code=code, error_message=text, responses=moves)
+        case m.AlterClientQuotasRequest():
+            entries = [
+                ResponseEntryData(error_code=code, error_message=text, entity=entry.entity) for entry in request.entries
+            ]
+            return m.AlterClientQuotasResponse(entries=entries)
         case _:
             raise TypeError(f"{type(request).__name__} is not forwarded")

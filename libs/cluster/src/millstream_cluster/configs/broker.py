@@ -93,6 +93,8 @@ _OWN = (
     _static("transactional.id.expiration.ms", _I, "604800000", "How long an unused transactional id is remembered.", at_least(1)),
     _static("transaction.max.timeout.ms", _I, "900000", "The longest transaction timeout a producer may ask for.", at_least(1)),
     _static("producer.id.expiration.ms", _I, "86400000", "How long an idle producer's sequence numbers are remembered.", at_least(1)),
+    _static("quota.window.num", _I, "11", "How many windows a client's rate is taken over.", at_least(2)),
+    _static("quota.window.size.seconds", _I, "1", "How long one of these windows is.", at_least(1)),
     _static("log.retention.check.interval.ms", _L, "300000", "How often retention is looked at.", at_least(1)),
     _static("log.cleaner.enable", _B, "true", "Whether logs whose policy says so are compacted."),
     _static("log.cleaner.backoff.ms", _L, "15000", "How long the cleaner sleeps when no log is worth cleaning.", at_least(1)),

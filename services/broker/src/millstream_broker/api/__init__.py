@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from millstream_broker.api.alter_replica_log_dirs import handle_alter_replica_log_dirs
 from millstream_broker.api.delete_records import handle_delete_records
+from millstream_broker.api.describe_client_quotas import handle_describe_client_quotas
 from millstream_broker.api.describe_cluster import handle_describe_cluster
 from millstream_broker.api.describe_configs import handle_describe_configs
 from millstream_broker.api.describe_log_dirs import handle_describe_log_dirs
@@ -69,6 +70,8 @@ HANDLERS: Mapping[ApiKey, Handler] = {
     ApiKey.INCREMENTAL_ALTER_CONFIGS: handle_forwarded,
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: handle_forwarded,
     ApiKey.LIST_PARTITION_REASSIGNMENTS: handle_list_partition_reassignments,
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: handle_describe_client_quotas,
+    ApiKey.ALTER_CLIENT_QUOTAS: handle_forwarded,
     ApiKey.OFFSET_DELETE: handle_group_request,
     ApiKey.DESCRIBE_QUORUM: handle_forwarded,
     ApiKey.DESCRIBE_CLUSTER: handle_describe_cluster,

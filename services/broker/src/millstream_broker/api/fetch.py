@@ -64,7 +64,7 @@ class _Fetch:
     __slots__ = (
         "_broker",
         "_committed_only",
-        "_listener_name",
+        "_context",
         "_request",
         "_session",
         "_version",
@@ -83,8 +83,8 @@ class _Fetch:
     ) -> None:
         self._broker = broker
         self._request = request
+        self._context = context
         self._version = context.version
-        self._listener_name = context.listener_name
         self._session = session
         self._committed_only = committed_only
         self.size = 0
@@ -95,6 +95,8 @@ class _Fetch:
     def read(self) -> list[_PartitionRead]:
         """Read what there is, within the limits; only the first batch of all may be larger than they are."""
         left = min(self._request.max_bytes, self._broker.config.fetch_max_bytes)
+        if self._broker.throttling.fetch.active and self._committed_only:
+            left = min(left, self._broker.throttling.fetch_max_bytes(self._context) or left)
         self.size = 0
         self.is_complete = False
         reads = []
@@ -180,6 +182,9 @@ class _Fetch:
         response = FetchResponse(session_id=self._session.session_id, responses=list(topics.values()))
         if leaders:
             response.node_endpoints = self._endpoints(leaders)
+        if self._broker.throttling.fetch.active and self._committed_only:
+            sent = ((each.replica, len(each.read.slice)) for each in reads if each.replica and each.read)
+            response.throttle_time_ms = self._broker.throttling.fetched(sent, self._context)
         return response
 
     def _topic(self, topics: dict[str | UUID, FetchableTopicResponse], key: FetchKey) -> FetchableTopicResponse:
@@ -228,7 +233,7 @@ class _Fetch:
     def _endpoints(self, leaders: list[int]) -> list[NodeEndpoint]:
         return [
             NodeEndpoint(node_id=node_id, host=endpoint.host, port=endpoint.port, rack=rack)
-            for node_id, endpoint, rack in endpoints(self._broker.image, leaders, self._listener_name)
+            for node_id, endpoint, rack in endpoints(self._broker.image, leaders, self._context.listener_name)
         ]
 
 

@@ -73,13 +73,17 @@ def _produce(broker: Broker, request: ProduceRequest, context: RequestContext, r
                 # One partition's bad batch leaves the others alone.
                 refused = True
                 appended.append(refusal)
+    throttle_ms = 0
+    if broker.throttling.produce.active:
+        throttle_ms = broker.throttling.produced(request, broker.image, context, by_id=by_id)
     if acks == 0:
         if refused:
             raise CloseConnection("a produce with acks=0 was refused")
         return None
     if not refused and version >= FIRST_VERSION and len(outcomes) == 1 and len(outcomes[0]) == 1:
-        return RawReply((one_success(topic, partition.index, *cast(_Appended, outcomes[0][0])),))
+        return RawReply((one_success(topic, partition.index, *cast(_Appended, outcomes[0][0]), throttle_ms),))
     response = _response(request, outcomes)
+    response.throttle_time_ms = throttle_ms
     if refused and version >= LEADER_HINTS_SINCE:
         _add_leader_hints(broker, response, context, by_id=by_id)
     return response

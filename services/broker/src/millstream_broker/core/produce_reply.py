@@ -19,11 +19,16 @@ _ONE_PARTITION = b"\x02"
 
 
 def one_success(
-    topic: str | UUID, index: int, base_offset: int, log_append_time_ms: int, log_start_offset: int
+    topic: str | UUID,
+    index: int,
+    base_offset: int,
+    log_append_time_ms: int,
+    log_start_offset: int,
+    throttle_time_ms: int = 0,
 ) -> bytes:
     """Everything after the correlation id, for versions from 9 on; the topic is its name, from 13 on its id."""
     return _named(topic) + _partition.pack(
-        index, 0, base_offset, log_append_time_ms, log_start_offset, 1, 0, 0, 0, 0, 0
+        index, 0, base_offset, log_append_time_ms, log_start_offset, 1, 0, 0, 0, throttle_time_ms, 0
     )
 
 

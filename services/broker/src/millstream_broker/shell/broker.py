@@ -16,6 +16,7 @@ from millstream_broker.shell.metrics import BrokerMetrics
 from millstream_broker.shell.producer_id_blocks import ProducerIdBlocks
 from millstream_broker.shell.replica import Replica
 from millstream_broker.shell.replicas import Replicas
+from millstream_broker.shell.throttling import Throttling
 from millstream_broker.shell.topic_creation import TopicCreation
 from millstream_broker.shell.verification import Verification
 from millstream_cluster.answers.metadata import any_live_broker
@@ -52,6 +53,7 @@ class Broker:
         self.delays = delays
         self.fetch_sessions = FetchSessions(slots=config.fetch_session_slots, eviction_ms=FETCH_SESSION_EVICTION_MS)
         self.topic_creation = TopicCreation(config, controllers)
+        self.throttling = Throttling(world, samples=config.quota_samples, window_ms=config.quota_window_ms)
         self.verification = Verification(config, world, image)
         self.producer_ids = ProducerIdBlocks(config, controllers)
         self.metrics = BrokerMetrics(config.node_id, replicas)
@@ -72,6 +74,7 @@ class Broker:
 
     def on_image(self, image: Image) -> None:
         """The whole metadata is known and has just moved."""
+        self.throttling.on_image(image)
         if any_live_broker(image) == NO_NODE:
             self._cluster_is_visible.clear()
         else:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from millstream_controller.api.allocate_producer_ids import handle_allocate_producer_ids
+from millstream_controller.api.alter_client_quotas import handle_alter_client_quotas
 from millstream_controller.api.alter_configs import handle_alter_configs
 from millstream_controller.api.alter_partition_reassignments import handle_alter_partition_reassignments
 from millstream_controller.api.broker_heartbeat import handle_broker_heartbeat
@@ -36,6 +37,7 @@ HANDLERS: Mapping[ApiKey, Handler] = {
     ApiKey.ELECT_LEADERS: handle_elect_leaders,
     ApiKey.INCREMENTAL_ALTER_CONFIGS: handle_incremental_alter_configs,
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: handle_alter_partition_reassignments,
+    ApiKey.ALTER_CLIENT_QUOTAS: handle_alter_client_quotas,
     ApiKey.DESCRIBE_QUORUM: handle_describe_quorum,
     ApiKey.FETCH_SNAPSHOT: handle_fetch_snapshot,
     ApiKey.BROKER_REGISTRATION: handle_broker_registration,

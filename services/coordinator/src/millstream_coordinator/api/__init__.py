@@ -7,6 +7,7 @@ from millstream_coordinator.api.add_partitions_to_txn import handle_add_partitio
 from millstream_coordinator.api.consumer_group_describe import handle_consumer_group_describe
 from millstream_coordinator.api.consumer_group_heartbeat import handle_consumer_group_heartbeat
 from millstream_coordinator.api.delete_groups import handle_delete_groups
+from millstream_coordinator.api.describe_client_quotas import handle_describe_client_quotas
 from millstream_coordinator.api.describe_cluster import handle_describe_cluster
 from millstream_coordinator.api.describe_configs import handle_describe_configs
 from millstream_coordinator.api.describe_groups import handle_describe_groups
@@ -72,6 +73,8 @@ HANDLERS: Mapping[ApiKey, Handler] = {
     ApiKey.INCREMENTAL_ALTER_CONFIGS: handle_forwarded,
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: handle_forwarded,
     ApiKey.LIST_PARTITION_REASSIGNMENTS: handle_list_partition_reassignments,
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: handle_describe_client_quotas,
+    ApiKey.ALTER_CLIENT_QUOTAS: handle_forwarded,
     ApiKey.OFFSET_DELETE: handle_offset_delete,
     ApiKey.DESCRIBE_QUORUM: handle_forwarded,
     ApiKey.DESCRIBE_CLUSTER: handle_describe_cluster,

@@ -1,0 +1,57 @@
+"""Client quotas at work: what a request moved is counted, and a client over its rate is told to wait and not read meanwhile.
+
+The cluster's own traffic (topics of coordinators) is nobody's quota.
+"""
+
+from collections.abc import Iterable
+from uuid import UUID
+
+from millstream_broker.core.quotas import Client, Quota
+from millstream_broker.shell.replica import Replica
+from millstream_cluster.image import Image
+from millstream_runtime.context import RequestContext
+from millstream_runtime.world import World
+from millstream_wire.messages import ProduceRequest
+
+USER = "ANONYMOUS"
+"""Who everybody is on a plaintext listener."""
+
+
+class Throttling:
+    def __init__(self, world: World, *, samples: int, window_ms: int) -> None:
+        self.produce = Quota("producer_byte_rate", samples=samples, window_ms=window_ms)
+        self.fetch = Quota("consumer_byte_rate", samples=samples, window_ms=window_ms)
+        self._world = world
+
+    def on_image(self, image: Image) -> None:
+        self.produce.configure(image.client_quotas)
+        self.fetch.configure(image.client_quotas)
+
+    def produced(self, request: ProduceRequest, image: Image, context: RequestContext, *, by_id: bool) -> int:
+        """Count a request's batches; the milliseconds its client has to wait."""
+        size = 0
+        for data in request.topic_data:
+            name: str | UUID = data.topic_id if by_id else data.name
+            topic = image.topic(name)
+            if topic is not None and not topic.internal:
+                size += sum(len(partition.records or b"") for partition in data.partition_data)
+        return self._charge(self.produce, size, context)
+
+    def fetched(self, reads: Iterable[tuple[Replica, int]], context: RequestContext) -> int:
+        """Count what is about to be sent; the milliseconds its client has to wait after it."""
+        size = sum(size for replica, size in reads if not replica.is_internal)
+        return self._charge(self.fetch, size, context)
+
+    def fetch_max_bytes(self, context: RequestContext) -> int | None:
+        """The most that one Fetch of this client may be answered with, or None."""
+        return self.fetch.burst_bytes(client_of(context))
+
+    def _charge(self, quota: Quota, size: int, context: RequestContext) -> int:
+        throttle_ms = quota.charge(client_of(context), size, self._world.monotonic_ms())
+        if throttle_ms:
+            context.connection.mute(throttle_ms)
+        return throttle_ms
+
+
+def client_of(context: RequestContext) -> Client:
+    return USER, context.client_id or ""

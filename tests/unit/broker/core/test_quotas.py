@@ -1,0 +1,103 @@
+"""Whose quota counts, and how long who is over it waits: Kafka's precedence and Kafka's arithmetic."""
+
+from itertools import pairwise
+
+import pytest
+
+from millstream_broker.core.quotas import BUCKETS_MAX, Quota, WindowedRate
+from millstream_cluster.records import QuotaEntity, QuotaEntityType
+
+KEY = "producer_byte_rate"
+
+
+def entity(**parts: str | None) -> tuple[QuotaEntity, ...]:
+    types = {"user": QuotaEntityType.USER, "client": QuotaEntityType.CLIENT_ID}
+    return tuple(QuotaEntity(types[kind], name) for kind, name in parts.items())
+
+
+LEVELS = [
+    entity(user="u", client="c"),
+    entity(user="u", client=None),
+    entity(user="u"),
+    entity(user=None, client="c"),
+    entity(user=None, client=None),
+    entity(user=None),
+    entity(client="c"),
+    entity(client=None),
+]
+
+
+def quota(*entities: tuple[QuotaEntity, ...], bound: float = 100.0) -> Quota:
+    made = Quota(KEY, samples=11, window_ms=1000)
+    made.configure({each: {KEY: bound} for each in entities})
+    return made
+
+
+def test_nothing_is_counted_while_nobody_has_a_quota() -> None:
+    idle = quota()
+    assert not idle.active
+    assert idle.charge(("u", "c"), 1 << 40, 0) == 0
+    assert idle.burst_bytes(("u", "c")) is None
+    idle.configure({entity(user="u"): {"consumer_byte_rate": 1.0}})
+    assert not idle.active
+
+
+@pytest.mark.parametrize(("exact", "general"), list(pairwise(LEVELS)))
+def test_the_more_exact_level_holds(exact: tuple[QuotaEntity, ...], general: tuple[QuotaEntity, ...]) -> None:
+    made = Quota(KEY, samples=11, window_ms=1000)
+    made.configure({general: {KEY: 1.0}, exact: {KEY: 7.0}})
+    assert made.burst_bytes(("u", "c")) == 70
+    made.configure({general: {KEY: 1.0}})
+    assert made.burst_bytes(("u", "c")) == 10
+
+
+@pytest.mark.parametrize("level", LEVELS[2:3] + LEVELS[5:6])
+def test_a_users_clients_share_what_the_user_has(level: tuple[QuotaEntity, ...]) -> None:
+    made = quota(level)
+    assert made.charge(("u", "a"), 1000, 0) == 0
+    assert made.charge(("u", "b"), 1000, 0) == 10_000
+    assert made.charge(("v", "a"), 1000, 0) == 0
+
+
+def test_clients_of_one_id_share_it_whoever_they_are_and_others_have_their_own() -> None:
+    made = quota(entity(client=None))
+    assert made.charge(("u", "a"), 1000, 0) == 0
+    assert made.charge(("v", "a"), 1000, 0) == 10_000
+    assert made.charge(("u", "b"), 1000, 0) == 0
+
+
+def test_a_burst_within_the_windows_is_no_rate_and_one_beyond_waits_until_it_is_none() -> None:
+    rate = WindowedRate(samples=11, window_ms=1000)
+    rate.record(1000, 0)
+    assert rate.throttle_ms(100, 0) == 0
+    rate.record(500, 0)
+    assert rate.throttle_ms(100, 0) == 5_000
+    assert rate.throttle_ms(100, 900) == 4_100
+
+
+def test_what_is_older_than_the_windows_is_forgotten() -> None:
+    rate = WindowedRate(samples=11, window_ms=1000)
+    rate.record(10_000, 0)
+    assert rate.throttle_ms(100, 10_999) > 0
+    assert rate.throttle_ms(100, 11_000) == 0
+
+
+@pytest.mark.parametrize("size", [10, 700, 5_000, 10_000])
+def test_a_client_that_obeys_moves_what_its_quota_allows(size: int) -> None:
+    made = quota(entity(client="c"), bound=1000.0)
+    now_ms = moved = 0
+    while now_ms < 300_000:
+        moved += size
+        now_ms += 1 + made.charge(("u", "c"), size, now_ms)
+    allowed = 1000 * now_ms / 1000
+    assert 0.9 * allowed - size <= moved <= 1.1 * allowed + 10_000 + size
+
+
+def test_few_clients_are_remembered_and_a_change_begins_anew() -> None:
+    made = quota(entity(client=None))
+    for number in range(BUCKETS_MAX + 5):
+        made.charge(("u", str(number)), 1000, 0)
+    assert made.charge(("u", "0"), 1000, 0) == 0
+    assert made.charge(("u", str(BUCKETS_MAX)), 1000, 0) > 0
+    made.configure({entity(client=None): {KEY: 101.0}})
+    assert made.charge(("u", str(BUCKETS_MAX)), 1000, 0) == 0
