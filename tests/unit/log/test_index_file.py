@@ -1,4 +1,6 @@
 import resource
+from bisect import bisect_right
+from operator import itemgetter
 from pathlib import Path
 from struct import Struct
 
@@ -34,6 +36,18 @@ def test_lookups_are_those_of_a_sorted_list(tmp_path_factory, steps, flush_after
     for column in (0, 1):
         for wanted in range(-1, value + 2):
             assert index.floor(wanted, column) == max((e for e in model if e[column] <= wanted), default=None)
+
+
+def test_an_entry_is_found_in_an_index_of_many_blocks(tmp_path: Path) -> None:
+    model = [(3 * i, i // 2) for i in range(1000)]
+    index = IndexFile(tmp_path / "x.index", ENTRY)
+    for entry in model:
+        index.append(entry)
+    index.flush()
+    for column in (0, 1):
+        for wanted in range(-1, 3001):
+            at = bisect_right(model, wanted, key=itemgetter(column))
+            assert index.floor(wanted, column) == (model[at - 1] if at else None)
 
 
 def test_entries_that_could_not_be_written_are_written_later(tmp_path: Path) -> None:

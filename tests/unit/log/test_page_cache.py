@@ -1,12 +1,19 @@
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
+from millstream_log import ColdRead, Log, LogConfig
 from millstream_log.file_slice import FileSlice, SegmentFile
 from millstream_log.page_cache import is_resident, load, read_resident
 
 SIZE = 1 << 20
+LOADS_MAX = 16
+START_MS = 1_700_000_000_000
+
+T = TypeVar("T")
 
 
 def forget(file: SegmentFile) -> None:
@@ -51,3 +58,44 @@ def test_what_was_just_written_is_in_memory(tmp_path: Path) -> None:
     assert is_resident(file.fileno(), 9)
     assert FileSlice(file, 3, 4).read_resident() == b"3456"
     assert read_resident(file.fileno(), 20, 0) is None  # shorter than asked for
+
+
+def loading_as_asked(attempt: Callable[[], T]) -> tuple[T, int]:
+    """What `attempt` gives once everything it missed is loaded, and how often it missed something."""
+    for loads in range(LOADS_MAX):
+        try:
+            return attempt(), loads
+        except ColdRead as missing:
+            missing.load()
+    raise AssertionError(f"still something is missing after {LOADS_MAX} loads")
+
+
+def test_a_log_says_what_it_would_wait_for_and_finds_the_same_once_it_is_there(cold: SegmentFile, make) -> None:
+    log = Log.open(cold.path.parent / "log", LogConfig(index_interval_bytes=4096), now_ms=0)
+    for i in range(300):
+        log.append(*make(20, timestamp=START_MS + 100 * i, value=bytes(1000)), leader_epoch=0, now_ms=0)
+    log.close()
+    log = Log.open(cold.path.parent / "log", LogConfig(index_interval_bytes=4096), now_ms=0, clean=True)
+    segment = log.segments[0]
+    reads = [(offset, 200_000) for offset in (4007, 1, 3000, 5999)]
+    missed = 0
+    for offset, max_bytes in reads:
+        for path in (segment.log_path, segment.index.path, segment.times.path):
+            forget(SegmentFile(path, os.O_RDWR))
+        found, loads = loading_as_asked(lambda: log.read(offset, max_bytes, may_wait=False))  # noqa: B023
+        missed += loads
+        waited = log.read(offset, max_bytes)
+        assert found is not None
+        assert waited is not None
+        assert (found.slice.position, len(found.slice)) == (waited.slice.position, len(waited.slice))
+        for path in (segment.log_path, segment.index.path, segment.times.path):
+            forget(SegmentFile(path, os.O_RDWR))
+        timestamp = START_MS + 5 * offset
+        at, loads = loading_as_asked(lambda: log.offset_for_timestamp(timestamp, may_wait=False))  # noqa: B023
+        missed += loads
+        assert at == log.offset_for_timestamp(timestamp)
+    assert missed > len(reads)
+
+
+def test_a_file_that_went_away_is_for_the_next_attempt_to_notice(tmp_path: Path) -> None:
+    ColdRead(tmp_path / "gone", 0, 100).load()

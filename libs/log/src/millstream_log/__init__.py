@@ -5,6 +5,7 @@ from millstream_log.checkpoint import TopicPartition
 from millstream_log.config import LogConfig, MessageTimestampType
 from millstream_log.data_dir import DataDir
 from millstream_log.errors import (
+    ColdRead,
     CorruptFile,
     InvalidProducerEpoch,
     LogError,
@@ -27,6 +28,7 @@ __all__ = [
     "AbortedTransaction",
     "AppendResult",
     "AppendedBatch",
+    "ColdRead",
     "CorruptFile",
     "DataDir",
     "EpochEnd",

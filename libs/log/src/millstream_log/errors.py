@@ -1,8 +1,28 @@
 """What can go wrong with a log, each with the error code that Kafka answers where it has one."""
 
+from pathlib import Path
 from typing import ClassVar
 
+from millstream_log.page_cache import load
 from millstream_wire.errors import ErrorCode
+
+
+class ColdRead(Exception):
+    """Nothing went wrong, but to go on would wait for the disk: `load` in a thread, then ask again."""
+
+    def __init__(self, path: Path, position: int, length: int) -> None:
+        super().__init__(f"{path} at {position}")
+        self._path = path
+        self._position = position
+        self._length = length
+
+    def load(self) -> None:
+        """Wait for the disk. What keeps it from reading, or took the file away, whoever asks again will see."""
+        try:
+            with self._path.open("rb") as file:
+                load(file.fileno(), self._length, self._position)
+        except OSError:
+            return
 
 
 class LogError(Exception):

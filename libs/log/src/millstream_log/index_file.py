@@ -13,11 +13,14 @@ from operator import itemgetter
 from pathlib import Path
 from struct import Struct
 
-from millstream_log.file_slice import write_fully
+from millstream_log.errors import ColdRead
+from millstream_log.file_slice import read_fully, write_fully
+from millstream_log.page_cache import NotResident, Reader
 
 Entry = tuple[int, int]
 
 _TAIL_ENTRIES = 64
+_BLOCK_ENTRIES = 256
 
 
 class IndexFile:
@@ -71,15 +74,35 @@ class IndexFile:
         self._tail.append(entry)
         self._last = entry
 
-    def floor(self, value: int, column: int) -> Entry | None:
+    def floor(self, value: int, column: int, read: Reader = read_fully) -> Entry | None:
         """Return the last entry whose `column` is at most `value`."""
         if self._tail and self._tail[0][column] <= value:
             return self._tail[bisect_right(self._tail, value, key=itemgetter(column)) - 1]
         if self._stored == 0:
             return None
-        with self._open() as fd:
-            at = bisect_right(range(self._stored), value, key=lambda i: self._read(fd, i)[column])
-            return self._read(fd, at - 1) if at else None
+        try:
+            with self._open() as fd:
+                return self._stored_floor(fd, value, column, read)
+        except NotResident as missing:
+            raise ColdRead(self.path, 0, self._stored * self._entry.size) from missing
+
+    def _stored_floor(self, fd: int, value: int, column: int, read: Reader) -> Entry | None:
+        """Find the block by the first entries of blocks, then look for the entry inside that."""
+        size, unpack = self._entry.size, self._entry.unpack_from
+
+        def first_of(block: int) -> int:
+            return int(unpack(read(fd, size, block * _BLOCK_ENTRIES * size))[column])
+
+        blocks = -(-self._stored // _BLOCK_ENTRIES)
+        block = bisect_right(range(blocks), value, key=first_of) - 1
+        if block < 0:
+            return None
+        start = block * _BLOCK_ENTRIES
+        count = min(_BLOCK_ENTRIES, self._stored - start)
+        data = read(fd, count * size, start * size)
+        at = bisect_right(range(count), value, key=lambda i: unpack(data, i * size)[column]) - 1
+        first, second = unpack(data, at * size)
+        return first, second
 
     @property
     def wants_flush(self) -> bool:

@@ -1,7 +1,7 @@
 """A partition's log: segments in order, appended to at the end, read from anywhere, cut at either side.
 
-Synchronous, for one event loop: appends and warm reads go to the page cache. It validates no records (the caller
-has checked the batch) and knows no replication; the high watermark is the broker's.
+Synchronous, for one event loop: appends go to the page cache, and so do reads that may not wait. It validates no records
+(the caller has checked the batch) and knows no replication; the high watermark is the broker's.
 """
 
 import os
@@ -188,11 +188,13 @@ class Log:
 
     # ---- reading ----
 
-    def read(self, offset: int, max_bytes: int, *, min_one: bool = True, end_offset: int | None = None) -> Read | None:
+    def read(
+        self, offset: int, max_bytes: int, *, min_one: bool = True, end_offset: int | None = None, may_wait: bool = True
+    ) -> Read | None:
         """Return whole batches from the one that holds `offset` on, all before `end_offset`; None if there are none.
 
-        At most `max_bytes`, except that with `min_one` the first batch comes whatever its size. A read ends with
-        its segment; the first batch may begin before `offset`, and clients skip what they did not ask for.
+        At most `max_bytes`, except that with `min_one` the first batch comes whatever its size. A read ends with its segment; the
+        first batch may begin before `offset`, and clients skip that. ColdRead where finding it has to wait but may not.
         """
         end = self.log_end_offset if end_offset is None else min(end_offset, self.log_end_offset)
         if not self.log_start_offset <= offset <= self.log_end_offset:
@@ -200,25 +202,25 @@ class Log:
         at = self._segment_at(offset)
         while at < len(self._segments) and offset < end:
             segment = self._segments[at]
-            found = segment.read(offset, max_bytes, end_offset=end, min_one=min_one)
+            found = segment.read(offset, max_bytes, end_offset=end, min_one=min_one, may_wait=may_wait)
             if found is not None or segment.position_of(offset) < segment.size:
                 return found
             at += 1  # cleaning left nothing at the end of this segment
         return None
 
-    def offset_for_timestamp(self, timestamp: int) -> TimestampedOffset | None:
+    def offset_for_timestamp(self, timestamp: int, *, may_wait: bool = True) -> TimestampedOffset | None:
         """Find the first record that is not older than `timestamp`."""
         for segment in self._segments:
             if segment.max_timestamp >= timestamp and segment.end_offset > self.log_start_offset:
-                found = segment.find_timestamp(timestamp, from_offset=self.log_start_offset)
+                found = segment.find_timestamp(timestamp, from_offset=self.log_start_offset, may_wait=may_wait)
                 if found is not None:
                     return found
         return None
 
-    def offset_of_max_timestamp(self) -> TimestampedOffset | None:
+    def offset_of_max_timestamp(self, *, may_wait: bool = True) -> TimestampedOffset | None:
         """Find the first record that carries the largest timestamp of all."""
         largest = max(segment.max_timestamp for segment in self._segments)
-        return self.offset_for_timestamp(largest) if largest >= 0 else None
+        return self.offset_for_timestamp(largest, may_wait=may_wait) if largest >= 0 else None
 
     def _segment_at(self, offset: int) -> int:
         return max(0, bisect_right(self._segments, offset, key=_base_offset) - 1)
@@ -394,7 +396,5 @@ class Log:
         """Verify the invariants; tests call it after each step."""
         for before, after in pairwise(self._segments):
             assert before.base_offset < before.end_offset == after.base_offset, (before.end_offset, after.base_offset)
-        assert self._segments[-1].end_offset == self.log_end_offset
-        assert self.log_start_offset <= self.log_end_offset
-        for segment in self._segments:
-            assert not segment.log_path.exists() or os.stat(segment.log_path).st_size == segment.size
+        assert self.log_start_offset <= self.log_end_offset == self._segments[-1].end_offset
+        assert all(not s.log_path.exists() or os.stat(s.log_path).st_size == s.size for s in self._segments)

@@ -3,7 +3,9 @@
 from pathlib import Path
 from struct import Struct
 
+from millstream_log.file_slice import read_fully
 from millstream_log.index_file import Entry, IndexFile
+from millstream_log.page_cache import Reader
 
 _entry = Struct(">ii")  # offset relative to the segment's base, position
 _OFFSET, _POSITION = 0, 1
@@ -26,18 +28,18 @@ class OffsetIndex(IndexFile):
     def add(self, last_offset: int, position: int) -> None:
         self.append((last_offset - self._base_offset, position))
 
-    def position_of(self, offset: int) -> int:
+    def position_of(self, offset: int, read: Reader = read_fully) -> int:
         """Return a position at or before the batch that holds `offset`."""
-        return _position(self.floor(offset - self._base_offset, _OFFSET))
+        return _position(self.floor(offset - self._base_offset, _OFFSET, read))
 
     def entry_before(self, offset: int) -> Entry | None:
         """Return last offset and position of the last indexed batch that ends before `offset`."""
         entry = self.floor(offset - self._base_offset - 1, _OFFSET)
         return None if entry is None else (entry[_OFFSET] + self._base_offset, entry[_POSITION])
 
-    def position_before(self, position: int) -> int:
+    def position_before(self, position: int, read: Reader = read_fully) -> int:
         """Return the start of a batch at or before `position`."""
-        return _position(self.floor(position, _POSITION))
+        return _position(self.floor(position, _POSITION, read))
 
     @property
     def last_position(self) -> int:

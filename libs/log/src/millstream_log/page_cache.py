@@ -5,6 +5,20 @@ File systems that cannot be asked count as memory: reading them waits as it alwa
 
 import errno
 import os
+from collections.abc import Callable
+from typing import TypeAlias
+
+Reader: TypeAlias = Callable[[int, int, int], bytes | bytearray]
+"""Reads so many bytes of a descriptor from a position; or fewer, only at the end of the file."""
+
+
+class NotResident(Exception):
+    """A reader that does not wait met what is on the disk only."""
+
+    def __init__(self, position: int, length: int) -> None:
+        super().__init__(f"{length} bytes at {position}")
+        self.position = position
+        self.length = length
 
 
 def is_resident(fd: int, position: int) -> bool:
@@ -31,6 +45,14 @@ def read_resident(fd: int, length: int, position: int) -> bytes | bytearray | No
             raise
         return os.pread(fd, length, position)
     return data if count == length else None
+
+
+def read_at_once(fd: int, length: int, position: int) -> bytes | bytearray:
+    """The `Reader` that never waits: it raises NotResident."""
+    data = read_resident(fd, length, position)
+    if data is None:
+        raise NotResident(position, length)
+    return data
 
 
 def load(fd: int, length: int, position: int) -> None:

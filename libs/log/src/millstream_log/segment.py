@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from millstream_log.config import LogConfig
-from millstream_log.errors import StorageError
+from millstream_log.errors import ColdRead, StorageError
 from millstream_log.file_slice import FileSlice, SegmentFile, read_fully, write_fully
 from millstream_log.offset_index import OffsetIndex
+from millstream_log.page_cache import NotResident, Reader, read_at_once
 from millstream_log.scan import scan_checked, scan_headers
 from millstream_log.time_index import TimeIndex
 from millstream_log.transaction_index import TransactionIndex
@@ -149,48 +150,55 @@ class Segment:
 
     # ---- reading ----
 
-    def position_of(self, offset: int) -> int:
+    def position_of(self, offset: int, read: Reader = read_fully) -> int:
         """Return where the first batch that reaches `offset` starts; the segment's end if there is none."""
         if offset >= self.end_offset:
             return self.size
         position = self._positions.get(offset)
         if position is not None:
             return position
-        for at, header in scan_headers(self.file.fileno(), self.index.position_of(offset), self.size):
+        for at, header in scan_headers(self.file.fileno(), self.index.position_of(offset, read), self.size, read):
             if header.last_offset >= offset:
                 return at
         return self.size
 
-    def read(self, offset: int, max_bytes: int, *, end_offset: int, min_one: bool) -> Read | None:
+    def read(
+        self, offset: int, max_bytes: int, *, end_offset: int, min_one: bool, may_wait: bool = True
+    ) -> Read | None:
         """Read whole batches from the one that holds `offset`, none that reaches past `end_offset`."""
+        read = read_fully if may_wait else read_at_once
         try:
-            start = self.position_of(offset)
-            limit = self.size if end_offset >= self.end_offset else self.position_of(end_offset)
+            start = self.position_of(offset, read)
+            limit = self.size if end_offset >= self.end_offset else self.position_of(end_offset, read)
             if start >= limit:
                 return None
             if limit - start <= max_bytes:
                 end, next_offset = limit, min(end_offset, self.end_offset)
             else:
-                end, next_offset = self._whole_batches(start, start + max_bytes, min_one=min_one)
+                end, next_offset = self._whole_batches(start, start + max_bytes, read, min_one=min_one)
                 if end == start:
                     return None
             self._remember(next_offset, end)
             return Read(FileSlice(self.file, start, end - start), next_offset)
+        except NotResident as missing:
+            raise ColdRead(self.log_path, missing.position, missing.length) from missing
         except (OSError, RecordsError) as error:
             raise StorageError(f"{self.log_path}: {error}") from error
 
-    def find_timestamp(self, timestamp: int, *, from_offset: int) -> TimestampedOffset | None:
+    def find_timestamp(self, timestamp: int, *, from_offset: int, may_wait: bool = True) -> TimestampedOffset | None:
         """Find the first record at or after `from_offset` that is not older than `timestamp`."""
         try:
-            return self._find_timestamp(timestamp, from_offset)
+            return self._find_timestamp(timestamp, from_offset, read_fully if may_wait else read_at_once)
+        except NotResident as missing:
+            raise ColdRead(self.log_path, missing.position, missing.length) from missing
         except (OSError, RecordsError) as error:
             raise StorageError(f"{self.log_path}: {error}") from error
 
-    def _find_timestamp(self, timestamp: int, from_offset: int) -> TimestampedOffset | None:
-        start = self.position_of(max(self.times.offset_before(timestamp), from_offset))
-        for position, header in scan_headers(self.file.fileno(), start, self.size):
+    def _find_timestamp(self, timestamp: int, from_offset: int, read: Reader) -> TimestampedOffset | None:
+        start = self.position_of(max(self.times.offset_before(timestamp, read), from_offset), read)
+        for position, header in scan_headers(self.file.fileno(), start, self.size, read):
             if header.max_timestamp >= timestamp:
-                batch = read_fully(self.file.fileno(), header.size, position)
+                batch = read(self.file.fileno(), header.size, position)
                 for record in decode_batch(batch, header):
                     if record.timestamp >= timestamp and record.offset >= from_offset:
                         return TimestampedOffset(record.timestamp, record.offset, header.leader_epoch)
@@ -199,11 +207,11 @@ class Segment:
     def header_at(self, position: int) -> BatchHeader:
         return parse_header(read_fully(self.file.fileno(), HEADER_SIZE, position))
 
-    def _whole_batches(self, start: int, limit: int, *, min_one: bool) -> tuple[int, int]:
+    def _whole_batches(self, start: int, limit: int, read: Reader, *, min_one: bool) -> tuple[int, int]:
         """Return end and next offset of the batches in `[start, limit)`, cut where the last one does not fit."""
         end, next_offset = start, -1
         for position, header in scan_headers(
-            self.file.fileno(), max(start, self.index.position_before(limit)), self.size
+            self.file.fileno(), max(start, self.index.position_before(limit, read)), self.size, read
         ):
             if position + header.size > limit and not (min_one and position == start):
                 if next_offset < 0 and position > start:

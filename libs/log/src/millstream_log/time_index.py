@@ -3,7 +3,9 @@
 from pathlib import Path
 from struct import Struct
 
+from millstream_log.file_slice import read_fully
 from millstream_log.index_file import IndexFile
+from millstream_log.page_cache import Reader
 
 _entry = Struct(">qi")  # timestamp, offset relative to the segment's base
 _TIMESTAMP, _OFFSET = 0, 1
@@ -28,9 +30,9 @@ class TimeIndex(IndexFile):
         if timestamp >= 0 and (last is None or timestamp > last[_TIMESTAMP]):
             self.append((timestamp, offset - self._base_offset))
 
-    def offset_before(self, timestamp: int) -> int:
+    def offset_before(self, timestamp: int, read: Reader = read_fully) -> int:
         """Return an offset such that every record before it is older than `timestamp`."""
-        entry = self.floor(timestamp - 1, _TIMESTAMP)
+        entry = self.floor(timestamp - 1, _TIMESTAMP, read)
         return self._base_offset + (entry[_OFFSET] if entry is not None else 0)
 
     @property

@@ -5,14 +5,16 @@ go out as slices of files. Left out until there are followers: diverging epochs.
 """
 
 import asyncio
+from collections.abc import Coroutine
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from millstream_broker.core.fetch_session import FetchContext, FetchKey, FetchKind, FetchPartition
 from millstream_broker.shell.broker import Broker
+from millstream_broker.shell.cold_reads import once_loaded
 from millstream_broker.shell.leaders import endpoints, leader_elsewhere
 from millstream_broker.shell.replica import Replica
-from millstream_log import LogError, Read
+from millstream_log import ColdRead, LogError, Read
 from millstream_runtime.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import FetchRequest, FetchResponse
@@ -44,10 +46,13 @@ def handle_fetch(broker: Broker, request: FetchRequest, context: RequestContext)
     if isinstance(session, ErrorCode):
         return FetchResponse(error_code=session)
     fetch = _Fetch(broker, request, context, session, committed_only=replica_id < 0)
-    reads = fetch.read()
-    if fetch.is_complete or request.max_wait_ms <= 0 or not reads:
-        return fetch.respond(reads)
-    return fetch.wait(reads)
+    reads = once_loaded(broker.world, fetch.read)
+    return fetch.answer(reads) if isinstance(reads, list) else _answer_later(fetch, reads)
+
+
+async def _answer_later(fetch: "_Fetch", reads: Coroutine[Any, Any, "list[_PartitionRead]"]) -> FetchResponse:
+    answer = fetch.answer(await reads)
+    return answer if isinstance(answer, FetchResponse) else await answer
 
 
 class _PartitionRead(NamedTuple):
@@ -92,8 +97,11 @@ class _Fetch:
 
     # ---- reading ----
 
-    def read(self) -> list[_PartitionRead]:
-        """Read what there is, within the limits; only the first batch of all may be larger than they are."""
+    def read(self, cold: list[ColdRead] | None) -> list[_PartitionRead]:
+        """Read what there is, within the limits; only the first batch of all may be larger than they are.
+
+        Where a list is given, what would have to wait for the disk is noted there, and left out.
+        """
         left = min(self._request.max_bytes, self._broker.config.fetch_max_bytes)
         if self._broker.throttling.fetch.active and self._committed_only:
             left = min(left, self._broker.throttling.fetch_max_bytes(self._context) or left)
@@ -106,7 +114,7 @@ class _Fetch:
                 self.is_complete = True
                 reads.append(_PartitionRead(key, wanted, replica, None, None))
                 continue
-            code, found = self._read_partition(replica, wanted, left)
+            code, found = self._read_partition(replica, wanted, left, cold)
             if found is not None:
                 size = len(found.slice)
                 self.size += size
@@ -116,12 +124,20 @@ class _Fetch:
             self.is_complete = True
         return reads
 
-    def _read_partition(self, replica: Replica, wanted: FetchPartition, left: int) -> tuple[ErrorCode, Read | None]:
+    def _read_partition(
+        self, replica: Replica, wanted: FetchPartition, left: int, cold: list[ColdRead] | None
+    ) -> tuple[ErrorCode, Read | None]:
         end = self._end(replica)
         limit = min(wanted.max_bytes, left)
         min_one = self.size == 0
         try:
-            found = replica.log.read(wanted.fetch_offset, max(0, limit), min_one=min_one, end_offset=end)
+            found = replica.log.read(
+                wanted.fetch_offset, max(0, limit), min_one=min_one, end_offset=end, may_wait=cold is None
+            )
+        except ColdRead as missing:
+            assert cold is not None
+            cold.append(missing)
+            return ErrorCode.NONE, None
         except LogError as error:
             self.is_complete = True
             return ErrorCode(error.error_code), None
@@ -139,7 +155,12 @@ class _Fetch:
 
     # ---- waiting ----
 
-    def wait(self, reads: list[_PartitionRead]) -> "asyncio.Future[FetchResponse]":
+    def answer(self, reads: list[_PartitionRead]) -> "FetchResponse | asyncio.Future[FetchResponse]":
+        if self.is_complete or self._request.max_wait_ms <= 0 or not reads:
+            return self.respond(reads)
+        return self._wait(reads)
+
+    def _wait(self, reads: list[_PartitionRead]) -> "asyncio.Future[FetchResponse]":
         """Answer once enough was appended to the partitions or the client's patience is over."""
         answer: asyncio.Future[FetchResponse] = asyncio.get_running_loop().create_future()
         for each in reads:
@@ -148,7 +169,7 @@ class _Fetch:
 
         def resume() -> None:
             if not answer.done():
-                answer.set_result(self.respond(self.read()))
+                answer.set_result(self.respond(self.read(None)))  # what was just appended is in memory
 
         waiting = self._broker.delays.wait(
             resume,

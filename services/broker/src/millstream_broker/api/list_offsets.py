@@ -5,10 +5,13 @@ Without tiered storage the local log is all there is: -4 (earliest local) is the
 """
 
 from collections import Counter
+from functools import partial
+from typing import Any
 
 from millstream_broker.shell.broker import Broker
+from millstream_broker.shell.cold_reads import once_loaded
 from millstream_broker.shell.replica import Replica
-from millstream_log import LogError, TimestampedOffset
+from millstream_log import ColdRead, LogError, TimestampedOffset
 from millstream_runtime.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import ListOffsetsRequest, ListOffsetsResponse
@@ -30,7 +33,13 @@ READ_COMMITTED = 1
 _UNKNOWN = TimestampedOffset(-1, -1, -1)
 
 
-def handle_list_offsets(broker: Broker, request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsResponse:
+def handle_list_offsets(broker: Broker, request: ListOffsetsRequest, context: RequestContext) -> Any:
+    return once_loaded(broker.world, partial(_answer, broker, request, context.version))
+
+
+def _answer(
+    broker: Broker, request: ListOffsetsRequest, version: int, cold: list[ColdRead] | None
+) -> ListOffsetsResponse:
     asked = Counter(
         (topic.name, partition.partition_index) for topic in request.topics for partition in topic.partitions
     )
@@ -39,7 +48,7 @@ def handle_list_offsets(broker: Broker, request: ListOffsetsRequest, context: Re
         answers = [
             _refused(partition, ErrorCode.INVALID_REQUEST)
             if asked[topic.name, partition.partition_index] > 1
-            else _find(broker, topic.name, partition, request, context.version)
+            else _find(broker, topic.name, partition, request, version, cold)
             for partition in topic.partitions
         ]
         topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=answers))
@@ -47,7 +56,12 @@ def handle_list_offsets(broker: Broker, request: ListOffsetsRequest, context: Re
 
 
 def _find(
-    broker: Broker, topic: str, asked: ListOffsetsPartition, request: ListOffsetsRequest, version: int
+    broker: Broker,
+    topic: str,
+    asked: ListOffsetsPartition,
+    request: ListOffsetsRequest,
+    version: int,
+    cold: list[ColdRead] | None,
 ) -> ListOffsetsPartitionResponse:
     if asked.timestamp < EARLIEST_PENDING_UPLOAD or version < _SINCE.get(asked.timestamp, 0):
         return _refused(asked, ErrorCode.UNSUPPORTED_VERSION)
@@ -55,7 +69,11 @@ def _find(
     if isinstance(replica, ErrorCode):
         return _refused(asked, replica)
     try:
-        found = _lookup(replica, asked.timestamp, end=_end(replica, request))
+        found = _lookup(replica, asked.timestamp, end=_end(replica, request), may_wait=cold is None)
+    except ColdRead as missing:
+        assert cold is not None
+        cold.append(missing)
+        return _refused(asked, ErrorCode.NONE)  # not sent: it is asked again
     except LogError as error:
         return _refused(asked, ErrorCode(error.error_code))
     return ListOffsetsPartitionResponse(
@@ -75,7 +93,7 @@ def _end(replica: Replica, request: ListOffsetsRequest) -> int:
     return replica.partition.high_watermark
 
 
-def _lookup(replica: Replica, timestamp: int, *, end: int) -> TimestampedOffset:
+def _lookup(replica: Replica, timestamp: int, *, end: int, may_wait: bool) -> TimestampedOffset:
     log, partition = replica.log, replica.partition
     if timestamp == LATEST:
         return TimestampedOffset(-1, end, partition.leader_epoch)
@@ -84,7 +102,10 @@ def _lookup(replica: Replica, timestamp: int, *, end: int) -> TimestampedOffset:
         return TimestampedOffset(-1, start, log.epoch_of(start))
     if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
         return _UNKNOWN
-    found = log.offset_of_max_timestamp() if timestamp == MAX_TIMESTAMP else log.offset_for_timestamp(timestamp)
+    if timestamp == MAX_TIMESTAMP:
+        found = log.offset_of_max_timestamp(may_wait=may_wait)
+    else:
+        found = log.offset_for_timestamp(timestamp, may_wait=may_wait)
     return found if found is not None and found.offset < end else _UNKNOWN
 
 
