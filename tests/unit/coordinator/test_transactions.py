@@ -102,6 +102,23 @@ class Transactional:
         answer = await asked(self.coordinator, EndTxnRequest(committed=committed, **self.fields), 4)
         return ErrorCode(answer.error_code)
 
+    async def end_and_bump(self, *, committed: bool) -> ErrorCode:
+        """As producers of transactions version 2 do: go on under what the answer says."""
+        answer = await asked(self.coordinator, EndTxnRequest(committed=committed, **self.fields), 5)
+        if answer.error_code == ErrorCode.NONE:
+            self.fields |= {"producer_id": answer.producer_id, "producer_epoch": answer.producer_epoch}
+            self.sequence = 0
+        return ErrorCode(answer.error_code)
+
+    async def write_on(self) -> ErrorCode:
+        """Write as version 2 does, again while the transaction before is still being ended."""
+        for _ in range(1_000):
+            error = await self.write(version=12)
+            if error is not ErrorCode.CONCURRENT_TRANSACTIONS:
+                return error
+            await asyncio.sleep(0.02)
+        raise AssertionError("it never ended")
+
     async def commit_offset(self, offset: int, version: int = 3) -> ErrorCode:
         partition = TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=offset)
         topics = [TxnOffsetCommitRequestTopic(name="t", partitions=[partition])]
@@ -134,7 +151,7 @@ def run(cluster_at: Any, scenario: Callable[[Transactional], Awaitable[None]]) -
 def test_a_batch_gets_in_only_while_its_partition_is_registered(cluster_at: Any) -> None:
     async def scenario(producer: Transactional) -> None:
         assert await producer.write() is ErrorCode.INVALID_TXN_STATE
-        assert await producer.write(version=12) is ErrorCode.TRANSACTION_ABORTABLE
+        assert await producer.write(version=11) is ErrorCode.TRANSACTION_ABORTABLE
         assert await producer.add() is ErrorCode.NONE
         assert await producer.write() is ErrorCode.NONE
         assert await producer.write() is ErrorCode.NONE
@@ -162,6 +179,47 @@ def test_offsets_wait_for_the_end_of_their_transaction(cluster_at: Any) -> None:
                 break
             await asyncio.sleep(0.02)
         assert found == 5
+
+    run(cluster_at, scenario)
+
+
+def test_under_version_2_writing_and_committing_is_what_registers(cluster_at: Any) -> None:
+    async def scenario(producer: Transactional) -> None:
+        for number in range(3):
+            assert await producer.write_on() is ErrorCode.NONE
+            assert await producer.commit_offset(number, version=5) is ErrorCode.NONE
+            request = DescribeTransactionsRequest(transactional_ids=["x"])
+            (described,) = (await ask(producer.coordinator, request)).transaction_states
+            assert {topic.topic for topic in described.topics} == {"t", "__consumer_offsets"}
+            assert described.producer_epoch == number
+            assert await producer.end_and_bump(committed=True) is ErrorCode.NONE
+        assert producer.fields["producer_epoch"] == 3
+        for _ in range(500):
+            found = await producer.committed(stable=True)
+            if found == 2:
+                break
+            await asyncio.sleep(0.02)
+        assert found == 2
+
+    run(cluster_at, scenario)
+
+
+def test_under_version_2_nothing_late_gets_into_the_next_transaction(cluster_at: Any) -> None:
+    async def scenario(producer: Transactional) -> None:
+        assert await producer.write_on() is ErrorCode.NONE
+        late = dict(producer.fields)
+        assert await producer.end_and_bump(committed=True) is ErrorCode.NONE
+        # The batch after the first comes before it: it is not taken for the transaction's first.
+        producer.sequence = 1
+        assert await producer.write(version=12) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+        producer.sequence = 0
+        assert await producer.write_on() is ErrorCode.NONE
+        current, producer.fields, producer.sequence = producer.fields, late, 1
+        assert await producer.write(version=12) is ErrorCode.INVALID_PRODUCER_EPOCH
+        assert await producer.commit_offset(1, version=5) is ErrorCode.INVALID_PRODUCER_EPOCH
+        assert await producer.end_and_bump(committed=True) is ErrorCode.PRODUCER_FENCED
+        producer.fields = current
+        assert await producer.end_and_bump(committed=True) is ErrorCode.NONE
 
     run(cluster_at, scenario)
 

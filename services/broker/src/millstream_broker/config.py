@@ -60,6 +60,10 @@ class BrokerConfig:
     """transaction.state.log.replication.factor"""
     transactions_topic_segment_bytes: int = 100 << 20
     """transaction.state.log.segment.bytes"""
+    add_partitions_retry_backoff_ms: int = 20
+    """add.partitions.to.txn.retry.backoff.ms"""
+    add_partitions_retry_max_ms: int = 100
+    """add.partitions.to.txn.retry.backoff.max.ms: how long a transaction's first batch waits here for the end of the one before."""
     verifies_transactions: bool = True
     """transaction.partition.verification.enable"""
     fetch_max_bytes: int = 55 << 20
@@ -115,6 +119,8 @@ class BrokerConfig:
             transactions_topic_segment_bytes=properties.integer(
                 "transaction.state.log.segment.bytes", 100 << 20, least=1
             ),
+            add_partitions_retry_backoff_ms=properties.integer("add.partitions.to.txn.retry.backoff.ms", 20, least=1),
+            add_partitions_retry_max_ms=properties.integer("add.partitions.to.txn.retry.backoff.max.ms", 100, least=0),
             verifies_transactions=properties.boolean("transaction.partition.verification.enable", True),
             fetch_max_bytes=properties.integer("fetch.max.bytes", 55 << 20, least=1024),
             quota_samples=properties.integer("quota.window.num", 11, least=2),

@@ -39,7 +39,14 @@ def write(node: Any, batch: bytes, transactional_id: str | None = "x", version: 
 
 
 def end(
-    node: Any, producer_id: int, *, commit: bool, epoch: int = 0, coordinator_epoch: int = 0, topic: str = "t"
+    node: Any,
+    producer_id: int,
+    *,
+    commit: bool,
+    epoch: int = 0,
+    coordinator_epoch: int = 0,
+    topic: str = "t",
+    version: int = 0,
 ) -> int:
     marker = WritableTxnMarker(
         producer_id=producer_id,
@@ -47,8 +54,9 @@ def end(
         transaction_result=commit,
         topics=[WritableTxnMarkerTopic(name=topic, partition_indexes=[0])],
         coordinator_epoch=coordinator_epoch,
+        transaction_version=version,
     )
-    answer = node.call(WriteTxnMarkersRequest(markers=[marker]), 1)
+    answer = node.call(WriteTxnMarkersRequest(markers=[marker]), 2)
     assert answer.markers[0].producer_id == producer_id
     return answer.markers[0].topics[0].partitions[0].error_code
 
@@ -141,3 +149,19 @@ def test_coordinators_topics_take_no_markers(plain, batch) -> None:
 
 def test_a_broker_coordinates_no_transactions(plain) -> None:
     assert plain.call(EndTxnRequest(transactional_id="x"), 3).error_code == ErrorCode.NOT_COORDINATOR
+
+
+def test_a_marker_of_version_2_ends_only_what_was_written_under_an_epoch_below_its_own(plain, batch, values) -> None:
+    assert write(plain, transactional(batch, "first", 7)).error_code == ErrorCode.NONE
+    assert end(plain, 7, commit=True, epoch=1, version=2) == ErrorCode.NONE
+    assert latest(plain, committed=True) == 2
+    # Again: it is there already, and not written twice.
+    assert end(plain, 7, commit=True, epoch=1, version=2) == ErrorCode.NONE
+    assert latest(plain, committed=True) == 2
+    assert write(plain, transactional(batch, "zombie", 7, sequence=1)).error_code == ErrorCode.INVALID_PRODUCER_EPOCH
+    assert write(plain, transactional(batch, "second", 7, epoch=1)).error_code == ErrorCode.NONE
+    assert end(plain, 7, commit=True, epoch=1, version=2) == ErrorCode.INVALID_PRODUCER_EPOCH
+    assert latest(plain, committed=True) == 2
+    assert end(plain, 7, commit=False, epoch=2, version=2) == ErrorCode.NONE
+    assert [value for _, value in values(fetch(plain).records)][:1] == ["first"]
+    assert latest(plain, committed=True) == 4

@@ -14,7 +14,13 @@ from millstream_broker.core.validation import Refused, validate
 from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.leaders import endpoints, leader_elsewhere
 from millstream_broker.shell.replica import Replica
-from millstream_broker.shell.transactional_produce import NO_REFUSALS, Refusals, verify, waiting_producer
+from millstream_broker.shell.transactional_produce import (
+    ADDS_SINCE,
+    NO_REFUSALS,
+    Refusals,
+    verify,
+    waiting_producer,
+)
 from millstream_log import LogError
 from millstream_log.errors import StorageError
 from millstream_runtime.context import CloseConnection, RawReply, RequestContext
@@ -37,7 +43,7 @@ LEADER_HINTS_SINCE = 10
 
 
 def handle_produce(broker: Broker, request: ProduceRequest, context: RequestContext) -> Any:
-    if request.transactional_id is not None and broker.config.verifies_transactions:
+    if request.transactional_id is not None and (broker.config.verifies_transactions or context.version >= ADDS_SINCE):
         producer_id = waiting_producer(broker, request, by_id=context.version >= TOPIC_IDS_SINCE)
         if producer_id is not None:
             for topic in request.topic_data:

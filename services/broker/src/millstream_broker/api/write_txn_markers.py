@@ -18,6 +18,9 @@ from millstream_wire.messages.write_txn_markers import (
 )
 from millstream_wire.records import EndMarker, check, encode_batch
 
+EPOCH_BUMPED = 2
+"""Transactions version 2: a marker's epoch is above that of the batches whose transaction it ends (KIP-890, KIP-1228)."""
+
 
 def handle_write_txn_markers(
     broker: Broker, request: WriteTxnMarkersRequest, context: RequestContext
@@ -43,6 +46,10 @@ def _write(broker: Broker, marker: WritableTxnMarker, topic: str, index: int) ->
         return replica
     if replica.is_internal:
         return ErrorCode.INVALID_TOPIC_EXCEPTION
+    known = replica.log.producer(marker.producer_id)
+    if marker.transaction_version >= EPOCH_BUMPED and known is not None and known.epoch == marker.producer_epoch:
+        # Such a marker raises the epoch, so it has been here; what is under way now would be the next transaction.
+        return ErrorCode.NONE if known.transaction_start < 0 else ErrorCode.INVALID_PRODUCER_EPOCH
     now_ms = broker.world.now_ms()
     end = EndMarker(committed=marker.transaction_result, coordinator_epoch=marker.coordinator_epoch)
     batch = bytearray(

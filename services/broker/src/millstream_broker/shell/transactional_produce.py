@@ -1,6 +1,6 @@
 """The part of Produce that transactions add: which batches begin one here, and what their coordinator says to that."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
@@ -13,8 +13,11 @@ from millstream_wire.records import BatchHeader, RecordsError, parse_header
 
 ABORTABLE_SINCE = 11
 """The first version of Produce whose clients know TRANSACTION_ABORTABLE."""
+ADDS_SINCE = 12
+"""The first version of Produce whose clients leave it to the broker to add partitions: transactions version 2."""
 
-Refusals = Mapping[tuple[str, int], Refused]
+TopicPartition = tuple[str, int]
+Refusals = Mapping[TopicPartition, Refused]
 NO_REFUSALS: Refusals = {}
 
 _FOR_PRODUCERS = {
@@ -30,6 +33,10 @@ class Beginning(NamedTuple):
     replica: Replica
     header: BatchHeader
     markers: int
+
+    @property
+    def partition(self) -> TopicPartition:
+        return self.replica.topic, self.replica.index
 
 
 def waiting_producer(broker: Broker, request: ProduceRequest, *, by_id: bool) -> int | None:
@@ -47,19 +54,50 @@ async def verify(broker: Broker, request: ProduceRequest, version: int, *, by_id
         if _begins(replica, header):
             producer = (header.producer_id, header.producer_epoch)
             beginnings.setdefault(producer, []).append(Beginning(replica, header, replica.markers))
-    refusals: dict[tuple[str, int], Refused] = {}
+    refusals: dict[TopicPartition, Refused] = {}
+    assert request.transactional_id is not None, "asked for before"
     for producer, begun in beginnings.items():
-        partitions = [(each.replica.topic, each.replica.index) for each in begun]
-        assert request.transactional_id is not None, "asked for before"
-        answers = await broker.verification.verify(request.transactional_id, *producer, partitions)
-        for each in begun:
-            name = (each.replica.topic, each.replica.index)
-            if each.replica.markers != each.markers:
-                refusals[name] = Refused(
-                    ErrorCode.NOT_ENOUGH_REPLICAS, "A transaction ended meanwhile: to be verified again"
-                )
-            elif answers[name] is not ErrorCode.NONE:
-                refusals[name] = _refusal(answers[name], version)
+        if version >= ADDS_SINCE:
+            refusals |= await _add(broker, request.transactional_id, producer, begun, version)
+        else:
+            refusals |= await _verify(broker, request.transactional_id, producer, begun, version)
+    return refusals
+
+
+async def _verify(
+    broker: Broker, transactional_id: str, producer: tuple[int, int], begun: Sequence[Beginning], version: int
+) -> Refusals:
+    refusals: dict[TopicPartition, Refused] = {}
+    answers = await broker.verification.verify(transactional_id, *producer, [each.partition for each in begun])
+    for each in begun:
+        if each.replica.markers != each.markers:
+            refusals[each.partition] = Refused(
+                ErrorCode.NOT_ENOUGH_REPLICAS, "A transaction ended meanwhile: to be verified again"
+            )
+        elif answers[each.partition] is not ErrorCode.NONE:
+            refusals[each.partition] = _refusal(answers[each.partition], version)
+    return refusals
+
+
+async def _add(
+    broker: Broker, transactional_id: str, producer: tuple[int, int], begun: Sequence[Beginning], version: int
+) -> Refusals:
+    """An end marker that comes meanwhile raises the epoch, by which the log then refuses the batch."""
+    refusals: dict[TopicPartition, Refused] = {}
+    wanted: list[TopicPartition] = []
+    for each in begun:
+        if each.header.base_sequence == 0:
+            wanted.append(each.partition)
+        else:  # every transaction begins its sequences anew: the batch before this one is still to come
+            message = f"Sequence {each.header.base_sequence} cannot begin a transaction in a partition"
+            refusals[each.partition] = Refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, message)
+    if wanted:
+        answers = await broker.verification.add(transactional_id, *producer, wanted)
+        refusals |= {
+            partition: _refusal(answer, version)
+            for partition, answer in answers.items()
+            if answer is not ErrorCode.NONE
+        }
     return refusals
 
 
@@ -68,6 +106,8 @@ def _refusal(answer: ErrorCode, version: int) -> Refused:
         known = version >= ABORTABLE_SINCE
         code = ErrorCode.TRANSACTION_ABORTABLE if known else ErrorCode.INVALID_TXN_STATE
         return Refused(code, "The partition is not part of the transaction")
+    if answer is ErrorCode.CONCURRENT_TRANSACTIONS and version >= ADDS_SINCE:
+        return Refused(answer, "The producer's transaction before this one is still being ended")
     return Refused(
         _FOR_PRODUCERS.get(answer, ErrorCode.NOT_ENOUGH_REPLICAS), f"The transaction is not verified: {answer.name}"
     )
@@ -75,7 +115,9 @@ def _refusal(answer: ErrorCode, version: int) -> Refused:
 
 def _begins(replica: Replica, header: BatchHeader) -> bool:
     entry = replica.log.producer(header.producer_id)
-    return entry is None or entry.transaction_start < 0 or entry.epoch != header.producer_epoch
+    if entry is None or entry.epoch < header.producer_epoch:
+        return True
+    return entry.epoch == header.producer_epoch and entry.transaction_start < 0  # under a lower one the log refuses it
 
 
 def _batches(broker: Broker, request: ProduceRequest, *, by_id: bool) -> Iterator[tuple[Replica, BatchHeader]]:

@@ -1,6 +1,7 @@
-"""Asks a transaction's coordinator whether a partition is part of it, before its first batch there is taken (KIP-890).
+"""Asks a transaction's coordinator whether a partition is part of it, or makes it one, before its first batch there is taken (KIP-890).
 
-Without that a batch that was long under way could begin a transaction that nobody will ever end. Requests of one producer that
+Without that a batch that was long under way could begin a transaction that nobody will ever end. Producers of transactions
+version 2 leave it to us to register what they write to. Requests of one producer that
 come while another of its waits here wait behind it, so that their batches stay in order.
 """
 
@@ -22,6 +23,7 @@ from millstream_wire.messages.add_partitions_to_txn import AddPartitionsToTxnTop
 logger = logging.getLogger(__name__)
 
 TopicPartition = tuple[str, int]
+Answers = Mapping[TopicPartition, ErrorCode]
 
 REQUEST_TIMEOUT_MS = 10_000
 
@@ -30,6 +32,8 @@ class Verification:
     def __init__(self, config: BrokerConfig, world: World, image: Callable[[], Image]) -> None:
         self._image = image
         self._nodes = Nodes(world, client_id=f"broker-{config.node_id}")
+        self._retry_backoff_ms = config.add_partitions_retry_backoff_ms
+        self._retry_max_ms = config.add_partitions_retry_max_ms
         self._turns: dict[int, tuple[asyncio.Lock, int]] = {}
 
     def is_busy(self, producer_id: int) -> bool:
@@ -51,8 +55,35 @@ class Verification:
 
     async def verify(
         self, transactional_id: str, producer_id: int, producer_epoch: int, partitions: Iterable[TopicPartition]
-    ) -> Mapping[TopicPartition, ErrorCode]:
+    ) -> Answers:
         """For each partition whether it is part of the producer's transaction, as its coordinator says."""
+        return await self._register(transactional_id, producer_id, producer_epoch, partitions, verify_only=True)
+
+    async def add(
+        self, transactional_id: str, producer_id: int, producer_epoch: int, partitions: Iterable[TopicPartition]
+    ) -> Answers:
+        """Have the partitions be part of the producer's transaction; for each how that went.
+
+        While the one before it is still being ended, which takes a moment, that is tried again here.
+        """
+        wanted = list(partitions)
+        patience_ms = self._retry_max_ms
+        while True:
+            answers = await self._register(transactional_id, producer_id, producer_epoch, wanted, verify_only=False)
+            if patience_ms <= 0 or ErrorCode.CONCURRENT_TRANSACTIONS not in answers.values():
+                return answers
+            await asyncio.sleep(self._retry_backoff_ms / 1000)
+            patience_ms -= self._retry_backoff_ms
+
+    async def _register(
+        self,
+        transactional_id: str,
+        producer_id: int,
+        producer_epoch: int,
+        partitions: Iterable[TopicPartition],
+        *,
+        verify_only: bool,
+    ) -> Answers:
         wanted = list(partitions)
         topics: dict[str, list[int]] = {}
         for topic, index in wanted:
@@ -61,7 +92,7 @@ class Verification:
             transactional_id=transactional_id,
             producer_id=producer_id,
             producer_epoch=producer_epoch,
-            verify_only=True,
+            verify_only=verify_only,
             topics=[AddPartitionsToTxnTopic(name=name, partitions=indexes) for name, indexes in topics.items()],
         )
         answer = await self._ask(transactional_id, AddPartitionsToTxnRequest(transactions=[transaction]))

@@ -1,12 +1,12 @@
 """AddPartitionsToTxn (API key 24), versions 0 to 5: one transaction until version 3, from producers; several from version 4 on,
-from brokers, which may only want to know whether the partitions are registered.
+from brokers: to register what a producer of transactions version 2 writes, or only to know whether it is registered.
 """
 
 from collections.abc import Mapping, Sequence
 
 from millstream_cluster.answers.transaction_refusal import BATCHED_SINCE, refuse_partitions
 from millstream_coordinator.core.transactions.courses import Producer, add_partitions, verify_partitions
-from millstream_coordinator.core.transactions.transaction import TopicPartition
+from millstream_coordinator.core.transactions.transaction import EPOCH_BUMPED, EPOCH_KEPT, TopicPartition
 from millstream_coordinator.shell.coordinator import Coordinator
 from millstream_runtime.context import RequestContext
 from millstream_wire.errors import ErrorCode
@@ -62,8 +62,11 @@ async def _add(
     transactions = coordinator.transactions_of(producer.transactional_id)
     if isinstance(transactions, ErrorCode):
         return refuse_partitions(topics, transactions)
+    client_version = EPOCH_BUMPED if version >= BATCHED_SINCE else EPOCH_KEPT
     error = await coordinator.committed(
-        transactions.execute(lambda shard, now_ms: add_partitions(shard, producer, wanted, now_ms))
+        transactions.execute(
+            lambda shard, now_ms: add_partitions(shard, producer, wanted, now_ms, client_version=client_version)
+        )
     )
     if error is ErrorCode.PRODUCER_FENCED and version < PRODUCER_FENCED_SINCE:
         error = ErrorCode.INVALID_PRODUCER_EPOCH

@@ -1,6 +1,7 @@
 """TxnOffsetCommit (API key 28), versions 0 to 5: offsets of a group that are committed if their transaction is.
 
-The transaction's coordinator is asked whether it knows of the group, as brokers ask before they take a first batch (KIP-890).
+The transaction's coordinator is asked whether it knows of the group, as brokers ask before they take a first batch (KIP-890);
+from version 5 on, that of transactions version 2, it is told.
 """
 
 from millstream_cluster.answers.transaction_refusal import refuse_txn_offsets
@@ -21,6 +22,7 @@ from millstream_wire.messages.txn_offset_commit import (
 
 ABORTABLE_SINCE = 4
 """The first version whose clients know TRANSACTION_ABORTABLE."""
+ADDS_SINCE = 5
 _RETRIED = (ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
 
@@ -87,7 +89,11 @@ async def _verify(coordinator: Coordinator, request: TxnOffsetCommitRequest, ver
     if partition is None:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
     error = await coordinator.transaction_nodes.verify(
-        request.transactional_id, request.producer_id, request.producer_epoch, partition
+        request.transactional_id,
+        request.producer_id,
+        request.producer_epoch,
+        partition,
+        verify_only=version < ADDS_SINCE,
     )
     if error in _RETRIED:
         return (

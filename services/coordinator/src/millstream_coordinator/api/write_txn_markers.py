@@ -45,5 +45,6 @@ async def _write(coordinator: Coordinator, marker: WritableTxnMarker, topic: str
         producer_epoch=marker.producer_epoch,
         coordinator_epoch=marker.coordinator_epoch,
         committed=marker.transaction_result,
+        transaction_version=marker.transaction_version,
     )
     return await coordinator.committed(groups.execute(lambda shard, now_ms: end_in_group(shard, end, now_ms)))

@@ -66,6 +66,7 @@ class Markers:
             producer_epoch=prepared.producer_epoch,
             transaction_result=prepared.state is TransactionState.PREPARE_COMMIT,
             coordinator_epoch=coordinator_epoch,
+            transaction_version=prepared.client_version,
         )
         for partition, error in (await self._nodes.write_marker(marker, node_id, partitions)).items():
             match error:

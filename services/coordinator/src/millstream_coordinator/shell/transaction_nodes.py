@@ -42,14 +42,20 @@ class TransactionNodes:
         return self._image().partition(*partition) is not None
 
     async def verify(
-        self, transactional_id: str, producer_id: int, producer_epoch: int, partition: TopicPartition
+        self,
+        transactional_id: str,
+        producer_id: int,
+        producer_epoch: int,
+        partition: TopicPartition,
+        *,
+        verify_only: bool,
     ) -> ErrorCode:
-        """Whether the partition is part of the producer's transaction, as its coordinator says."""
+        """Whether the partition is part of the producer's transaction, as its coordinator says, or makes it."""
         transaction = AddPartitionsToTxnTransaction(
             transactional_id=transactional_id,
             producer_id=producer_id,
             producer_epoch=producer_epoch,
-            verify_only=True,
+            verify_only=verify_only,
             topics=[AddPartitionsToTxnTopic(name=partition[0], partitions=[partition[1]])],
         )
         topic = self._image().topic(TRANSACTIONS_TOPIC)

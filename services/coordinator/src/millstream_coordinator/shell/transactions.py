@@ -51,6 +51,7 @@ class Transactions:
         self._tasks = tasks
         self._barrier = barrier
         self._endings: dict[str, asyncio.Task[None]] = {}
+        self._term: int | None = None
         self._watch = tasks.create_task(self._abort_overdue_for_ever())
         for transaction in self.shard.transactions.values():
             if transaction.state.is_prepared:
@@ -92,8 +93,9 @@ class Transactions:
         """The decision first, then the markers, then the note that they are written."""
         while True:
             try:
-                await self._replicated.execute(lambda shard, _: Decision((), None))  # what was decided is committed
-                await self._markers.write(prepared, self._barrier.producer_epoch)
+                # Once this is committed, so is what was decided.
+                coordinator_epoch = await self._replicated.execute(self._begin_term)
+                await self._markers.write(prepared, coordinator_epoch)
                 await self._replicated.execute(lambda shard, now_ms: complete(shard, prepared, now_ms))
             except NotCommitted:
                 if self._replicated.failure is not None:
@@ -114,6 +116,14 @@ class Transactions:
             await asyncio.sleep(self.limits.timeout_check_interval_ms / 1000)
             now_ms = self._clock.now_ms()
             overdue = [each.transactional_id for each in self.shard.transactions.values() if each.is_overdue(now_ms)]
+    def _begin_term(self, shard: TransactionShard, _: int) -> Decision[TransactionRecord, int]:
+        """The epoch that our markers carry, written down before the first of them is."""
+        if self._term is not None:
+            return Decision((), self._term)
+        term = shard.next_term(self._barrier.producer_epoch)
+        self._term = term.coordinator_epoch
+        return Decision((term,), term.coordinator_epoch)
+
             for transactional_id in overdue:
                 try:
                     if await self.execute(_abort_of(transactional_id)):

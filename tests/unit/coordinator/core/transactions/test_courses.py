@@ -1,85 +1,19 @@
 """A shard of transactions: who may do what when, and that the log alone gives the live state after any course of commands."""
 
-from typing import Any
-
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from transaction_course import PARTITIONS, TIMEOUT_MAX_MS, Live, State, started
 
+from millstream_cluster.decision import Decision
 from millstream_coordinator.core.transactions.courses import (
     Producer,
     abort_overdue,
     add_partitions,
-    complete,
-    end_transaction,
     verify_partitions,
 )
-from millstream_coordinator.core.transactions.machine import TransactionShard
-from millstream_coordinator.core.transactions.producers import Initialized, InitRequest, init_producer
-from millstream_coordinator.core.transactions.record_format import decode_transaction_record, encode_transaction_record
-from millstream_coordinator.core.transactions.transaction import EPOCH_LAST, Transaction, TransactionState
+from millstream_coordinator.core.transactions.transaction import EPOCH_LAST, Transaction
 from millstream_wire.errors import ErrorCode
-
-State = TransactionState
-TIMEOUT_MAX_MS = 900_000
-PARTITIONS = [("t", 0), ("t", 1), ("__consumer_offsets", 7)]
-
-
-class Live:
-    """A shard in service, the bytes of its log beside it."""
-
-    def __init__(self) -> None:
-        self.shard = TransactionShard()
-        self.log: list[tuple[bytes, bytes | None]] = []
-        self.now_ms = 1_000
-        self.next_id = 100
-
-    def do(self, decision: Any) -> Any:
-        for record in decision.records:
-            self.shard.apply(record)
-            self.log.append(encode_transaction_record(record))
-        self.shard.check()
-        return decision.reply
-
-    def init(
-        self, transactional_id: str = "x", *, timeout_ms: int = 60_000, was: tuple[int, int] = (-1, -1)
-    ) -> Initialized:
-        request = InitRequest(
-            transactional_id=transactional_id, timeout_ms=timeout_ms, producer_id=was[0], producer_epoch=was[1]
-        )
-        unused = None
-        while True:
-            reply = self.do(init_producer(self.shard, request, unused, self.now_ms, timeout_max_ms=TIMEOUT_MAX_MS))
-            if not reply.wants_id:
-                return reply
-            self.next_id += 1
-            unused = self.next_id
-
-    def add(self, producer: Producer, *partitions: tuple[str, int]) -> ErrorCode:
-        return self.do(add_partitions(self.shard, producer, partitions, self.now_ms))
-
-    def end(self, producer: Producer, *, commit: bool) -> ErrorCode:
-        return self.do(end_transaction(self.shard, producer, self.now_ms, commit=commit))
-
-    def complete(self, transactional_id: str = "x") -> bool:
-        return self.do(complete(self.shard, self.shard.transactions[transactional_id], self.now_ms))
-
-    def state(self, transactional_id: str = "x") -> State:
-        return self.shard.transactions[transactional_id].state
-
-    def replayed(self) -> TransactionShard:
-        shard = TransactionShard()
-        for key, value in self.log:
-            record = decode_transaction_record(key, value)
-            assert record is not None
-            shard.apply(record)
-        return shard
-
-
-def started(live: Live, transactional_id: str = "x") -> Producer:
-    given = live.init(transactional_id)
-    assert given.error is ErrorCode.NONE
-    return Producer(transactional_id, given.producer_id, given.producer_epoch)
 
 
 def test_a_transaction_from_its_beginning_to_its_end() -> None:
@@ -190,14 +124,22 @@ def test_what_cannot_be_asked_for() -> None:
     assert live.log == []
 
 
+def test_each_owner_has_a_higher_term_even_when_the_claims_epochs_begin_anew() -> None:
+    live = Live()
+    for producer_epoch, expected in ((3, 3), (4, 4), (9, 9), (32_767, 32_767), (0, 32_768), (1, 32_769)):
+        live.shard = live.replayed()
+        live.do(Decision((live.shard.next_term(producer_epoch),), None))
+        assert live.shard.coordinator_epoch == live.replayed().coordinator_epoch == expected
+
+
 class AnyCourse(RuleBasedStateMachine):
-    """Commands of producers, late and current, in any order, with crashes of the shard's owner in between."""
+    """Commands of producers of both versions, late and current, in any order, with crashes of the shard's owner in between."""
 
     def __init__(self) -> None:
         super().__init__()
         self.live = Live()
         self.producers: list[Producer] = []
-        self.decided: dict[tuple[str, int, int], bool] = {}
+        self.decided: dict[Producer, bool] = {}
 
     ids = st.sampled_from(["x", "y"])
     partitions = st.lists(st.sampled_from(PARTITIONS), min_size=1)
@@ -210,11 +152,11 @@ class AnyCourse(RuleBasedStateMachine):
             assert producer not in self.producers  # no two are ever given the same epoch
             self.producers.append(producer)
 
-    @rule(data=st.data(), partitions=partitions)
-    def add(self, data: st.DataObject, partitions: list[tuple[str, int]]) -> None:
+    @rule(data=st.data(), partitions=partitions, bumping=st.booleans())
+    def add(self, data: st.DataObject, partitions: list[tuple[str, int]], bumping: bool) -> None:
         if self.producers:
             producer = data.draw(st.sampled_from(self.producers))
-            error = self.live.add(producer, *partitions)
+            error = self.live.add(producer, *partitions, bumping=bumping)
             assert error is not ErrorCode.NONE or self.is_latest(producer)
 
     @rule(data=st.data(), commit=st.booleans())
@@ -223,6 +165,20 @@ class AnyCourse(RuleBasedStateMachine):
             producer = data.draw(st.sampled_from(self.producers))
             error = self.live.end(producer, commit=commit)
             assert error is not ErrorCode.NONE or self.is_latest(producer)
+
+    @rule(data=st.data(), commit=st.booleans())
+    def end_and_bump(self, data: st.DataObject, commit: bool) -> None:
+        if not self.producers:
+            return
+        producer = data.draw(st.sampled_from(self.producers))
+        ended = self.live.end_and_bump(producer, commit=commit)
+        if ended.error is ErrorCode.NONE:
+            # However often it is asked, a transaction ends in one way, and its producer goes on with one epoch.
+            assert self.decided.setdefault(producer, commit) is commit
+            following = Producer(producer.transactional_id, ended.producer_id, ended.producer_epoch)
+            assert following != producer
+            if following not in self.producers:
+                self.producers.append(following)
 
     @rule(transactional_id=ids)
     def complete(self, transactional_id: str) -> None:

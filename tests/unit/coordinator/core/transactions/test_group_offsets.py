@@ -55,10 +55,20 @@ class Live:
         return self.do(commit_in_transaction(self.shard, request, self.now_ms))
 
     def end(
-        self, *, producer_id: int = 7, epoch: int = 0, coordinator_epoch: int = 0, committed: bool = True
+        self,
+        *,
+        producer_id: int = 7,
+        epoch: int = 0,
+        coordinator_epoch: int = 0,
+        committed: bool = True,
+        version: int = 0,
     ) -> ErrorCode:
         marker = Marker(
-            producer_id=producer_id, producer_epoch=epoch, coordinator_epoch=coordinator_epoch, committed=committed
+            producer_id=producer_id,
+            producer_epoch=epoch,
+            coordinator_epoch=coordinator_epoch,
+            committed=committed,
+            transaction_version=version,
         )
         return self.do(end_in_group(self.shard, marker, self.now_ms))
 
@@ -137,6 +147,19 @@ def test_deposed_producers_and_coordinators_end_nothing() -> None:
     live.pend(6, epoch=2)
     assert live.end(epoch=2, coordinator_epoch=3) is ErrorCode.TRANSACTION_COORDINATOR_FENCED
     assert live.offsets() == {0: 5}
+
+
+def test_a_marker_of_version_2_that_comes_late_ends_nothing_of_the_next_transaction() -> None:
+    live = Live()
+    live.pend(5)
+    assert live.end(epoch=1, version=2) is ErrorCode.NONE
+    assert live.end(epoch=1, version=2) is ErrorCode.NONE
+    assert live.pend(6) is ErrorCode.INVALID_PRODUCER_EPOCH
+    assert live.pend(7, epoch=1) is ErrorCode.NONE
+    assert live.end(epoch=1, version=2) is ErrorCode.INVALID_PRODUCER_EPOCH
+    assert live.offsets() == {0: 5}
+    assert live.end(epoch=2, version=2) is ErrorCode.NONE
+    assert live.offsets() == {0: 7}
 
 
 def test_what_waits_goes_with_its_group_and_its_topic_and_keeps_the_group_from_expiring() -> None:

@@ -8,6 +8,7 @@ from millstream_coordinator.core.transactions.machine import TransactionShard
 from millstream_coordinator.core.transactions.producers import fenced
 from millstream_coordinator.core.transactions.records import TransactionRecord, TransactionStored
 from millstream_coordinator.core.transactions.transaction import (
+    EPOCH_KEPT,
     NO_PRODUCER,
     TopicPartition,
     Transaction,
@@ -18,7 +19,7 @@ from millstream_wire.errors import ErrorCode
 State = TransactionState
 Judged = Decision[TransactionRecord, ErrorCode]
 
-_PREPARED = {True: State.PREPARE_COMMIT, False: State.PREPARE_ABORT}
+PREPARED = {True: State.PREPARE_COMMIT, False: State.PREPARE_ABORT}
 _COMPLETED = {True: State.COMPLETE_COMMIT, False: State.COMPLETE_ABORT}
 _AFTER = {State.PREPARE_COMMIT: State.COMPLETE_COMMIT, State.PREPARE_ABORT: State.COMPLETE_ABORT}
 
@@ -33,7 +34,12 @@ class Producer:
 
 
 def add_partitions(
-    shard: TransactionShard, producer: Producer, partitions: Iterable[TopicPartition], now_ms: int
+    shard: TransactionShard,
+    producer: Producer,
+    partitions: Iterable[TopicPartition],
+    now_ms: int,
+    *,
+    client_version: int = EPOCH_KEPT,
 ) -> Judged:
     """Have the transaction extend to these partitions too; the first ones begin it."""
     known = _of(shard, producer)
@@ -51,6 +57,7 @@ def add_partitions(
         partitions=wanted,
         start_ms=known.start_ms if is_ongoing else now_ms,
         previous_producer_id=NO_PRODUCER,
+        client_version=client_version,
         updated_ms=now_ms,
     )
     return Decision((TransactionStored(transaction),), ErrorCode.NONE)
@@ -72,16 +79,16 @@ def verify_partitions(
 
 
 def end_transaction(shard: TransactionShard, producer: Producer, now_ms: int, *, commit: bool) -> Judged:
-    """Decide how the transaction ends; from then on it ends that way whatever happens."""
+    """Decide how the transaction ends; from then on it ends that way whatever happens. Its producer keeps its epoch."""
     known = _of(shard, producer)
     if isinstance(known, ErrorCode):
         return Decision((), known)
     if known.state is State.ONGOING:
-        prepared = replace(known, state=_PREPARED[commit], updated_ms=now_ms)
+        prepared = replace(known, state=PREPARED[commit], client_version=EPOCH_KEPT, updated_ms=now_ms)
         return Decision((TransactionStored(prepared),), ErrorCode.NONE)
     if known.state is _COMPLETED[commit]:
         return Decision((), ErrorCode.NONE)  # asked again: the answer got lost
-    if known.state is _PREPARED[commit]:
+    if known.state is PREPARED[commit]:
         return Decision((), ErrorCode.CONCURRENT_TRANSACTIONS)
     return Decision((), ErrorCode.INVALID_TXN_STATE)
 
@@ -99,7 +106,17 @@ def complete(shard: TransactionShard, prepared: Transaction, now_ms: int) -> Dec
     known = shard.transactions.get(prepared.transactional_id)
     if known != prepared:
         return Decision((), False)
-    completed = replace(known, state=_AFTER[known.state], partitions=frozenset(), start_ms=-1, updated_ms=now_ms)
+    producer_id, producer_epoch = known.answer
+    completed = replace(
+        known,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        next_producer_id=NO_PRODUCER,
+        state=_AFTER[known.state],
+        partitions=frozenset(),
+        start_ms=-1,
+        updated_ms=now_ms,
+    )
     return Decision((TransactionStored(completed),), True)
 
 
@@ -108,6 +125,10 @@ def _of(shard: TransactionShard, producer: Producer) -> Transaction | ErrorCode:
     if not producer.transactional_id:
         return ErrorCode.INVALID_REQUEST
     known = shard.transactions.get(producer.transactional_id)
-    if known is None or known.producer_id != producer.producer_id:
+    if known is None:
+        return ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    if known.next_producer_id != NO_PRODUCER and (producer.producer_id, producer.epoch) == known.answer:
+        return known  # it was given this id already, and has to wait for the markers as under any other
+    if known.producer_id != producer.producer_id:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
     return known if known.producer_epoch == producer.epoch else ErrorCode.PRODUCER_FENCED

@@ -16,6 +16,7 @@ from millstream_coordinator.core.transactions.pending_records import (
     ProducerSeen,
     SeenProducer,
 )
+from millstream_coordinator.core.transactions.transaction import EPOCH_BUMPED, EPOCH_KEPT
 from millstream_wire.errors import ErrorCode
 
 PENDING_BYTES_MAX = COMMAND_BYTES_MAX // 3
@@ -40,6 +41,7 @@ class Marker:
     producer_epoch: int
     coordinator_epoch: int
     committed: bool
+    transaction_version: int = EPOCH_KEPT
 
 
 def commit_in_transaction(shard: Shard, request: TransactionalCommit, now_ms: int) -> Decision[ShardRecord, ErrorCode]:
@@ -85,8 +87,12 @@ def end_in_group(shard: Shard, marker: Marker, now_ms: int) -> Decision[ShardRec
         return Decision((), ErrorCode.INVALID_PRODUCER_EPOCH)
     if seen is not None and marker.coordinator_epoch < seen.coordinator_epoch:
         return Decision((), ErrorCode.TRANSACTION_COORDINATOR_FENCED)
+    pending_offsets = shard.pending.offsets.get(marker.producer_id, {})
+    if marker.transaction_version >= EPOCH_BUMPED and seen is not None and marker.producer_epoch == seen.epoch:
+        # It has been here, and what waits now is the next transaction's.
+        return Decision((), ErrorCode.INVALID_PRODUCER_EPOCH if pending_offsets else ErrorCode.NONE)
     records: list[ShardRecord] = []
-    for (group_id, topic, partition), pending in shard.pending.offsets.get(marker.producer_id, {}).items():
+    for (group_id, topic, partition), pending in pending_offsets.items():
         records.append(OffsetPending(marker.producer_id, group_id, topic, partition, None))
         if marker.committed:
             committed = CommittedOffset(

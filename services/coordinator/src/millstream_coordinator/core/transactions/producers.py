@@ -6,6 +6,7 @@ from millstream_cluster.decision import Decision
 from millstream_coordinator.core.transactions.machine import TransactionShard
 from millstream_coordinator.core.transactions.records import TransactionRecord, TransactionStored
 from millstream_coordinator.core.transactions.transaction import (
+    EPOCH_BUMPED,
     EPOCH_LAST,
     NO_EPOCH,
     NO_PRODUCER,
@@ -48,7 +49,8 @@ def init_producer(
     known = shard.transactions.get(request.transactional_id)
     if known is None:
         return _begin(request, unused_id, now_ms)
-    if request.producer_id not in (NO_PRODUCER, known.producer_id, known.previous_producer_id):
+    ids = (NO_PRODUCER, known.producer_id, known.previous_producer_id, known.next_producer_id)
+    if request.producer_id not in ids:
         return _refuse(ErrorCode.PRODUCER_FENCED)
     if known.state.is_prepared:
         return _refuse(ErrorCode.CONCURRENT_TRANSACTIONS)
@@ -67,6 +69,7 @@ def fenced(transaction: Transaction, now_ms: int) -> Transaction:
         producer_epoch=transaction.producer_epoch + 1,
         previous_producer_id=NO_PRODUCER,
         state=TransactionState.PREPARE_ABORT,
+        client_version=EPOCH_BUMPED,
         updated_ms=now_ms,
     )
 

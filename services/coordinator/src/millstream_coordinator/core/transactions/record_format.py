@@ -1,8 +1,18 @@
-"""Transactions in the bytes of `__transaction_state`: Kafka's own format, and beside it our claims (as in `__consumer_offsets`)."""
+"""Transactions in the bytes of `__transaction_state`: Kafka's own format, and beside it what only we keep.
+
+Of key versions that other tools skip: our claims (as in `__consumer_offsets`), and 19798, an empty key, for the owner's term.
+"""
+
+import struct
 
 from millstream_coordinator.core.record_format import CLAIM_KEY, decode_claim, encode_claim
 from millstream_coordinator.core.records import ShardClaimed
-from millstream_coordinator.core.transactions.records import TransactionRecord, TransactionRemoved, TransactionStored
+from millstream_coordinator.core.transactions.records import (
+    TermBegan,
+    TransactionRecord,
+    TransactionRemoved,
+    TransactionStored,
+)
 from millstream_coordinator.core.transactions.transaction import Transaction, TransactionState
 from millstream_wire.codec import DecodeError, decode_stored, encode_stored
 from millstream_wire.stored import TransactionLogKey, TransactionLogValue
@@ -10,6 +20,9 @@ from millstream_wire.stored.transaction_log import PartitionsSchema
 
 KEY_VERSION = 0
 VALUE_VERSION = 1
+TERM_KEY = 19_798
+_TERM_VALUE = struct.Struct(">hi")
+"""Version 0, coordinator epoch."""
 
 
 def encode_transaction_record(record: TransactionRecord) -> tuple[bytes, bytes | None]:
@@ -19,6 +32,8 @@ def encode_transaction_record(record: TransactionRecord) -> tuple[bytes, bytes |
             return _key(record.transaction.transactional_id), encode_stored(_value(record.transaction), VALUE_VERSION)
         case TransactionRemoved():
             return _key(record.transactional_id), None
+        case TermBegan():
+            return TERM_KEY.to_bytes(2, "big"), _TERM_VALUE.pack(0, record.coordinator_epoch)
         case ShardClaimed():
             return encode_claim(record)
 
@@ -30,12 +45,21 @@ def decode_transaction_record(key: bytes | None, value: bytes | None) -> Transac
     kind = int.from_bytes(key[:2], "big", signed=True)
     if kind == CLAIM_KEY and value is not None:
         return decode_claim(value)
+    if kind == TERM_KEY and value is not None:
+        return _term(value)
     if kind != KEY_VERSION:
         return None
     transactional_id = decode_stored(TransactionLogKey, key).transactional_id
     if value is None:
         return TransactionRemoved(transactional_id)
     return TransactionStored(_transaction(transactional_id, decode_stored(TransactionLogValue, value)))
+
+
+def _term(value: bytes) -> TermBegan:
+    try:
+        return TermBegan(_TERM_VALUE.unpack(value)[1])
+    except struct.error as error:
+        raise DecodeError(f"term: {error}") from None
 
 
 def _key(transactional_id: str) -> bytes:
@@ -50,6 +74,7 @@ def _value(transaction: Transaction) -> TransactionLogValue:
     return TransactionLogValue(
         producer_id=transaction.producer_id,
         previous_producer_id=transaction.previous_producer_id,
+        next_producer_id=transaction.next_producer_id,
         producer_epoch=transaction.producer_epoch,
         transaction_timeout_ms=transaction.timeout_ms,
         transaction_status=transaction.state.value,
@@ -57,6 +82,7 @@ def _value(transaction: Transaction) -> TransactionLogValue:
         transaction_partitions=None if transaction.state is TransactionState.EMPTY else partitions,
         transaction_last_update_timestamp_ms=transaction.updated_ms,
         transaction_start_timestamp_ms=transaction.start_ms,
+        client_transaction_version=transaction.client_version,
     )
 
 
@@ -73,6 +99,8 @@ def _transaction(transactional_id: str, value: TransactionLogValue) -> Transacti
         producer_id=value.producer_id,
         producer_epoch=value.producer_epoch,
         previous_producer_id=value.previous_producer_id,
+        next_producer_id=value.next_producer_id,
+        client_version=value.client_transaction_version,
         timeout_ms=value.transaction_timeout_ms,
         state=state,
         partitions=partitions,

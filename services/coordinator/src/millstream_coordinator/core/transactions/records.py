@@ -16,4 +16,11 @@ class TransactionRemoved:
     transactional_id: str
 
 
-TransactionRecord = TransactionStored | TransactionRemoved | ShardClaimed
+@dataclass(frozen=True, slots=True)
+class TermBegan:
+    """The coordinator epoch of the markers that the shard's owner sends; each owner's is higher than those before it."""
+
+    coordinator_epoch: int
+
+
+TransactionRecord = TransactionStored | TransactionRemoved | TermBegan | ShardClaimed

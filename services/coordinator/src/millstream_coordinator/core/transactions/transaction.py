@@ -10,6 +10,11 @@ EPOCH_LAST = 32_766
 NO_EPOCH = -1
 NO_PRODUCER = -1
 
+EPOCH_KEPT = 0
+"""Transactions of versions 0 and 1: a producer goes on under the epoch that it has."""
+EPOCH_BUMPED = 2
+"""Transactions version 2: the end of each transaction gives its producer another epoch (KIP-890)."""
+
 
 class TransactionState(Enum):
     """By Kafka's names; the values are those of its log."""
@@ -34,13 +39,21 @@ class TransactionState(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transaction:
-    """Partitions are those of the transaction under way; without one there are none, and `start_ms` is -1."""
+    """Partitions are those of the transaction under way; without one there are none, and `start_ms` is -1.
+
+    Under version 2 the epoch of a transaction whose end is decided is already that of the producer's next one: its markers
+    carry it, and whatever still comes under the old epoch is refused wherever they are.
+    """
 
     transactional_id: str
     producer_id: int
     producer_epoch: int
     previous_producer_id: int = NO_PRODUCER
     """The producer's id before its last epoch, if it asked for that epoch itself and so may ask again; else none."""
+    next_producer_id: int = NO_PRODUCER
+    """Answered to the end of a transaction that used up the epochs; the producer's id once the markers are written."""
+    client_version: int = EPOCH_KEPT
+    """Which version's rules the transaction under way follows, or the last one did."""
     timeout_ms: int
     state: TransactionState
     partitions: frozenset[TopicPartition] = frozenset()
@@ -54,6 +67,13 @@ class Transaction:
             return NO_EPOCH
         return self.producer_epoch - 1 if self.previous_producer_id == self.producer_id else EPOCH_LAST
 
+    @property
+    def answer(self) -> tuple[int, int]:
+        """The producer id and epoch that the producer goes on with after the end of a transaction."""
+        if self.next_producer_id != NO_PRODUCER:
+            return self.next_producer_id, 0
+        return self.producer_id, self.producer_epoch
+
     def is_overdue(self, now_ms: int) -> bool:
         return self.state is TransactionState.ONGOING and now_ms - self.start_ms >= self.timeout_ms
 
@@ -62,3 +82,6 @@ class Transaction:
         assert under_way or not self.partitions
         assert (self.start_ms >= 0) == under_way
         assert 0 <= self.producer_epoch <= EPOCH_LAST + 1
+        assert self.next_producer_id == NO_PRODUCER or self.state.is_prepared
+        # Nobody is ever given the epoch that is kept for fencing.
+        assert self.producer_epoch <= EPOCH_LAST or self.state is not TransactionState.ONGOING
