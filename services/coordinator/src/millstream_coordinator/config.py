@@ -13,6 +13,7 @@ from millstream_runtime.properties import Properties, PropertyError, parse_addre
 
 DEFAULT_LISTENER = "PLAINTEXT"
 DEFAULT_PORT = 9094
+FOR_EVER = -1
 WILDCARDS = ("", "0.0.0.0", "::")
 
 
@@ -55,7 +56,8 @@ class CoordinatorConfig:
     offsets_load_buffer_bytes: int = 5 << 20
     """offsets.load.buffer.size: how much of a shard is read at a time."""
     transactions: TransactionLimits = field(default_factory=TransactionLimits)
-    """transaction.max.timeout.ms, transaction.state.log.*, transaction.abort.timed.out.transaction.cleanup.interval.ms"""
+    """transaction.max.timeout.ms, transaction.state.log.*, transaction.abort.timed.out.transaction.cleanup.interval.ms,
+    transactional.id.expiration.ms, transaction.remove.expired.transaction.cleanup.interval.ms"""
     limits: Limits = field(default_factory=Limits)
     properties: Mapping[str, str] = field(default_factory=dict)
     """Every property of the process, for DescribeConfigs."""
@@ -116,6 +118,9 @@ def _group_limits(properties: Properties) -> GroupLimits:
 
 
 def _transaction_limits(properties: Properties) -> TransactionLimits:
+    expiration_ms = properties.integer("transactional.id.expiration.ms", 604_800_000, least=FOR_EVER)
+    if expiration_ms == 0:
+        raise PropertyError("transactional.id.expiration.ms must be a time, or -1 for ever")
     return TransactionLimits(
         timeout_max_ms=properties.integer("transaction.max.timeout.ms", 900_000, least=1),
         timeout_check_interval_ms=properties.integer(
@@ -124,7 +129,10 @@ def _transaction_limits(properties: Properties) -> TransactionLimits:
         topic_partitions=properties.integer("transaction.state.log.num.partitions", 50, least=1),
         topic_replication_factor=properties.integer("transaction.state.log.replication.factor", 1, least=1),
         topic_segment_bytes=properties.integer("transaction.state.log.segment.bytes", 100 << 20, least=1),
-        producer_expiration_ms=properties.integer("transactional.id.expiration.ms", 604_800_000, least=1),
+        id_expiration_ms=None if expiration_ms == FOR_EVER else expiration_ms,
+        id_expiration_check_interval_ms=properties.integer(
+            "transaction.remove.expired.transaction.cleanup.interval.ms", 3_600_000, least=1
+        ),
     )
 
 

@@ -53,10 +53,11 @@ class Housekeeping:
             groups,
             lambda shard, now_ms: expire(shard, retention_ms=retention_ms, now_ms=now_ms, of_group=self._retention_of),
         )
-        await _until_done(groups, self._forget_producers)
-
-    def _forget_producers(self, shard: Shard, now_ms: int) -> Decision[ShardRecord, Removal]:
-        return forget_producers(shard, expiration_ms=self._config.transactions.producer_expiration_ms, now_ms=now_ms)
+        expiration_ms = self._config.transactions.id_expiration_ms
+        if expiration_ms is not None:
+            await _until_done(
+                groups, lambda shard, now_ms: forget_producers(shard, expiration_ms=expiration_ms, now_ms=now_ms)
+            )
 
     def _retention_of(self, group_id: str) -> int | None:
         return GroupPolicy.of_configs(self._image().config(r.ResourceType.GROUP, group_id)).retention_ms

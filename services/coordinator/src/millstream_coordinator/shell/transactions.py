@@ -12,6 +12,7 @@ from millstream_cluster.decision import Decision
 from millstream_cluster.ids import TRANSACTIONS_TOPIC
 from millstream_coordinator.core.records import ShardClaimed
 from millstream_coordinator.core.transactions.courses import abort_overdue, complete
+from millstream_coordinator.core.transactions.expiry import forget_unused
 from millstream_coordinator.core.transactions.limits import TransactionLimits
 from millstream_coordinator.core.transactions.machine import TransactionShard
 from millstream_coordinator.core.transactions.record_format import decode_transaction_record, encode_transaction_record
@@ -50,9 +51,12 @@ class Transactions:
         self._clock = clock
         self._tasks = tasks
         self._barrier = barrier
-        self._endings: dict[str, asyncio.Task[None]] = {}
         self._term: int | None = None
-        self._watch = tasks.create_task(self._abort_overdue_for_ever())
+        self._endings: dict[str, asyncio.Task[None]] = {}
+        self._watches = [
+            tasks.create_task(self._abort_overdue_for_ever()),
+            tasks.create_task(self._forget_unused_for_ever()),
+        ]
         for transaction in self.shard.transactions.values():
             if transaction.state.is_prepared:
                 self._end(transaction)
@@ -76,7 +80,8 @@ class Transactions:
 
     def close(self, reason: str) -> None:
         """The shard is not ours any more: its new owner ends what is left."""
-        self._watch.cancel()
+        for watch in self._watches:
+            watch.cancel()
         for task in list(self._endings.values()):
             task.cancel()
 
@@ -111,11 +116,6 @@ class Transactions:
             )
             return
 
-    async def _abort_overdue_for_ever(self) -> None:
-        while True:
-            await asyncio.sleep(self.limits.timeout_check_interval_ms / 1000)
-            now_ms = self._clock.now_ms()
-            overdue = [each.transactional_id for each in self.shard.transactions.values() if each.is_overdue(now_ms)]
     def _begin_term(self, shard: TransactionShard, _: int) -> Decision[TransactionRecord, int]:
         """The epoch that our markers carry, written down before the first of them is."""
         if self._term is not None:
@@ -124,12 +124,33 @@ class Transactions:
         self._term = term.coordinator_epoch
         return Decision((term,), term.coordinator_epoch)
 
+    async def _abort_overdue_for_ever(self) -> None:
+        while True:
+            await asyncio.sleep(self.limits.timeout_check_interval_ms / 1000)
+            now_ms = self._clock.now_ms()
+            overdue = [each.transactional_id for each in self.shard.transactions.values() if each.is_overdue(now_ms)]
             for transactional_id in overdue:
                 try:
                     if await self.execute(_abort_of(transactional_id)):
                         logger.info("transaction took too long transactional_id=%s", transactional_id)
                 except NotCommitted:
                     break  # again later, or never: the shard may be another's now
+
+    async def _forget_unused_for_ever(self) -> None:
+        expiration_ms = self.limits.id_expiration_ms
+        if expiration_ms is None:
+            return
+        while True:
+            await asyncio.sleep(self.limits.id_expiration_check_interval_ms / 1000)
+            try:
+                while (
+                    await self.execute(
+                        lambda shard, now_ms: forget_unused(shard, expiration_ms=expiration_ms, now_ms=now_ms)
+                    )
+                ).more:
+                    pass
+            except NotCommitted:
+                continue  # again later, or never: the shard may be another's now
 
 
 def _abort_of(transactional_id: str) -> Callable[[TransactionShard, int], Decision[TransactionRecord, bool]]:

@@ -12,5 +12,7 @@ class TransactionLimits:
     topic_partitions: int = 50
     topic_replication_factor: int = 1
     topic_segment_bytes: int = 100 << 20
-    producer_expiration_ms: int = 604_800_000
-    """How long a group's shard remembers the epoch of a producer that is silent."""
+    id_expiration_ms: int | None = 604_800_000
+    """How long a transactional id is remembered that nobody uses, and by a group's shard the epoch of a producer; None: for ever."""
+    id_expiration_check_interval_ms: int = 3_600_000
+    """How often ids that nobody uses are looked for."""

@@ -77,6 +77,11 @@ class Transaction:
     def is_overdue(self, now_ms: int) -> bool:
         return self.state is TransactionState.ONGOING and now_ms - self.start_ms >= self.timeout_ms
 
+    def is_unused(self, now_ms: int, expiration_ms: int) -> bool:
+        """Whether nothing is under way and nobody has asked for anything for so long."""
+        is_over = self.state is not TransactionState.ONGOING and not self.state.is_prepared
+        return is_over and now_ms - self.updated_ms >= expiration_ms
+
     def check(self) -> None:
         under_way = self.state is TransactionState.ONGOING or self.state.is_prepared
         assert under_way or not self.partitions
