@@ -1,4 +1,7 @@
-"""From one role's properties to its service; a role's package is imported only where that role is played."""
+"""From one role's properties to its service; a role's package is imported only where that role is played.
+
+What is wrong with the properties is said at once; the bulk of a package is imported when its service is built.
+"""
 
 from collections.abc import Callable
 
@@ -13,20 +16,47 @@ Build = Callable[[World], Service]
 def builder_of(role: Role, properties: Properties) -> Build:
     match role:
         case Role.CONTROLLER:
-            from millstream_controller.app import ControllerApp
-            from millstream_controller.config import ControllerConfig
-
-            controller = ControllerConfig.from_properties(properties)
-            return lambda world: ControllerApp(controller, world)
+            return _controller(properties)
         case Role.BROKER:
-            from millstream_broker.app import BrokerApp
-            from millstream_broker.config import BrokerConfig
-
-            broker = BrokerConfig.from_properties(properties)
-            return lambda world: BrokerApp(broker, world)
+            return _broker(properties)
         case Role.COORDINATOR:
-            from millstream_coordinator.app import CoordinatorApp
-            from millstream_coordinator.config import CoordinatorConfig
+            return _coordinator(properties)
 
-            coordinator = CoordinatorConfig.from_properties(properties)
-            return lambda world: CoordinatorApp(coordinator, world)
+
+def _controller(properties: Properties) -> Build:
+    from millstream_controller.config import ControllerConfig
+
+    config = ControllerConfig.from_properties(properties)
+
+    def build(world: World) -> Service:
+        from millstream_controller.app import ControllerApp
+
+        return ControllerApp(config, world)
+
+    return build
+
+
+def _broker(properties: Properties) -> Build:
+    from millstream_broker.config import BrokerConfig
+
+    config = BrokerConfig.from_properties(properties)
+
+    def build(world: World) -> Service:
+        from millstream_broker.app import BrokerApp
+
+        return BrokerApp(config, world)
+
+    return build
+
+
+def _coordinator(properties: Properties) -> Build:
+    from millstream_coordinator.config import CoordinatorConfig
+
+    config = CoordinatorConfig.from_properties(properties)
+
+    def build(world: World) -> Service:
+        from millstream_coordinator.app import CoordinatorApp
+
+        return CoordinatorApp(config, world)
+
+    return build

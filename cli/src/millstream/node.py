@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from millstream.builders import Build, builder_of
+from millstream.late_service import LateService
 from millstream.ports import check_free, free_ports
 from millstream.roles import HTTP_OFFSET, PORTS, Place, Role, properties_of, roles_of
 from millstream_cluster.configs import BROKER_CONFIGS
@@ -40,7 +41,8 @@ def run_node(options: Namespace) -> int:
     services: list[Service] = []
 
     def build(world: World) -> Sequence[Service]:
-        services.extend(builder(world) for builder in builders)
+        for role, builder in builders.items():
+            services.append(_built(role, builder, world, services))
         return services
 
     def greet() -> None:
@@ -60,8 +62,16 @@ def _ports(options: Namespace) -> tuple[int, int, int, int]:
     return first, second, third, fourth
 
 
-def _builders(told: Mapping[Role, Properties], given: Properties) -> list[Build]:
-    builders = [builder_of(role, properties) for role, properties in told.items()]
+def _built(role: Role, build: Build, world: World, others: Sequence[Service]) -> Service:
+    """A broker beside it is ready before a coordinator is so much as imported: most clients want the broker first."""
+    broker = next((each for each in others if each.name.startswith(Role.BROKER)), None)
+    if role is not Role.COORDINATOR or broker is None:
+        return build(world)
+    return LateService(str(role), "millstream_coordinator.app", lambda: build(world), after=broker.ready)
+
+
+def _builders(told: Mapping[Role, Properties], given: Properties) -> dict[Role, Build]:
+    builders = {role: builder_of(role, properties) for role, properties in told.items()}
     known = {key for properties in told.values() for key in properties.known}
     given.refuse_unknown({*NODE_KEYS, *BROKER_CONFIGS, *known})
     return builders
