@@ -81,7 +81,7 @@ class DistributedWorker(Program):
             "group.id": "connect",
             "exactly.once.source.support": "enabled",
             "listeners": self._url,
-            "session.timeout.ms": "10000",  # how long a killed worker's place waits for the next one
+            "session.timeout.ms": "6000",  # how long a killed worker's place waits for the next one
         }
         for kind in ("config", "offset", "status"):
             settings |= {f"{kind}.storage.topic": f"connect-{kind}", f"{kind}.storage.replication.factor": "1"}

@@ -32,7 +32,7 @@ def word_count(fresh: Path) -> Callable[[str], Program]:
             "processing.guarantee": "exactly_once_v2",
             "state.dir": str(fresh / "state"),
             "reconnect.backoff.max.ms": "500",
-            "consumer.session.timeout.ms": "10000",  # how long a killed demo's partitions wait for the next one
+            "consumer.session.timeout.ms": "6000",  # how long a killed demo's partitions wait for the next one
         }
         return Program(WORD_COUNT, [write_properties(fresh / "streams.properties", settings)], fresh / "streams.log")
 
