@@ -4,6 +4,7 @@ Only what a subcommand needs is imported, when it is needed: a node takes connec
 """
 
 import argparse
+import gc
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,9 +21,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     match options.command:
         case "node":
-            from millstream.node import run_node
+            gc.disable()  # until the node runs: classes are made by the hundred, and none of them goes away
+            try:
+                from millstream.node import run_node
 
-            return run_node(options)
+                return run_node(options)
+            finally:
+                gc.enable()
         case "cluster":
             from millstream.cluster import run_cluster
 

@@ -1,6 +1,7 @@
 """One operating-system process: its log, its signals, its services until somebody says stop."""
 
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -38,6 +39,9 @@ def run_services(
 
     The services start together and stop one by one, the last of the list first. One that ends ends the process.
     """
+    # What has been imported stays: the collector need not look at it again and again.
+    gc.freeze()
+    gc.enable()
     try:
         refuse_stale()
     except ServiceFailed as error:
