@@ -182,8 +182,8 @@ def test_a_shards_fence_holds_where_the_log_remembers_nothing(node: Any, batch: 
     topic_id = node.create_topic("__consumer_offsets", cleanup_policy="compact")
     node.learn(r.ShardAssigned(topic_id, 0, NodeId(10_001), ProducerId(7), ProducerEpoch(4)))
 
-    def write(epoch: int, sequence: int) -> int:
-        data = batch("a", key=b"k", producer_id=7, producer_epoch=epoch, base_sequence=sequence)
+    def write(epoch: int, sequence: int, producer_id: int = 7) -> int:
+        data = batch("a", key=b"k", producer_id=producer_id, producer_epoch=epoch, base_sequence=sequence)
         code: int = answer(node, produce(data, topic="__consumer_offsets"), client_id="__coordinator").error_code
         return code
 
@@ -193,6 +193,13 @@ def test_a_shards_fence_holds_where_the_log_remembers_nothing(node: Any, batch: 
     assert write(epoch=4, sequence=1) == 0
     assert write(epoch=5, sequence=0) == 0
     assert write(epoch=4, sequence=2) == ErrorCode.INVALID_PRODUCER_EPOCH
+    # The epochs ran out: the owner before the new producer id is deposed with the first claim under it.
+    assert write(epoch=32_767, sequence=0) == 0
+    assert write(epoch=0, sequence=0, producer_id=6) == ErrorCode.INVALID_PRODUCER_EPOCH
+    assert write(epoch=0, sequence=1, producer_id=9) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert write(epoch=0, sequence=0, producer_id=9) == 0
+    assert write(epoch=32_767, sequence=1) == ErrorCode.INVALID_PRODUCER_EPOCH
+    assert write(epoch=0, sequence=1, producer_id=9) == 0
 
 
 def test_a_full_disk_loses_nothing_and_the_broker_goes_on(node: Any, batch: Any, values: Any) -> None:

@@ -150,8 +150,8 @@ def _append(
 
 def _check_fence(broker: Broker, replica: Replica, header: BatchHeader) -> None:
     shard = broker.image.shard(replica.topic_id, replica.index)
-    is_remembered = replica.log.producer(header.producer_id) is not None
-    code = shard_refusal(header, shard, is_remembered=is_remembered)
+    ids = [entry.producer_id for entry in replica.log.producers]  # one, as a rule: those of the shard's claims
+    code = shard_refusal(header, shard, highest_id=max(ids, default=-1), is_remembered=header.producer_id in ids)
     if code is not ErrorCode.NONE:
         raise Refused(code, f"Producer {header.producer_id} with epoch {header.producer_epoch} does not own the shard")
 

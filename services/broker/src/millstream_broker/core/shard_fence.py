@@ -1,7 +1,8 @@
 """The fence of a coordinator topic: who may append to a shard, beyond what the log's own producer state says.
 
 The log refuses a deposed owner's epoch as long as it remembers a newer one. Where it remembers nothing, only the beginning
-of a claim is taken, and none that the metadata knows to be outdated.
+of a claim is taken, and none that the metadata knows to be outdated. A shard whose epochs ran out gets another producer id,
+always a higher one: from its first claim on, the lower ones are the deposed.
 """
 
 from millstream_cluster.members import Shard
@@ -11,14 +12,17 @@ from millstream_wire.records import BatchHeader
 CLAIM_SEQUENCE = 0
 
 
-def shard_refusal(header: BatchHeader, shard: Shard | None, *, is_remembered: bool) -> ErrorCode:
-    """`is_remembered`: the log has state of the batch's producer."""
+def shard_refusal(header: BatchHeader, shard: Shard | None, *, highest_id: int, is_remembered: bool) -> ErrorCode:
+    """`is_remembered`: the log has state of the batch's producer; `highest_id`: of the producers that it has state of, or -1."""
     if header.producer_id < 0:
         return ErrorCode.INVALID_RECORD
+    if header.producer_id < highest_id:
+        return ErrorCode.INVALID_PRODUCER_EPOCH
     if is_remembered:
         return ErrorCode.NONE
     if header.base_sequence != CLAIM_SEQUENCE:
         return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
-    if shard is not None and header.producer_id == shard.producer_id and header.producer_epoch < shard.producer_epoch:
+    claim = (header.producer_id, header.producer_epoch)
+    if shard is not None and claim < (shard.producer_id, shard.producer_epoch):
         return ErrorCode.INVALID_PRODUCER_EPOCH
     return ErrorCode.NONE

@@ -74,12 +74,12 @@ class OwnedShard(Generic[M, S]):
         self.load_ms: int | None = None
         """How long the last load took, the claim included."""
         self._around = around
-        self._epoch: int | None = None
+        self._claimed: tuple[int, int] | None = None
         self._replicated: Replicated[M, Any] | None = None
 
-    def is_behind(self, producer_epoch: int) -> bool:
-        """Whether somebody claimed this shard after we did."""
-        return self._epoch is not None and producer_epoch > self._epoch
+    def is_behind(self, producer_id: int, producer_epoch: int) -> bool:
+        """Whether somebody claimed this shard after we did; the ids that a shard gets only grow."""
+        return self._claimed is not None and (producer_id, producer_epoch) > self._claimed
 
     async def restart(self) -> None:
         """Claim and load again."""
@@ -103,7 +103,7 @@ class OwnedShard(Generic[M, S]):
     async def _claim_and_load(self) -> tuple[ShardJournal[Any], M]:
         around = self._around
         started_ms = around.world.monotonic_ms()
-        self._epoch = None
+        self._claimed = None
         producer_id, epoch = await self._ask_for_epoch()
         journal = ShardJournal(
             self.partition,
@@ -116,7 +116,7 @@ class OwnedShard(Generic[M, S]):
         end_offset = await journal.claim()
         shard = self._kind.new_machine()
         records = await journal.load(shard, end_offset, around.load_buffer_bytes)
-        self._epoch = epoch
+        self._claimed = producer_id, epoch
         self.load_ms = around.world.monotonic_ms() - started_ms
         logger.info(
             "shard loaded shard=%s epoch=%d records=%d ms=%d",

@@ -89,7 +89,7 @@ class Shards(Generic[S]):
         for key, assigned in ours.items():
             if key not in self._owned:
                 self._take_up(key, tasks)
-            elif self._owned[key][0].is_behind(assigned.producer_epoch):
+            elif self._owned[key][0].is_behind(assigned.producer_id, assigned.producer_epoch):
                 await self._owned[key][0].restart()
 
     def _take_up(self, key: ShardKey, tasks: asyncio.TaskGroup) -> None:
