@@ -40,7 +40,7 @@ _KEYS = (
     _key("min.session.timeout.ms", _I, "6000", "The shortest session timeout that a member of the classic protocol may ask for. Millstream's own.", at_least(1), Synonym("group.min.session.timeout.ms")),
     _key("offsets.initial", _S, "none", "Where the group begins in a partition without a committed offset: earliest or latest is committed for it when a member first asks; none leaves that to the client (auto.offset.reset). Millstream's own.", one_of("none", "earliest", "latest")),
     _key("offsets.retention.minutes", _I, "10080", "How long the offsets of this group are kept once nobody is in it. Millstream's own.", at_least(1), Synonym("offsets.retention.minutes")),
-    _key("paused", _B, "false", "While true, members stay and have no partitions. Not for classic groups that assign other things than partitions or more than those (Connect, Streams). Millstream's own."),
+    _key("paused", _B, "false", "While true, members stay and have no partitions. Kafka Connect's and Kafka Streams' groups are not paused by it. Millstream's own."),
 )  # fmt: skip
 
 GROUP_CONFIGS = {key.name: key for key in _KEYS}

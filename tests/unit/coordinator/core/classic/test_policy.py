@@ -133,9 +133,10 @@ def test_a_group_loaded_after_its_configuration_changed_is_assigned_anew(group: 
     assert loaded.state is GroupState.PREPARING_REBALANCE
 
 
-def test_an_assignment_that_is_more_than_partitions_is_not_withheld(group: ClassicGroup) -> None:
+def test_what_kafka_streams_assigns_is_not_withheld(group: ClassicGroup) -> None:
     group.limits = own(paused="true")
     a = Member(group, "a", "t")
+    a.protocols = (MemberProtocol("stream", b""),)
     a.join()
     assert a.sync(WITH_MORE) == WITH_MORE
 

@@ -1,7 +1,7 @@
 """What a classic group's policy does to it: who is not let in, assignments that are withheld, members that have to go.
 
 The coordinator cannot assign for clients, but it hands out what their leader assigned: a paused group's members get
-assignments without partitions in place of those. Where an assignment is more than partitions (Connect, Streams) it stays.
+assignments without partitions in place of those. What is more than partitions stays: Connect's and Streams' assignments.
 """
 
 from millstream_coordinator.core.classic.group import ClassicGroup, GroupState
@@ -10,11 +10,13 @@ from millstream_coordinator.core.classic.messages import Effect, JoinRequest
 from millstream_coordinator.core.classic.rebalance import prepare_rebalance, rebalance_or_complete
 from millstream_coordinator.core.classic.subscription import CONSUMER_PROTOCOL_TYPE, subscribed_topics
 from millstream_coordinator.core.policy import Admission
-from millstream_wire.codec import DecodeError, decode_embedded, encode_stored
+from millstream_wire.codec import encode_stored
 from millstream_wire.errors import ErrorCode
 from millstream_wire.stored import ConsumerProtocolAssignment
 
 WITHHELD = encode_stored(ConsumerProtocolAssignment(), 0)
+STREAMS_PROTOCOL = "stream"
+"""Its assignments say which tasks go with which partitions: a member cannot be given the one without the other."""
 
 
 def admits(group: ClassicGroup, request: JoinRequest) -> bool:
@@ -31,16 +33,16 @@ def admits(group: ClassicGroup, request: JoinRequest) -> bool:
 
 def handed_out(group: ClassicGroup, assignments: dict[str, bytes]) -> dict[str, bytes]:
     """What the members get of what their leader assigned."""
-    if not group.limits.policy.withholds or group.protocol_type != CONSUMER_PROTOCOL_TYPE:
+    if not group.limits.policy.withholds or not _can_withhold(group):
         return assignments
-    return {member_id: _withheld(assignment) for member_id, assignment in assignments.items()}
+    return dict.fromkeys(assignments, WITHHELD)
 
 
 def on_limits(group: ClassicGroup, limits: GroupLimits, now_ms: int) -> list[Effect]:
     """The group's configuration may have changed: if its members should have more or less by it, assign anew."""
     before, group.limits = group.limits.policy.withholds, limits
     withholds = limits.policy.withholds
-    if group.protocol_type == CONSUMER_PROTOCOL_TYPE and group.members:
+    if _can_withhold(group) and group.members:
         is_in_effect = all(member.assignment == WITHHELD for member in group.members.values())
         match group.state:
             case GroupState.STABLE if withholds != is_in_effect:
@@ -57,7 +59,7 @@ def dismiss_if_drained(group: ClassicGroup, member_id: str, now_ms: int) -> Erro
     member = group.members.get(member_id)
     if not group.limits.policy.drains or member is None or group.state is not GroupState.STABLE:
         return ErrorCode.NONE
-    if group.protocol_type == CONSUMER_PROTOCOL_TYPE and _withheld(member.assignment) != member.assignment:
+    if _can_withhold(group) and member.assignment != WITHHELD:
         return ErrorCode.NONE
     group.remove_member(member_id)
     if not group.members:
@@ -65,10 +67,5 @@ def dismiss_if_drained(group: ClassicGroup, member_id: str, now_ms: int) -> Erro
     return ErrorCode.GROUP_AUTHORIZATION_FAILED
 
 
-def _withheld(assignment: bytes) -> bytes:
-    try:
-        if assignment and decode_embedded(ConsumerProtocolAssignment, assignment).user_data:
-            return assignment
-    except DecodeError:
-        return assignment
-    return WITHHELD
+def _can_withhold(group: ClassicGroup) -> bool:
+    return group.protocol_type == CONSUMER_PROTOCOL_TYPE and group.protocol != STREAMS_PROTOCOL
