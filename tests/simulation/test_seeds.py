@@ -25,6 +25,14 @@ def test_every_promise_of_consumer_groups_is_kept(seed: int) -> None:
     assert outcome.commits > 10
 
 
+@pytest.mark.parametrize("kind", [Kind.TRANSACTIONS, Kind.GROUP_TRANSACTIONS])
+@pytest.mark.parametrize("seed", range(1, 4))
+def test_every_promise_of_transactions_is_kept(kind: Kind, seed: int) -> None:
+    outcome = simulate(seed, Shape(kinds=(kind,), partitions=2, trouble_s=15.0))
+    assert outcome.violation is None, str(outcome)
+    assert outcome.transactions > 10
+
+
 def test_the_same_seed_gives_the_same_digest_in_another_process() -> None:
     program = "from millstream.simulation.scenario import simulate; print(simulate(3))"
     runs = {

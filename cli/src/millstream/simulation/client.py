@@ -26,7 +26,8 @@ from millstream_wire.messages.produce import PartitionProduceData, TopicProduceD
 from millstream_wire.schema import ZERO_UUID
 
 TIMEOUT_MS = 5_000
-FETCH_MAX_BYTES = 1 << 20
+FETCH_MAX_BYTES = 4 << 10
+"""Little: what is read again and again after trouble has to be decoded again and again."""
 LATEST = -1
 GROUP_KEY = 0
 TRANSACTION_KEY = 1

@@ -95,6 +95,8 @@ class Consumer:
         self._epoch = 0
         self._told: frozenset[Partition] = frozenset()
         self._positions: dict[Partition, int] = {}
+        self._lost: set[Partition] = set()
+        """Partitions in which it has to look again where to go on."""
         self._topic_ids: dict[UUID, str] = {}
         self._says_everything = True
         self._said: frozenset[Partition] | None = None
@@ -213,6 +215,7 @@ class Consumer:
             self._ownership.note_given_up(self._member_id, partition)
         self._ownership.note_end_of_life(self._member_id)
         self._positions.clear()
+        self._lost.clear()
         self._told = frozenset()
         self._epoch = 0
         self._says_everything = True
@@ -230,6 +233,9 @@ class Consumer:
     async def _consume(self, partition: Partition) -> None:
         topic, index = partition
         try:
+            if partition in self._lost:
+                self._positions |= await self._committed([partition])
+                self._lost.discard(partition)
             fetched = await self._clients[topic].fetch(index, self._positions[partition], max_wait_ms=30)
         except NotNow:
             return
@@ -240,7 +246,7 @@ class Consumer:
         try:
             await self._handle(partition, fetched.records, fetched.next_offset)
         except Rewind:
-            self._positions |= await self._committed([partition])
+            self._lost.add(partition)
             return
         self._positions[partition] = fetched.next_offset
 

@@ -13,6 +13,10 @@ class Kind(StrEnum):
 
     CLASSIC = "classic"
     CONSUMER = "consumer"
+    TRANSACTIONS = "transactions"
+    """Each transactional id has its partitions."""
+    GROUP_TRANSACTIONS = "group-transactions"
+    """A consumer group shares out the partitions."""
 
 
 SETTINGS = {
@@ -51,7 +55,7 @@ def classic(trouble_s: float) -> Shape:
 def drawn(seed: int) -> Shape:
     """Small, and of many kinds: that finds more in the same time than much of one kind."""
     draw = random.Random(f"{seed} shape")
-    kinds = draw.choice([(kind,) for kind in Kind] * 2 + [tuple(Kind)])
+    kinds = draw.choice([(kind,) for kind in Kind] * 2 + [tuple(Kind)[:3]])
     return Shape(
         kinds=kinds,
         counts={

@@ -32,13 +32,13 @@ class Workload(Protocol):
         """Look at what is left, and raise Violation if it is not what was promised."""
 
 
-async def whole_log(client: KafkaClient, partition: int) -> list[tuple[int, bytes]]:
-    """Offsets and values of everything in a partition."""
+async def whole_log(client: KafkaClient, partition: int, *, committed: bool = False) -> list[tuple[int, bytes]]:
+    """Offsets and values of everything in a partition, or of all that is committed."""
     log: list[tuple[int, bytes]] = []
-    end = await until_done(client.end_offset, partition)
+    end = await until_done(client.end_offset, partition, committed=committed)
     position = 0
     while position < end:
-        fetched = await until_done(client.fetch, partition, position)
+        fetched = await until_done(client.fetch, partition, position, committed=committed)
         log += [(record.offset, record.value or b"") for record in fetched.records]
         position = fetched.next_offset
     return log

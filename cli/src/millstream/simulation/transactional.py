@@ -1,0 +1,238 @@
+"""A transactional producer of the simulation: each step is asked for until its outcome is known, or it is not the producer any more."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from millstream.simulation.client import TRANSACTION_KEY, KafkaClient, NotNow
+from millstream.simulation.consumer import Identity
+from millstream.simulation.story import Story, Violation
+from millstream.simulation.transaction_ledger import Attempt, TransactionLedger
+from millstream_wire.errors import ErrorCode
+from millstream_wire.messages import (
+    AddOffsetsToTxnRequest,
+    AddPartitionsToTxnRequest,
+    EndTxnRequest,
+    InitProducerIdRequest,
+    TxnOffsetCommitRequest,
+)
+from millstream_wire.messages.add_partitions_to_txn import AddPartitionsToTxnTopic
+from millstream_wire.messages.txn_offset_commit import TxnOffsetCommitRequestPartition, TxnOffsetCommitRequestTopic
+from millstream_wire.records import Record, encode_batch
+
+PAUSE_S = 0.1
+TIMEOUT_MS = 4_000
+
+# The last versions of the flows that ask for partitions and offsets to be added.
+PRODUCE_VERSION = 11
+ADD_PARTITIONS_VERSION = 3
+TXN_OFFSET_COMMIT_VERSION = 4
+END_TXN_VERSION = 4
+
+_FENCED = frozenset(
+    {ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.INVALID_PRODUCER_ID_MAPPING}
+)
+_FAULTS = frozenset(
+    {
+        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        ErrorCode.UNKNOWN_PRODUCER_ID,
+        ErrorCode.CORRUPT_MESSAGE,
+        ErrorCode.INVALID_RECORD,
+        ErrorCode.INVALID_REQUEST,
+        ErrorCode.UNSUPPORTED_VERSION,
+    }
+)
+_MEMBER_LOST = frozenset({ErrorCode.ILLEGAL_GENERATION, ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID})
+
+
+class Fenced(Exception):
+    """Somebody else is the producer now, or the transaction took too long."""
+
+
+class Abortable(Exception):
+    """This transaction cannot be committed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offset:
+    """What a transaction commits of its source."""
+
+    member: Identity
+    topic: str
+    partition: int
+    offset: int
+
+
+class TransactionalProducer:
+    """`groups`: a client for the group's coordinator."""
+
+    def __init__(
+        self, transactional_id: str, client: KafkaClient, groups: KafkaClient, ledger: TransactionLedger, story: Story
+    ) -> None:
+        self.stall_s = 0.0
+        """Set by whoever makes trouble: so long it does nothing in the middle of its next transaction."""
+        self._id = transactional_id
+        self._client = client
+        self._groups = groups
+        self._ledger = ledger
+        self._story = story
+        self._producer_id = -1
+        self._epoch = -1
+        self._sequences: dict[int, int] = {}
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    async def init(self) -> None:
+        """Become the producer of the transactional id; whoever was it is fenced."""
+        request = InitProducerIdRequest(transactional_id=self._id, transaction_timeout_ms=TIMEOUT_MS)
+        answer = await self._coordinated(request, lambda answer: answer.error_code, version=4)
+        self._producer_id, self._epoch = answer.producer_id, answer.producer_epoch
+        self._sequences.clear()
+        self._ledger.note_granted(self._id, (self._producer_id, self._epoch))
+        self._story.add("producer", transactional_id=self._id, producer_id=self._producer_id, epoch=self._epoch)
+
+    async def transact(
+        self, attempt: Attempt, results: Mapping[int, Sequence[bytes]], offset: Offset, *, commit: bool
+    ) -> None:
+        """One transaction to its end, that may be an abort: Abortable; or Fenced, and who knows how it ends."""
+        try:
+            await self._add_partitions(sorted(results))
+            for partition, values in sorted(results.items()):
+                await self._write(attempt, partition, values)
+            if self.stall_s:
+                stall_s, self.stall_s = self.stall_s, 0.0
+                await asyncio.sleep(stall_s)
+            await self._commit_offset(offset)
+        except Abortable:
+            await self._end(attempt, commit=False)
+            raise
+        await self._end(attempt, commit=commit)
+        if not commit:
+            raise Abortable
+
+    def begin(self) -> Attempt:
+        return self._ledger.begin(self._id, (self._producer_id, self._epoch))
+
+    async def _add_partitions(self, partitions: Sequence[int]) -> None:
+        topic = AddPartitionsToTxnTopic(name=self._client.topic, partitions=list(partitions))
+        request = AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id=self._id,
+            v3_and_below_producer_id=self._producer_id,
+            v3_and_below_producer_epoch=self._epoch,
+            v3_and_below_topics=[topic],
+        )
+        await self._coordinated(request, _error_of_added, version=ADD_PARTITIONS_VERSION)
+
+    async def _write(self, attempt: Attempt, partition: int, values: Sequence[bytes]) -> None:
+        now_ms = self._client.world.now_ms()
+        sequence = self._sequences.get(partition, 0)
+        batch = encode_batch(
+            [Record(offset=0, timestamp=now_ms, key=None, value=value) for value in values],
+            producer_id=self._producer_id,
+            producer_epoch=self._epoch,
+            base_sequence=sequence,
+            transactional=True,
+        )
+        was_replaced = self._ledger.is_replaced(attempt)
+        while True:
+            try:
+                error, base = await self._client.produce(
+                    partition, batch, transactional_id=self._id, version=PRODUCE_VERSION
+                )
+            except NotNow:
+                await asyncio.sleep(PAUSE_S)
+                continue
+            if error is ErrorCode.NONE:
+                break
+            self._judge(error)
+            await asyncio.sleep(PAUSE_S)
+        self._sequences[partition] = sequence + len(values)
+        now_s = asyncio.get_running_loop().time()
+        offsets = range(base, base + len(values))
+        self._ledger.note_written(attempt, partition, offsets, was_replaced=was_replaced, now_s=now_s)
+
+    async def _commit_offset(self, offset: Offset) -> None:
+        member = offset.member
+        added = AddOffsetsToTxnRequest(
+            transactional_id=self._id,
+            producer_id=self._producer_id,
+            producer_epoch=self._epoch,
+            group_id=member.group,
+        )
+        await self._coordinated(added, lambda answer: answer.error_code, version=ADD_PARTITIONS_VERSION)
+        partition = TxnOffsetCommitRequestPartition(partition_index=offset.partition, committed_offset=offset.offset)
+        request = TxnOffsetCommitRequest(
+            transactional_id=self._id,
+            group_id=member.group,
+            producer_id=self._producer_id,
+            producer_epoch=self._epoch,
+            generation_id=member.epoch,
+            member_id=member.member_id,
+            group_instance_id=member.instance_id,
+            topics=[TxnOffsetCommitRequestTopic(name=offset.topic, partitions=[partition])],
+        )
+        while True:
+            try:
+                answer = await self._groups.ask_coordinator(member.group, request, version=TXN_OFFSET_COMMIT_VERSION)
+            except NotNow:
+                await asyncio.sleep(PAUSE_S)
+                continue
+            error = ErrorCode(answer.topics[0].partitions[0].error_code)
+            if error is ErrorCode.NONE:
+                return
+            if error in (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE):
+                self._groups.forget_coordinator()
+            self._judge(error)
+            await asyncio.sleep(PAUSE_S)
+
+    async def _end(self, attempt: Attempt, *, commit: bool) -> None:
+        self._ledger.note_end_asked(attempt, commit=commit)
+        request = EndTxnRequest(
+            transactional_id=self._id,
+            producer_id=self._producer_id,
+            producer_epoch=self._epoch,
+            committed=commit,
+        )
+        await self._coordinated(request, lambda answer: answer.error_code, version=END_TXN_VERSION)
+        self._ledger.note_ended(attempt)
+        self._story.add("ended", transactional_id=self._id, transaction=attempt.number, commit=commit)
+
+    async def _coordinated(self, request: Any, error_of: Callable[[Any], int], *, version: int) -> Any:
+        """Ask the transaction's coordinator until it says yes."""
+        while True:
+            try:
+                answer = await self._client.ask_coordinator(
+                    self._id, request, key_type=TRANSACTION_KEY, version=version
+                )
+            except NotNow:
+                await asyncio.sleep(PAUSE_S)
+                continue
+            error = ErrorCode(error_of(answer))
+            if error is ErrorCode.NONE:
+                return answer
+            if error in (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE):
+                self._client.forget_coordinator(TRANSACTION_KEY)
+            if isinstance(request, EndTxnRequest) and error is ErrorCode.INVALID_TXN_STATE:
+                raise Violation(f"{self._id} asked to end its transaction and was told {error.name}")
+            self._judge(error)
+            await asyncio.sleep(PAUSE_S)
+
+    def _judge(self, error: ErrorCode) -> None:
+        """Return if the same may be asked again."""
+        if error in _FENCED:
+            raise Fenced(error.name)
+        if error in _FAULTS:
+            raise Violation(f"{self._id} was told {error.name}")
+        if error in _MEMBER_LOST or error in (ErrorCode.INVALID_TXN_STATE, ErrorCode.TRANSACTION_ABORTABLE):
+            raise Abortable(error.name)
+
+
+def _error_of_added(answer: Any) -> int:
+    errors = [
+        each.partition_error_code
+        for topic in answer.results_by_topic_v3_and_below
+        for each in topic.results_by_partition
+    ]
+    return next((error for error in errors if error), 0)
