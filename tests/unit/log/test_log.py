@@ -143,7 +143,10 @@ def test_producers_are_known_after_a_restart(tmp_path: Path, make, clean: bool) 
     log = Log.open(tmp_path, SMALL, now_ms=0, clean=clean)
     result = log.append(*make(2, producer_id=5, producer_epoch=0, base_sequence=58), leader_epoch=0, now_ms=0)
     assert (result.base_offset, result.is_duplicate) == (58, True)
-    assert log.append(*make(2, producer_id=5, producer_epoch=0, base_sequence=60), leader_epoch=0, now_ms=0)[0] == 60
+    assert (
+        log.append(*make(2, producer_id=5, producer_epoch=0, base_sequence=60), leader_epoch=0, now_ms=0).base_offset
+        == 60
+    )
 
 
 def test_a_transaction_holds_the_stable_offset_until_its_marker(tmp_path: Path, make) -> None:

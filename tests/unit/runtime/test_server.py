@@ -64,6 +64,30 @@ async def serve(hosts, app: App, **options) -> tuple[Server, str, int]:
     return server, hosts.address("server"), listener.port
 
 
+def heartbeat_shortcut(app: App, frame: memoryview, position: int, context) -> HeartbeatResponse | None:
+    group_id = decode(HeartbeatRequest, context.version, frame, position).group_id
+    if group_id == "fails":
+        raise RuntimeError("a bug")
+    return None if group_id.startswith("unusual") else HeartbeatResponse(error_code=100)
+
+
+def test_a_shortcut_is_asked_before_the_handler(hosts) -> None:
+    async def scenario() -> None:
+        app = App()
+        server, host, port = await serve(hosts, app, shortcuts={ApiKey.HEARTBEAT: heartbeat_shortcut})
+        client = await Client.connect(hosts.world("client"), host, port, client_id="me")
+        assert (await client.request(HeartbeatRequest(group_id="abc"), timeout_ms=1000)).error_code == 100
+        assert (await client.request(HeartbeatRequest(group_id="unusual"), timeout_ms=1000)).error_code == 7
+        assert (await client.request(MetadataRequest(), timeout_ms=1000)).cluster_id == "me"
+        assert app.seen == ["unusual"]
+        with pytest.raises(Disconnected):
+            await client.request(HeartbeatRequest(group_id="fails"), timeout_ms=1000)
+        await client.close()
+        await server.close()
+
+    hosts.run(scenario())
+
+
 def test_requests_are_answered_whatever_the_kind_of_handler(hosts) -> None:
     async def scenario() -> None:
         server, host, port = await serve(hosts, App())

@@ -1,14 +1,17 @@
 """What a producer learns of its batch."""
 
-from typing import NamedTuple
+from typing import Final
 
-NO_APPEND_TIME = -1
+NO_APPEND_TIME: Final = -1
 
 
-class AppendResult(NamedTuple):
+class AppendResult:
     """Where a batch is; for a repetition, where it has been since its first append."""
 
-    base_offset: int
-    last_offset: int
-    log_append_time: int
-    is_duplicate: bool
+    __slots__ = ("base_offset", "is_duplicate", "last_offset", "log_append_time")
+
+    def __init__(self, base_offset: int, last_offset: int, log_append_time: int, is_duplicate: bool) -> None:
+        self.base_offset = base_offset
+        self.last_offset = last_offset
+        self.log_append_time = log_append_time
+        self.is_duplicate = is_duplicate

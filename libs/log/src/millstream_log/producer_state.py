@@ -4,7 +4,7 @@ No file here: `producer_snapshot` stores it, and the log replays batches into it
 """
 
 from collections import deque
-from typing import NamedTuple
+from typing import Final
 
 from millstream_log.errors import (
     InvalidProducerEpoch,
@@ -15,17 +15,22 @@ from millstream_log.errors import (
 from millstream_log.transaction_index import AbortedTransaction
 from millstream_wire.records import NO_SEQUENCE, NO_TIMESTAMP, BatchHeader, EndMarker
 
-_REMEMBERED_BATCHES = 5  # what a producer may have in flight
-_SEQUENCES = 1 << 31
-_NO_OFFSET = -1
+_REMEMBERED_BATCHES: Final = 5  # what a producer may have in flight
+_SEQUENCES: Final = 1 << 31
+_NO_OFFSET: Final = -1
 
 
-class AppendedBatch(NamedTuple):
-    first_sequence: int
-    last_sequence: int
-    last_offset: int
-    offset_delta: int
-    timestamp: int
+class AppendedBatch:
+    __slots__ = ("first_sequence", "last_offset", "last_sequence", "offset_delta", "timestamp")
+
+    def __init__(
+        self, first_sequence: int, last_sequence: int, last_offset: int, offset_delta: int, timestamp: int
+    ) -> None:
+        self.first_sequence = first_sequence
+        self.last_sequence = last_sequence
+        self.last_offset = last_offset
+        self.offset_delta = offset_delta
+        self.timestamp = timestamp
 
     @property
     def base_offset(self) -> int:
@@ -103,14 +108,14 @@ class ProducerState:
                     f"producer {header.producer_id} starts epoch {header.producer_epoch} with sequence {first}"
                 )
             return None
+        expected = (entry.last_sequence + 1) % _SEQUENCES
+        if first == expected:
+            return None
         last = header.last_sequence
         for batch in entry.batches:
             if batch.first_sequence == first and batch.last_sequence == last:
                 return batch
-        expected = (entry.last_sequence + 1) % _SEQUENCES
-        if first != expected:
-            raise OutOfOrderSequence(f"producer {header.producer_id} sends sequence {first} where {expected} is next")
-        return None
+        raise OutOfOrderSequence(f"producer {header.producer_id} sends sequence {first} where {expected} is next")
 
     def update(self, header: BatchHeader, base_offset: int, *, timestamp: int, now_ms: int) -> None:
         """Account for a batch of records that is now in the log at `base_offset`, with `timestamp` as its largest."""

@@ -11,13 +11,15 @@ from typing import Any
 
 from millstream_runtime import api_versions
 from millstream_runtime.api_versions import NO_FEATURES, Features
-from millstream_runtime.context import Connection, Handler, RawReply, RequestContext
+from millstream_runtime.context import Connection, Handler, RawReply, RequestContext, Shortcut
 from millstream_runtime.network import DEFAULT_LIMITS, Channel, Limits, Listener
 from millstream_runtime.serving import Route, ServedConnection
 from millstream_runtime.world import World
 from millstream_wire.api import API, ApiKey
 
 __all__ = ["Connection", "Features", "Handler", "RawReply", "RequestContext", "Server"]
+
+NO_SHORTCUTS: Mapping[ApiKey, Shortcut] = {}
 
 
 class Server:
@@ -31,11 +33,12 @@ class Server:
         world: World,
         limits: Limits = DEFAULT_LIMITS,
         *,
+        shortcuts: Mapping[ApiKey, Shortcut] = NO_SHORTCUTS,
         unadvertised: Iterable[ApiKey] = (),
         versions: Mapping[ApiKey, tuple[int, int]] | None = None,
         features: Callable[[], Features] = lambda: NO_FEATURES,
     ) -> None:
-        """`unadvertised`: served but left out of ApiVersions (what only nodes of the cluster send).
+        """`shortcuts`: are asked before the handlers of the same API. `unadvertised`: served but left out of ApiVersions (what only nodes of the cluster send).
 
         `versions` narrows what the table of APIs says; `features` is asked at each ApiVersions request.
         """
@@ -46,8 +49,10 @@ class Server:
         self.features = features
         self.counters = world.metrics.server(name)
         self.advertised = _advertised(handlers, frozenset(unadvertised), versions or {})
-        self.routes = {int(key): self._route(key, handler, versions or {}) for key, handler in handlers.items()}
-        self.routes[ApiKey.API_VERSIONS] = self._route(ApiKey.API_VERSIONS, self._answer_api_versions, {})
+        self.routes = {
+            int(key): self._route(key, handler, versions or {}, shortcuts.get(key)) for key, handler in handlers.items()
+        }
+        self.routes[ApiKey.API_VERSIONS] = self._route(ApiKey.API_VERSIONS, self._answer_api_versions, {}, None)
         self._listeners: list[Listener] = []
         self._connections: dict[int, ServedConnection] = {}
         self._accepted = 0
@@ -93,7 +98,9 @@ class Server:
         task.add_done_callback(self._tasks.discard)
         return task
 
-    def _route(self, key: ApiKey, handler: Handler, narrowed: Mapping[ApiKey, tuple[int, int]]) -> Route:
+    def _route(
+        self, key: ApiKey, handler: Handler, narrowed: Mapping[ApiKey, tuple[int, int]], shortcut: Shortcut | None
+    ) -> Route:
         request = API[key].request
         least, most = narrowed.get(key, API[key].versions)
         return Route(
@@ -105,6 +112,7 @@ class Server:
             handler=handler,
             owns_bytes=inspect.iscoroutinefunction(handler),
             latency=self.counters.latency(API[key].name),
+            shortcut=shortcut,
         )
 
     def _answer_api_versions(self, app: Any, request: Any, context: RequestContext) -> Any:

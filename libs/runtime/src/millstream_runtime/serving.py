@@ -12,12 +12,20 @@ from struct import Struct
 from typing import TYPE_CHECKING, Any, cast
 
 from millstream_runtime import api_versions
-from millstream_runtime.context import CloseConnection, Connection, Handler, RawReply, RequestContext, ignore_mute
+from millstream_runtime.context import (
+    CloseConnection,
+    Connection,
+    Handler,
+    RawReply,
+    RequestContext,
+    Shortcut,
+    ignore_mute,
+)
 from millstream_runtime.metrics import Latency
 from millstream_runtime.network import Channel, Part
 from millstream_wire.api import ApiKey
 from millstream_wire.codec import DecodeError, decode, encode_parts
-from millstream_wire.header import RequestHeader, decode_request_header, encode_response_header
+from millstream_wire.header import encode_response_header, read_request_header
 from millstream_wire.schema import Request, Response
 
 if TYPE_CHECKING:
@@ -42,6 +50,7 @@ class Route:
     owns_bytes: bool
     """The handler is `async def`: it outlives the frame."""
     latency: Latency
+    shortcut: Shortcut | None = None
 
 
 class _Rejected(Exception):
@@ -65,6 +74,8 @@ class ServedConnection:
         self._server = server
         self._connection = connection
         self._channel = channel
+        self._app = server.app
+        self._routes = server.routes
         self._counters = server.counters
         self._time = asyncio.get_running_loop().time  # asking for the loop costs a system call
         self._pending: deque[_Pending] = deque()
@@ -116,31 +127,28 @@ class ServedConnection:
 
     def _handle(self, frame: memoryview) -> None:
         try:
-            header, position = decode_request_header(frame)
+            api_key, version, correlation_id, client_id, position = read_request_header(frame)
         except DecodeError:
             if self._asks_versions_unknown(frame):
                 return
             raise
-        route = self._server.routes.get(header.api_key)
+        route = self._routes.get(api_key)
         if route is None:
-            raise _Rejected(f"unknown api key {header.api_key}")
-        if not route.least <= header.version <= route.most:
+            raise _Rejected(f"unknown api key {api_key}")
+        if not route.least <= version <= route.most:
             if self._asks_versions_unknown(frame):
                 return
-            raise _Rejected(f"{route.name} version {header.version} is not served")
+            raise _Rejected(f"{route.name} version {version} is not served")
         owned: memoryview | bytes = bytes(frame) if route.owns_bytes else frame
-        request = decode(route.request, header.version, owned, position)
         started = self._time()
+        received_at_ms = int(started * 1000)
         context = RequestContext(
-            route.api_key,
-            header.version,
-            header.correlation_id,
-            header.client_id,
-            owned,
-            self._connection,
-            int(started * 1000),
+            route.api_key, version, correlation_id, client_id, owned, self._connection, received_at_ms
         )
-        self._call(route, request, context, header, started)
+        if route.shortcut is not None and self._take(route, route.shortcut, frame, position, context, started):
+            return
+        request = decode(route.request, version, owned, position)
+        self._call(route, request, context, started)
 
     def _asks_versions_unknown(self, frame: memoryview) -> bool:
         """Answer, in version 0, an ApiVersions of a version to come: what follows its correlation id we cannot know."""
@@ -150,19 +158,37 @@ class ServedConnection:
         route = self._server.routes[ApiKey.API_VERSIONS]
         if api_key != ApiKey.API_VERSIONS or route.least <= version <= route.most:
             return False
-        header = RequestHeader(api_key=api_key, version=version, correlation_id=correlation_id)
-        self._answer(_encoded(header, 0, api_versions.unsupported(self._server.advertised)))
+        unsupported = api_versions.unsupported(self._server.advertised)
+        self._answer(_encoded(ApiKey.API_VERSIONS, 0, correlation_id, unsupported))
         return True
 
-    def _call(
-        self, route: Route, request: Request, context: RequestContext, header: RequestHeader, started: float
-    ) -> None:
+    def _take(
+        self,
+        route: Route,
+        shortcut: Shortcut,
+        frame: memoryview,
+        position: int,
+        context: RequestContext,
+        started: float,
+    ) -> bool:
+        """Whether the shortcut took the request."""
         try:
-            reply = route.handler(self._server.app, request, context)
+            reply = shortcut(self._app, frame, position, context)
+            if reply is None:
+                return False
+            route.latency.observe((self._time() - started) * 1000)
+            self._answer(_encoded(route.api_key, context.version, context.correlation_id, reply))
+        except Exception as error:
+            self._failed(route, context, error)
+        return True
+
+    def _call(self, route: Route, request: Request, context: RequestContext, started: float) -> None:
+        try:
+            reply = route.handler(self._app, request, context)
             if reply is None or isinstance(reply, (Response, RawReply)):
                 route.latency.observe((self._time() - started) * 1000)
                 if reply is not None:
-                    self._answer(_encoded(header, header.version, reply))
+                    self._answer(_encoded(route.api_key, context.version, context.correlation_id, reply))
                 return
         except Exception as error:
             self._failed(route, context, error)
@@ -172,10 +198,10 @@ class ServedConnection:
             context.frame = b""  # the handler has returned: the bytes are not its any more
         pending = _Pending(awaited, None)
         self._enqueue(pending)
-        awaited.add_done_callback(self._completion(route, context, header, pending, started))
+        awaited.add_done_callback(self._completion(route, context, pending, started))
 
     def _completion(
-        self, route: Route, context: RequestContext, header: RequestHeader, pending: _Pending, started: float
+        self, route: Route, context: RequestContext, pending: _Pending, started: float
     ) -> Callable[["asyncio.Future[Any]"], None]:
         def complete(done: "asyncio.Future[Any]") -> None:
             if done.cancelled():
@@ -183,7 +209,9 @@ class ServedConnection:
                 return
             try:
                 reply = done.result()
-                parts = [] if reply is None else _encoded(header, header.version, reply)
+                parts: list[Part] = []
+                if reply is not None:
+                    parts = _encoded(route.api_key, context.version, context.correlation_id, reply)
             except Exception as error:
                 self._failed(route, context, error)
                 return
@@ -241,14 +269,16 @@ class ServedConnection:
         self._channel.send(parts)
 
 
-def _encoded(header: RequestHeader, version: int, reply: Response | RawReply) -> list[Part]:
+def _encoded(api_key: int, version: int, correlation_id: int, reply: Response | RawReply) -> list[Part]:
     if isinstance(reply, RawReply):
-        correlation_id = header.correlation_id.to_bytes(_CORRELATION_BYTES, "big", signed=True)
-        if len(reply.parts) == 1 and type(reply.parts[0]) is bytes:
-            return [correlation_id + reply.parts[0]]
-        return [correlation_id, *reply.parts]
+        start = correlation_id.to_bytes(_CORRELATION_BYTES, "big", signed=True)
+        if len(reply.parts) == 1:
+            only = reply.parts[0]
+            if isinstance(only, bytes):
+                return [start + only]
+        return [start, *reply.parts]
     parts = cast(list[Part], encode_parts(reply, version))
-    start = encode_response_header(header.api_key, version, header.correlation_id)
+    start = encode_response_header(api_key, version, correlation_id)
     if parts and isinstance(parts[0], bytes):
         parts[0] = start + parts[0]
         return parts

@@ -10,7 +10,7 @@ import os
 from collections.abc import Sequence
 from uuid import UUID
 
-from millstream_broker.api import HANDLERS
+from millstream_broker.api import HANDLERS, SHORTCUTS
 from millstream_broker.config import BrokerConfig
 from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.cleaner import Cleaner
@@ -123,6 +123,7 @@ class BrokerApp:
             broker,
             world,
             config.limits,
+            shortcuts=SHORTCUTS,
             features=lambda: Features(SUPPORTED_FEATURES, FINALIZED_FEATURES, follower.image.offset),
         )
         world.metrics.register(broker.metrics)

@@ -5,9 +5,12 @@ from uuid import UUID
 
 import pytest
 
-from millstream_runtime.context import CloseConnection
+from millstream_broker.api import SHORTCUTS
+from millstream_runtime.context import CloseConnection, Connection, RawReply, RequestContext
+from millstream_wire.api import ApiKey
+from millstream_wire.codec import encode
 from millstream_wire.errors import ErrorCode
-from millstream_wire.messages import DescribeProducersRequest, FetchRequest, ProduceRequest
+from millstream_wire.messages import DescribeProducersRequest, FetchRequest, ProduceRequest, ProduceResponse
 from millstream_wire.messages.describe_producers import TopicRequest
 from millstream_wire.messages.fetch import FetchPartition, FetchTopic
 from millstream_wire.messages.produce import PartitionProduceData, TopicProduceData
@@ -82,9 +85,10 @@ def old_magic(data: bytes) -> bytes:
         (lambda data: data[:8] + b"\0\0\0\1" + data[12:], ErrorCode.CORRUPT_MESSAGE),
     ],
 )
-def test_bytes_that_are_not_one_intact_batch(node: Any, batch: Any, spoil: Any, code: ErrorCode) -> None:
+@pytest.mark.parametrize("version", [8, 9])  # the second is of the form that the shortcut takes
+def test_bytes_that_are_not_one_intact_batch(node: Any, batch: Any, spoil: Any, code: ErrorCode, version: int) -> None:
     node.create_topic("orders")
-    refused = answer(node, produce(spoil(batch("a" * 20))))
+    refused = answer(node, produce(spoil(batch("a" * 20))), version)
     assert (refused.error_code, refused.base_offset) == (code, -1)
     assert refused.error_message
     assert node.replica("orders").log.log_end_offset == 0
@@ -97,6 +101,19 @@ def test_one_bad_partition_leaves_the_others_alone(node: Any, batch: Any, values
     good, bad = node.call(request, 9).responses[0].partition_responses
     assert (good.error_code, bad.error_code) == (0, ErrorCode.CORRUPT_MESSAGE)
     assert fetched(node, values) == [(0, "a")]
+
+
+def test_the_usual_request_takes_the_shortcut(node: Any, batch: Any) -> None:
+    node.create_topic("orders")
+    context = RequestContext(ApiKey.PRODUCE, 12, 7, "client", b"", Connection(1, "127.0.0.1:5", "PLAINTEXT"), 0)
+
+    def shortcut(request: ProduceRequest) -> Any:
+        return SHORTCUTS[ApiKey.PRODUCE](node.broker, memoryview(bytearray(encode(request, 12))), 0, context)
+
+    assert isinstance(shortcut(produce(batch("a"))), RawReply)
+    assert isinstance(shortcut(produce(corrupted(batch("a")))), ProduceResponse)
+    assert shortcut(produce(batch("a"), acks=0)) is None
+    assert node.replica("orders").log.log_end_offset == 1
 
 
 def test_topic_limits(node: Any, batch: Any) -> None:

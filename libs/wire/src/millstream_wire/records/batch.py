@@ -6,37 +6,37 @@ Nothing here looks at single records or decompresses; a broker's produce path ne
 from collections.abc import Iterator
 from enum import IntEnum
 from struct import Struct
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from millstream_wire.records.checksum import crc32c
 from millstream_wire.records.errors import CorruptBatch, InvalidRecord, UnsupportedFormat
 
-HEADER_SIZE = 61
-MAGIC = 2
-NO_PRODUCER_ID = -1
-NO_SEQUENCE = -1
-NO_TIMESTAMP = -1
+HEADER_SIZE: Final = 61
+MAGIC: Final = 2
+NO_PRODUCER_ID: Final = -1
+NO_SEQUENCE: Final = -1
+NO_TIMESTAMP: Final = -1
 
-_LENGTH_PREFIX = 12  # base offset and length: what the declared length does not count
-_MAGIC_AT = 16
-_CRC_AT = 17
-_CRC_FROM = 21
-_ATTRIBUTES_AT = 21
-_MAX_TIMESTAMP_AT = 35
-_SEQUENCES = 1 << 31
+_LENGTH_PREFIX: Final = 12  # base offset and length: what the declared length does not count
+_MAGIC_AT: Final = 16
+_CRC_AT: Final = 17
+_CRC_FROM: Final = 21
+_ATTRIBUTES_AT: Final = 21
+_MAX_TIMESTAMP_AT: Final = 35
+_SEQUENCES: Final = 1 << 31
 
-_COMPRESSION_MASK = 0x07
-_LOG_APPEND_TIME = 0x08
-_TRANSACTIONAL = 0x10
-_CONTROL = 0x20
-_DELETE_HORIZON = 0x40
+_COMPRESSION_MASK: Final = 0x07
+_LOG_APPEND_TIME: Final = 0x08
+_TRANSACTIONAL: Final = 0x10
+_CONTROL: Final = 0x20
+_DELETE_HORIZON: Final = 0x40
 
-_header = Struct(">qiibIhiqqqhii")
-_offset_and_length = Struct(">qi")
-_epoch = Struct(">i")
-_attributes = Struct(">h")
-_timestamp = Struct(">q")
-_crc = Struct(">I")
+_header: Final = Struct(">qiibIhiqqqhii")
+_offset_and_length: Final = Struct(">qi")
+_epoch: Final = Struct(">i")
+_attributes: Final = Struct(">h")
+_timestamp: Final = Struct(">q")
+_crc: Final = Struct(">I")
 
 
 class TimestampType(IntEnum):
@@ -226,7 +226,7 @@ def write_header(batch: bytearray | memoryview, header: BatchHeader) -> None:
 
 
 # length, attributes, timestamp delta, offset delta, key length, value length, header count: a byte each
-_SMALLEST_RECORD = 7
+_SMALLEST_RECORD: Final = 7
 
 
 def _is_old_format(view: memoryview, position: int) -> bool:

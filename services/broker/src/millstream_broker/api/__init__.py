@@ -20,11 +20,11 @@ from millstream_broker.api.list_offsets import handle_list_offsets
 from millstream_broker.api.list_partition_reassignments import handle_list_partition_reassignments
 from millstream_broker.api.metadata import handle_metadata
 from millstream_broker.api.offset_for_leader_epoch import handle_offset_for_leader_epoch
-from millstream_broker.api.produce import handle_produce
+from millstream_broker.api.produce import answer_single_produce, handle_produce
 from millstream_broker.api.security_requests import handle_security_request
 from millstream_broker.api.transaction_requests import handle_transaction_request
 from millstream_broker.api.write_txn_markers import handle_write_txn_markers
-from millstream_runtime.context import Handler
+from millstream_runtime.context import Handler, Shortcut
 from millstream_wire.api import ApiKey
 
 HANDLERS: Mapping[ApiKey, Handler] = {
@@ -84,3 +84,5 @@ HANDLERS: Mapping[ApiKey, Handler] = {
     ApiKey.LIST_CONFIG_RESOURCES: handle_list_config_resources,
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: handle_describe_topic_partitions,
 }
+
+SHORTCUTS: Mapping[ApiKey, Shortcut] = {ApiKey.PRODUCE: answer_single_produce}

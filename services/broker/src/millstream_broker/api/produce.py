@@ -5,11 +5,12 @@ in a partition waits until its coordinator has confirmed it.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, TypeAlias
 from uuid import UUID
 
-from millstream_broker.core.produce_reply import FIRST_VERSION, one_success
+from millstream_broker.core.produce_reply import one_success
 from millstream_broker.core.shard_fence import shard_refusal
+from millstream_broker.core.single_produce import read_single
 from millstream_broker.core.validation import Refused, validate
 from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.leaders import endpoints, leader_elsewhere
@@ -24,22 +25,44 @@ from millstream_broker.shell.transactional_produce import (
 from millstream_log import LogError
 from millstream_log.errors import StorageError
 from millstream_runtime.context import CloseConnection, RawReply, RequestContext
+from millstream_wire.codec import decode
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import ProduceRequest, ProduceResponse
 from millstream_wire.messages.produce import (
     BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,
     NodeEndpoint,
-    PartitionProduceData,
     PartitionProduceResponse,
     TopicProduceResponse,
 )
 from millstream_wire.records import BatchHeader
 
+Appended: TypeAlias = tuple[int, int, int]
+"""Base offset, append time and the log's start offset, as the answer has them."""
+Outcome: TypeAlias = Appended | Refused
+
 ACKS_ALL = -1
 COORDINATOR_CLIENT_ID = "__coordinator"
 TOPIC_IDS_SINCE = 13
 LEADER_HINTS_SINCE = 10
+
+
+def answer_single_produce(broker: Broker, frame: memoryview, position: int, context: RequestContext) -> Any:
+    """A `Shortcut`: serve the request that nearly every producer sends without making a message of it."""
+    version = context.version
+    single = read_single(frame, position, version)
+    if single is None or single.acks == 0 or broker.throttling.produce.active:
+        return None
+    topic, index = single.topic, single.index
+    try:
+        replica = _located(broker, topic, index, NO_REFUSALS)
+        base_offset, append_time_ms, start_offset = _append(
+            broker, replica, single.records, single.acks, context, broker.world.now_ms(), transactional=False
+        )
+    except Refused as refusal:
+        request = decode(ProduceRequest, version, frame, position)
+        return _refusing(broker, request, [[refusal]], context)
+    return RawReply((one_success(topic, index, base_offset, append_time_ms, start_offset),))
 
 
 def handle_produce(broker: Broker, request: ProduceRequest, context: RequestContext) -> Any:
@@ -66,15 +89,17 @@ def _produce(broker: Broker, request: ProduceRequest, context: RequestContext, r
     transactional = request.transactional_id is not None
     now_ms = broker.world.now_ms()
     refused = False
-    outcomes: list[list[_Appended | Refused]] = []
+    outcomes: list[list[Outcome]] = []
     for data in request.topic_data:
         topic: str | UUID = data.topic_id if by_id else data.name
-        appended: list[_Appended | Refused] = []
+        appended: list[Outcome] = []
         outcomes.append(appended)
         for partition in data.partition_data:
             try:
                 located = _located(broker, topic, partition.index, refusals)
-                appended.append(_append(broker, located, partition, acks, context, now_ms, transactional=transactional))
+                appended.append(
+                    _append(broker, located, partition.records, acks, context, now_ms, transactional=transactional)
+                )
             except Refused as refusal:
                 # One partition's bad batch leaves the others alone.
                 refused = True
@@ -86,24 +111,14 @@ def _produce(broker: Broker, request: ProduceRequest, context: RequestContext, r
         if refused:
             raise CloseConnection("a produce with acks=0 was refused")
         return None
-    if not refused and version >= FIRST_VERSION and len(outcomes) == 1 and len(outcomes[0]) == 1:
-        return RawReply((one_success(topic, partition.index, *cast(_Appended, outcomes[0][0]), throttle_ms),))
-    response = _response(request, outcomes)
+    response = _refusing(broker, request, outcomes, context) if refused else _response(request, outcomes)
     response.throttle_time_ms = throttle_ms
-    if refused and version >= LEADER_HINTS_SINCE:
-        _add_leader_hints(broker, response, context, by_id=by_id)
     return response
-
-
-class _Appended(NamedTuple):
-    base_offset: int
-    log_append_time_ms: int
-    log_start_offset: int
 
 
 def _located(broker: Broker, topic: str | UUID, index: int, refusals: Refusals) -> Replica:
     replica = broker.locate(topic, index)
-    if isinstance(replica, ErrorCode):
+    if not isinstance(replica, Replica):
         raise Refused(replica, "")
     if refusals and (replica.topic, index) in refusals:
         raise refusals[replica.topic, index]
@@ -113,13 +128,13 @@ def _located(broker: Broker, topic: str | UUID, index: int, refusals: Refusals) 
 def _append(
     broker: Broker,
     replica: Replica,
-    data: PartitionProduceData,
+    batch: memoryview | bytearray | None,
     acks: int,
     context: RequestContext,
     now_ms: int,
     *,
     transactional: bool,
-) -> _Appended:
+) -> Appended:
     if acks not in (ACKS_ALL, 0, 1):
         raise Refused(ErrorCode.INVALID_REQUIRED_ACKS, "acks must be 0, 1 or -1")
     trusted = replica.is_internal
@@ -128,13 +143,13 @@ def _append(
     partition, settings, log = replica.partition, replica.settings, replica.log
     if acks == ACKS_ALL and len(partition.isr) < settings.min_insync_replicas:
         raise Refused(ErrorCode.NOT_ENOUGH_REPLICAS, f"{len(partition.isr)} replicas are in sync")
-    batch = data.records
     header = validate(batch, settings, version=context.version, now_ms=now_ms, trusted=trusted)
     if trusted:
         _check_fence(broker, replica, header)
     if header.is_transactional and not transactional:
         raise Refused(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "A transactional batch without transactional id")
-    if batch.readonly:
+    assert batch is not None, "validated"
+    if isinstance(batch, memoryview) and batch.readonly:
         batch = bytearray(batch)
     try:
         result = log.append(batch, header, leader_epoch=partition.leader_epoch, now_ms=now_ms)
@@ -142,10 +157,9 @@ def _append(
         if isinstance(error, StorageError):
             broker.storage_failed(replica, error)
         raise Refused(error.error_code, str(error)) from error
-    base_offset, _, append_time_ms, is_duplicate = result
-    if not is_duplicate:
+    if not result.is_duplicate:
         broker.appended(replica, len(batch))
-    return _Appended(base_offset, append_time_ms, log.log_start_offset)
+    return result.base_offset, result.log_append_time, log.log_start_offset
 
 
 def _check_fence(broker: Broker, replica: Replica, header: BatchHeader) -> None:
@@ -156,7 +170,16 @@ def _check_fence(broker: Broker, replica: Replica, header: BatchHeader) -> None:
         raise Refused(code, f"Producer {header.producer_id} with epoch {header.producer_epoch} does not own the shard")
 
 
-def _response(request: ProduceRequest, outcomes: Sequence[Sequence[_Appended | Refused]]) -> ProduceResponse:
+def _refusing(
+    broker: Broker, request: ProduceRequest, outcomes: Sequence[Sequence[Outcome]], context: RequestContext
+) -> ProduceResponse:
+    response = _response(request, outcomes)
+    if context.version >= LEADER_HINTS_SINCE:
+        _add_leader_hints(broker, response, context, by_id=context.version >= TOPIC_IDS_SINCE)
+    return response
+
+
+def _response(request: ProduceRequest, outcomes: Sequence[Sequence[Outcome]]) -> ProduceResponse:
     topics = []
     for data, appended in zip(request.topic_data, outcomes, strict=True):
         answers = [
@@ -166,7 +189,7 @@ def _response(request: ProduceRequest, outcomes: Sequence[Sequence[_Appended | R
     return ProduceResponse(responses=topics)
 
 
-def _answer(index: int, outcome: _Appended | Refused) -> PartitionProduceResponse:
+def _answer(index: int, outcome: Outcome) -> PartitionProduceResponse:
     if isinstance(outcome, Refused):
         return PartitionProduceResponse(
             index=index,
@@ -178,11 +201,12 @@ def _answer(index: int, outcome: _Appended | Refused) -> PartitionProduceRespons
             ],
             error_message=outcome.message or None,
         )
+    base_offset, log_append_time_ms, log_start_offset = outcome
     return PartitionProduceResponse(
         index=index,
-        base_offset=outcome.base_offset,
-        log_append_time_ms=outcome.log_append_time_ms,
-        log_start_offset=outcome.log_start_offset,
+        base_offset=base_offset,
+        log_append_time_ms=log_append_time_ms,
+        log_start_offset=log_start_offset,
     )
 
 

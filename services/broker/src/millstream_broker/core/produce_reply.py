@@ -5,30 +5,24 @@ The bytes are those that the codec makes of a ProduceResponse (a test compares t
 
 from functools import lru_cache
 from struct import Struct
+from typing import Final
 from uuid import UUID
 
 from millstream_wire.primitive import write_uvarint
 
-FIRST_VERSION = 9
-
 # index, error, base offset, append time, start offset, no record errors, no message, tags; topic's tags, throttle, tags
-_partition = Struct(">ihqqqBBBBiB")
+_partition: Final = Struct(">ihqqqBBBBiB")
 # of the response header; then: one topic
-_HEAD = b"\x00\x02"
-_ONE_PARTITION = b"\x02"
+_HEAD: Final = b"\x00\x02"
+_ONE_PARTITION: Final = b"\x02"
 
 
 def one_success(
-    topic: str | UUID,
-    index: int,
-    base_offset: int,
-    log_append_time_ms: int,
-    log_start_offset: int,
-    throttle_time_ms: int = 0,
+    topic: str | UUID, index: int, base_offset: int, log_append_time_ms: int, log_start_offset: int
 ) -> bytes:
     """Everything after the correlation id, for versions from 9 on; the topic is its name, from 13 on its id."""
     return _named(topic) + _partition.pack(
-        index, 0, base_offset, log_append_time_ms, log_start_offset, 1, 0, 0, 0, throttle_time_ms, 0
+        index, 0, base_offset, log_append_time_ms, log_start_offset, 1, 0, 0, 0, 0, 0
     )
 
 

@@ -6,6 +6,7 @@ Bytes in, header or refusal out. What needs the log (producer state, offsets) is
 from collections.abc import Iterable
 from dataclasses import dataclass
 from struct import Struct
+from typing import Final
 
 from millstream_broker.core.topic_settings import NO_LIMIT_MS, TopicSettings
 from millstream_wire.errors import ErrorCode
@@ -23,18 +24,18 @@ from millstream_wire.records import (
     walk,
 )
 
-ZSTD_SINCE = 7
+ZSTD_SINCE: Final = 7
 """The first version of Produce whose clients know zstd."""
 
 # A batch may decompress to many times its size; nobody's legitimate batch gets here, a bomb does.
 DECOMPRESSED_MAX_BYTES = 128 << 20
 
-_COMPRESSED = 0x07
-_UNUSUAL = 0x0F  # compression, append time: anything that not every client may send to every topic
+_COMPRESSED: Final = 0x07
+_UNUSUAL: Final = 0x0F  # compression, append time: anything that not every client may send to every topic
 
-_LENGTH_PREFIX = 12
-_MAGIC_AT = 16
-_length = Struct(">i")
+_LENGTH_PREFIX: Final = 12
+_MAGIC_AT: Final = 16
+_length: Final = Struct(">i")
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,9 +119,7 @@ def _changed(
     return records
 
 
-def _check_together(
-    present: Mapping[str, str], changed: Sequence[r.ConfigChanged], static: Mapping[str, str]
-) -> None:
+def _check_together(present: Mapping[str, str], changed: Sequence[r.ConfigChanged], static: Mapping[str, str]) -> None:
     """Values that are good by themselves may contradict each other."""
     after = {**present, **{change.key: change.value for change in changed}}
     try:
