@@ -81,6 +81,26 @@ def run_tool(
     return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=timeout_s, check=False)
 
 
+def run_tools(
+    commands: Sequence[tuple[str, Sequence[str]]], *, timeout_s: float = 120
+) -> list[subprocess.CompletedProcess[str]]:
+    """Run several tools one after the other in one process, where there is a Java compiler; else each in its own."""
+    if shutil.which("javac") is None:
+        return [run_tool(tool, args, timeout_s=timeout_s) for tool, args in commands]
+    lines = "".join("\n".join([TOOLS.get(tool, tool), *args]) + "\n\n" for tool, args in commands)
+    runner = tool_command(str(HERE / "kafka" / "RunTools.java"))
+    done = subprocess.run(runner, input=lines.encode(), capture_output=True, timeout=timeout_s, check=False)
+    results, rest = [], done.stdout
+    for tool, args in commands:
+        head, _, rest = rest.partition(b"\n")
+        if not head:
+            raise RuntimeError(f"{tool} {args} ended the process: {done.stderr.decode()[-2000:]}")
+        code, told, failed = map(int, head.split())
+        out, err, rest = rest[:told].decode(), rest[told : told + failed].decode(), rest[told + failed :]
+        results.append(subprocess.CompletedProcess([tool, *args], code, out, err))
+    return results
+
+
 def _fetch(pom: Path, cache: Path) -> None:
     with tempfile.TemporaryDirectory(dir=cache.parent) as scratch:
         libs = Path(scratch) / "libs"

@@ -15,9 +15,12 @@ from ask import ask
 from kafka_broker import KafkaBroker
 
 from millstream_wire import messages as m
+from millstream_wire.messages import alter_client_quotas as alter_quotas
 from millstream_wire.messages import alter_partition_reassignments as reassignments
 from millstream_wire.messages import alter_replica_log_dirs as log_dirs
 from millstream_wire.messages import create_acls, create_topics, delete_acls, elect_leaders
+from millstream_wire.messages import describe_client_quotas as quotas
+from millstream_wire.messages import describe_user_scram_credentials as scram
 from millstream_wire.messages import list_partition_reassignments as listed
 
 TOPIC = f"admin-{uuid.uuid4().hex[:10]}"
@@ -57,6 +60,23 @@ def _moving(topic: str) -> m.ListPartitionReassignmentsRequest:
     return m.ListPartitionReassignmentsRequest(topics=[wanted])
 
 
+def _scram(*users: str) -> m.DescribeUserScramCredentialsRequest:
+    return m.DescribeUserScramCredentialsRequest(users=[scram.UserName(name=user) for user in users])
+
+
+def _quota(key: str, value: float, *entity: tuple[str, str | None], remove: bool = False) -> m.AlterClientQuotasRequest:
+    parts = [alter_quotas.EntityData(entity_type=kind, entity_name=name) for kind, name in entity]
+    op = alter_quotas.OpData(key=key, value=value, remove=remove)
+    return m.AlterClientQuotasRequest(entries=[alter_quotas.RequestEntryData(entity=parts, ops=[op])])
+
+
+def _quotas(*filters: tuple[str, int, str | None], strict: bool = False) -> m.DescribeClientQuotasRequest:
+    components = [quotas.ComponentData(entity_type=kind, match_type=how, match=name) for kind, how, name in filters]
+    return m.DescribeClientQuotasRequest(components=components, strict=strict)
+
+
+USER = ("user", f"user-{TOPIC}")
+RATE = "producer_byte_rate"
 CASES: dict[str, Asked] = {
     "describe acls": lambda broker, path: m.DescribeAclsRequest(
         resource_type_filter=1, pattern_type_filter=1, operation=1, permission_type=1
@@ -87,6 +107,33 @@ CASES: dict[str, Asked] = {
     "an unknown partition to a directory": lambda broker, path: _to_dir(path, TOPIC, 9),
     "an unknown topic to a directory": lambda broker, path: _to_dir(path, "no-such-topic", 0),
     "to an unknown directory": lambda broker, path: _to_dir("/nowhere", TOPIC, 0),
+    "scram credentials": lambda broker, path: _scram(),
+    "scram credentials of nobody": lambda broker, path: _scram("a", "b", "a"),
+    "a quota for nobody": lambda broker, path: _quota(RATE, 1.0),
+    "a quota for no name": lambda broker, path: _quota(RATE, 1.0, ("user", "")),
+    "a quota for an unknown type": lambda broker, path: _quota(RATE, 1.0, ("zoo", "a")),
+    "an unknown quota": lambda broker, path: _quota("nonsense", 1.0, USER),
+    "an address's quota for a user": lambda broker, path: _quota("connection_creation_rate", 1.0, USER),
+    "a user's quota for an address": lambda broker, path: _quota(RATE, 1.0, ("ip", "127.0.0.1")),
+    "a quota of nothing": lambda broker, path: _quota(RATE, 0.0, USER),
+    "a negative quota": lambda broker, path: _quota(RATE, -1.0, USER),
+    "a quota with a fraction": lambda broker, path: _quota(RATE, 1.5, USER),
+    "a quota too large": lambda broker, path: _quota(RATE, 1e30, USER),
+    "a quota removed that is not there": lambda broker, path: _quota(RATE, 0.0, USER, remove=True),
+    "a quota set": lambda broker, path: _quota(RATE, 1e6, USER),
+    "quotas of a user": lambda broker, path: _quotas(("user", 0, USER[1])),
+    "quotas of a user and no client": lambda broker, path: _quotas(("user", 0, USER[1]), strict=True),
+    "quotas of a user's default client": lambda broker, path: _quotas(("user", 0, USER[1]), ("client-id", 1, None)),
+    "a quota removed": lambda broker, path: _quota(RATE, 0.0, USER, remove=True),
+    "quotas of a user without": lambda broker, path: _quotas(("user", 0, USER[1])),
+    "quotas of addresses": lambda broker, path: _quotas(("ip", 2, None)),
+    "quotas of addresses and users": lambda broker, path: _quotas(("ip", 2, None), ("user", 2, None)),
+    "quotas of an unknown type": lambda broker, path: _quotas(("zoo", 2, None)),
+    "quotas of no type": lambda broker, path: _quotas(("", 2, None)),
+    "quotas of one type twice": lambda broker, path: _quotas(("user", 2, None), ("user", 2, None)),
+    "quotas of exactly nobody": lambda broker, path: _quotas(("user", 0, None)),
+    "quotas of a default with a name": lambda broker, path: _quotas(("user", 1, "x")),
+    "quotas matched in an unknown way": lambda broker, path: _quotas(("user", 7, None)),
 }
 
 

@@ -6,7 +6,7 @@ from millstream_cluster.answers.no_security import refuse_security
 from millstream_wire.api import API, ApiKey
 from millstream_wire.codec import decode, encode
 
-KEYS = (17, 29, 30, 31, 36, 38, 39, 40, 41)
+KEYS = (17, 29, 30, 31, 36, 38, 39, 40, 41, 50)
 
 
 @pytest.mark.parametrize("key", KEYS)

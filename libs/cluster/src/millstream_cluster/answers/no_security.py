@@ -1,13 +1,16 @@
 """What a cluster without security says to requests about it: word for word what Apache Kafka says without an authorizer.
 
 ACLs (API keys 29 to 31, versions 1 to 3), SASL on a plaintext listener (17, versions 0 and 1; 36, versions 0 to 2) and
-delegation tokens (38 to 41). Tools rely on it: MirrorMaker takes SECURITY_DISABLED for "there are no ACLs to copy".
+delegation tokens (38 to 41). There are no SCRAM credentials (50) to describe. Tools rely on it: MirrorMaker takes SECURITY_DISABLED for "there are no ACLs to copy".
 """
+
+from collections import Counter
 
 from millstream_wire import messages as m
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages.create_acls import AclCreationResult
 from millstream_wire.messages.delete_acls import DeleteAclsFilterResult
+from millstream_wire.messages.describe_user_scram_credentials import DescribeUserScramCredentialsResult
 from millstream_wire.schema import Request, Response
 
 NO_AUTHORIZER = "No Authorizer is configured."
@@ -47,8 +50,24 @@ def refuse_security(request: Request, version: int) -> Response:
             return m.ExpireDelegationTokenResponse(error_code=NOT_ALLOWED, expiry_timestamp_ms=-1)
         case m.DescribeDelegationTokenRequest():
             return m.DescribeDelegationTokenResponse(error_code=NOT_ALLOWED)
+        case m.DescribeUserScramCredentialsRequest():
+            return _no_credentials(request)
         case _:
             raise TypeError(f"{type(request).__name__} is not about security")
+
+
+def _no_credentials(request: m.DescribeUserScramCredentialsRequest) -> m.DescribeUserScramCredentialsResponse:
+    asked = Counter(user.name for user in request.users or ())
+    results = []
+    for name, times in asked.items():
+        code, message = ErrorCode.RESOURCE_NOT_FOUND, "Attempt to describe a user credential that does not exist"
+        if times > 1:
+            code = ErrorCode.DUPLICATE_RESOURCE
+            message = "Cannot describe SCRAM credentials for the same user twice in a single request"
+        results.append(
+            DescribeUserScramCredentialsResult(user=name, error_code=code, error_message=f"{message}: {name}")
+        )
+    return m.DescribeUserScramCredentialsResponse(error_message="", results=results)
 
 
 def _no_token(request: m.CreateDelegationTokenRequest, version: int) -> m.CreateDelegationTokenResponse:

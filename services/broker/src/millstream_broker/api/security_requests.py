@@ -1,5 +1,5 @@
 """What is about security, which there is none of: SaslHandshake (17), DescribeAcls (29), CreateAcls (30), DeleteAcls (31),
-SaslAuthenticate (36) and delegation tokens (38 to 41), in every version."""
+SaslAuthenticate (36), delegation tokens (38 to 41) and DescribeUserScramCredentials (50), in every version."""
 
 from millstream_broker.shell.broker import Broker
 from millstream_cluster.answers.no_security import refuse_security
