@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import os
+import resource
 import socket
 import struct
 import threading
@@ -14,6 +15,7 @@ from millstream_log.file_slice import FileSlice, SegmentFile
 from millstream_runtime.network import Limits
 from millstream_runtime.sockets.channel import SocketChannel
 from millstream_runtime.sockets.network import SocketNetwork
+from millstream_runtime.sockets.pool import BufferPool
 
 TIMEOUT_SECONDS = 30
 
@@ -370,6 +372,71 @@ def test_connections_beyond_the_limit_are_refused_once_logged(caplog) -> None:
 
     asyncio.run(scenario())
     assert caplog.text.count("connections refused") == 1
+
+
+def test_descriptors_are_kept_for_files(caplog) -> None:
+    async def scenario() -> None:
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        async with Harness() as harness:
+            reader, writer = await harness.connect()
+            held = [os.open(os.devnull, os.O_RDONLY) for _ in range(100)]
+            # The next descriptors are within the limit, but in the part of it that sockets do not get.
+            resource.setrlimit(resource.RLIMIT_NOFILE, (max(held) + 6, hard))
+            try:
+                for _ in range(2):
+                    refused, other = await harness.connect()
+                    assert await ends(refused)
+                    other.close()
+            finally:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+                for descriptor in held:
+                    os.close(descriptor)
+            writer.write(framed(b"still here"))
+            assert await read_frame(reader) == b"still here"
+            writer.close()
+            await asyncio.sleep(0.05)
+            reader, writer = await harness.connect()
+            writer.write(framed(b"free again"))
+            assert await read_frame(reader) == b"free again"
+            writer.close()
+
+    asyncio.run(scenario())
+    assert caplog.text.count("connections refused") == 1
+    assert "reason=file_descriptors" in caplog.text
+
+
+def test_half_a_frame_gives_way_when_nobody_has_the_memory_to_go_on(monkeypatch, caplog) -> None:
+    caplog.set_level("INFO")
+    monkeypatch.setattr("millstream_runtime.sockets.network.SWEEP_SECONDS", 0.05)
+    monkeypatch.setattr("millstream_runtime.sockets.channel.STALLED_MS", 200)
+    monkeypatch.setattr("millstream_runtime.sockets.pool.SHED_INTERVAL_MS", 500)
+
+    async def scenario() -> None:
+        async with Harness() as harness:
+            harness.network._pool = BufferPool(in_use_max_bytes=5 << 19)
+            peers = [await harness.connect() for _ in range(4)]
+            # Each has the beginning of a frame, and needs more memory for the rest than is left: nobody could go on.
+            for _, writer in peers:
+                writer.write(struct.pack(">i", 2_000_000) + bytes(1_000))
+                await asyncio.sleep(0.05)
+                writer.write(bytes(199_000))
+            await asyncio.sleep(0.05)
+            for _, writer in peers:
+                writer.write(bytes(1_800_000))
+            outcomes = [await outcome(reader) for reader, _ in peers]
+            assert outcomes.count(2_000_000) >= 1
+            assert set(outcomes) <= {2_000_000, 0}
+            for _, writer in peers:
+                writer.close()
+
+    async def outcome(reader: asyncio.StreamReader) -> int:
+        try:
+            return len(await read_frame(reader))
+        except (asyncio.IncompleteReadError, ConnectionError):
+            return 0
+
+    asyncio.run(scenario())
+    assert "frame_stalled" in caplog.text
 
 
 def test_a_frame_that_never_ends_and_an_idle_connection_are_closed(monkeypatch) -> None:

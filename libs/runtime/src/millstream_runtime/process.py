@@ -4,6 +4,7 @@ import asyncio
 import gc
 import logging
 import os
+import resource
 import signal
 import sys
 import time
@@ -42,12 +43,19 @@ def run_services(
     # What has been imported stays: the collector need not look at it again and again.
     gc.freeze()
     gc.enable()
+    _raise_descriptor_limit()
     try:
         refuse_stale()
     except ServiceFailed as error:
         logger.error("process stops reason=%s", error)
         return EXIT_FAILED
     return asyncio.run(_Process(build, http_address, on_ready, shutdown_timeout_ms).run())
+
+
+def _raise_descriptor_limit() -> None:
+    """Take as many file descriptors as we may: what shells give by default is less than a broker's clients and segments need."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 class _OneLine(logging.Formatter):

@@ -13,6 +13,8 @@ from millstream_runtime.sockets.sending import Sender, ShortFile
 
 logger = logging.getLogger(__name__)
 
+STALLED_MS = 5_000  # how long half a frame may hold memory that others wait for while none of it arrives
+
 
 class SocketChannel:
     """A `Channel` over a connected non-blocking socket, which it owns."""
@@ -85,29 +87,40 @@ class SocketChannel:
         if self._writing:
             self._loop.remove_writer(self._sock)
         self._sock.close()
+        if self._starved:
+            self._pool.stop_waiting(self._fed)
         self._receiver.close()
         self._sender.close()
         self._forget(self)
         self._loop.call_soon(self._user.on_closed, reason)
 
-    def sweep(self, now_ms: int) -> None:
-        """Close if nothing moved for too long, or a frame takes too long to arrive."""
+    def sweep(self, now_ms: int) -> bool:
+        """Close if nothing moved for too long, or a frame takes too long to arrive; whether it was closed as idle."""
+        if self._closed:
+            return False
         if self._moved:
             self._moved = False
             self._moved_at_ms = now_ms
         elif now_ms - self._moved_at_ms > self._limits.connections_max_idle_ms:
             self.close("idle")
-            return
-        if not self._receiver.in_frame or not self._reading:
+            return True
+        if not self._receiver.in_frame:
+            self._frame_since_ms = 0
+        elif now_ms - self._moved_at_ms > STALLED_MS and self._pool.must_shed(now_ms):
+            logger.info("connection closed peer=%s reason=frame_stalled detail=others_wait_for_the_memory", self.peer)
+            self.close("a frame stalled while memory was short")
+        elif not self._reading:
             self._frame_since_ms = 0
         elif not self._frame_since_ms:
             self._frame_since_ms = now_ms
         elif now_ms - self._frame_since_ms > self._frame_timeout_ms():
             logger.info("connection closed peer=%s reason=frame_timeout", self.peer)
             self.close("a frame did not arrive in time")
+        return False
 
     def _frame_timeout_ms(self) -> int:
-        return self._limits.frame_timeout_ms + (self._receiver.frame_bytes >> 20) * 1000
+        wanted = self._limits.frame_timeout_ms + (self._receiver.frame_bytes >> 20) * 1000
+        return min(wanted, self._limits.connections_max_idle_ms)
 
     def _may_read(self) -> bool:
         return not (self._paused or self._starved or self._sender.unsent_bytes > self._limits.unsent_max_bytes)

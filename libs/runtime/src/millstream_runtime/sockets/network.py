@@ -3,7 +3,9 @@
 import asyncio
 import errno
 import logging
+import resource
 import socket
+import sys
 from collections.abc import Callable
 
 from millstream_runtime.network import DEFAULT_LIMITS, Accept, Limits
@@ -18,9 +20,12 @@ Address = tuple[str, int]
 
 CONNECT_TIMEOUT_SECONDS = 10.0
 SWEEP_SECONDS = 1.0
+SWEPT_PER_TICK = 256
 ACCEPTS_PER_TICK = 64
 BACKLOG = 1024
 NO_DESCRIPTORS_PAUSE_SECONDS = 1.0
+REFUSALS_LOGGED_SECONDS = 10.0
+RESERVED_SHARE, RESERVED_MAX = 8, 1000  # of the descriptors, an eighth or so many are for files only
 
 
 class SocketNetwork:
@@ -72,10 +77,20 @@ class SocketNetwork:
         return channel
 
     def _sweep(self) -> None:
+        self._sweep_some(list(self._channels), 0)
+
+    def _sweep_some(self, channels: list[SocketChannel], idle: int) -> None:
+        """A few at a time: thousands at once would keep those waiting that have something to do."""
         loop = asyncio.get_running_loop()
         now_ms = int(loop.time() * 1000)
-        for channel in list(self._channels):
-            channel.sweep(now_ms)
+        for channel in channels[-SWEPT_PER_TICK:]:
+            idle += channel.sweep(now_ms)
+        del channels[-SWEPT_PER_TICK:]
+        if channels:
+            self._sweep_timer = loop.call_later(0, self._sweep_some, channels, idle)
+            return
+        if idle:
+            logger.info("connections closed count=%d reason=idle", idle)
         self._sweep_timer = loop.call_later(SWEEP_SECONDS, self._sweep) if self._channels else None
 
 
@@ -88,7 +103,8 @@ class SocketListener:
         self._limits = limits
         self._open = 0
         self._closed = False
-        self._full_logged = False
+        self._refused = 0
+        self._refusals_logged_at = -REFUSALS_LOGGED_SECONDS
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(sock, self._on_readable)
 
@@ -99,6 +115,7 @@ class SocketListener:
             self._sock.close()
 
     def _on_readable(self) -> None:
+        last_descriptor = _last_for_sockets()
         for _ in range(ACCEPTS_PER_TICK):
             try:
                 sock, address = self._sock.accept()
@@ -112,7 +129,9 @@ class SocketListener:
                 self._loop.call_later(NO_DESCRIPTORS_PAUSE_SECONDS, self._listen_again)
                 return
             if self._open >= self._limits.connections_max:
-                self._refuse(sock)
+                self._refuse(sock, "max.connections")
+            elif sock.fileno() > last_descriptor:  # the kernel gives the lowest that is free
+                self._refuse(sock, "file_descriptors")
             else:
                 self._take(sock, f"{address[0]}:{address[1]}")
 
@@ -120,11 +139,15 @@ class SocketListener:
         if not self._closed:
             self._loop.add_reader(self._sock, self._on_readable)
 
-    def _refuse(self, sock: socket.socket) -> None:
+    def _refuse(self, sock: socket.socket, reason: str) -> None:
         sock.close()
-        if not self._full_logged:
-            self._full_logged = True
-            logger.warning("connections refused port=%d max_connections=%d", self.port, self._limits.connections_max)
+        self._refused += 1
+        now = self._loop.time()
+        if now - self._refusals_logged_at >= REFUSALS_LOGGED_SECONDS:
+            logger.warning(
+                "connections refused port=%d count=%d open=%d reason=%s", self.port, self._refused, self._open, reason
+            )
+            self._refusals_logged_at, self._refused = now, 0
 
     def _take(self, sock: socket.socket, peer: str) -> None:
         sock.setblocking(False)
@@ -133,7 +156,14 @@ class SocketListener:
 
     def _gone(self) -> None:
         self._open -= 1
-        self._full_logged = False
+
+
+def _last_for_sockets() -> int:
+    """Beyond it descriptors are kept for the logs: a broker that cannot open a segment refuses what clients produce."""
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if limit == resource.RLIM_INFINITY:
+        return sys.maxsize
+    return limit - min(limit // RESERVED_SHARE, RESERVED_MAX)
 
 
 async def _connect_any(addresses: list[tuple[int, Address]]) -> socket.socket:

@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Callable
 
 SMALLEST_BYTES = 1024
+SHED_INTERVAL_MS = 1_000
 
 
 class BufferPool:
@@ -15,6 +16,7 @@ class BufferPool:
         self._in_use_bytes = 0
         self._free_bytes = 0
         self._free: dict[int, list[bytearray]] = {}
+        self._shed_at_ms = -SHED_INTERVAL_MS
         self._waiting: deque[Callable[[], None]] = deque()
 
     def take(self, size: int) -> bytearray | None:
@@ -43,9 +45,20 @@ class BufferPool:
         if self._waiting:
             self._waiting.popleft()()
 
+    def must_shed(self, now_ms: int) -> bool:
+        """Whether who asks has to give its buffer up, because others wait for one: one at a time, then look again."""
+        if not self._waiting or now_ms - self._shed_at_ms < SHED_INTERVAL_MS:
+            return False
+        self._shed_at_ms = now_ms
+        return True
+
     def wait(self, retry: Callable[[], None]) -> None:
         """Call `retry` once some buffer came back (it may have to wait again)."""
         self._waiting.append(retry)
+
+    def stop_waiting(self, retry: Callable[[], None]) -> None:
+        """Or a buffer that comes back would be offered to nobody."""
+        self._waiting.remove(retry)
 
 
 def _rounded(size: int) -> int:
