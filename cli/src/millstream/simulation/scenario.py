@@ -5,13 +5,14 @@ import logging
 import os
 import random
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import assert_never
 
 from millstream.processes import plan_processes
 from millstream.roles import Role
+from millstream.simulation.audit import Audit
 from millstream.simulation.classic_workload import ClassicWorkload
 from millstream.simulation.consumer_workload import ConsumerWorkload
 from millstream.simulation.host import Host
@@ -21,6 +22,8 @@ from millstream.simulation.story import Story, Violation
 from millstream.simulation.transaction_workload import TransactionWorkload
 from millstream.simulation.trouble import Trouble
 from millstream.simulation.workload import Workload
+from millstream_cluster.ids import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from millstream_coordinator.app import CoordinatorApp
 from millstream_runtime.controllers import ControllerLink
 from millstream_runtime.follower import MetadataFollower
 from millstream_runtime.simulated.loop import VirtualTimeLoop
@@ -161,9 +164,13 @@ class _Scenario:
         async with asyncio.TaskGroup() as tasks:
             observer = self._follower("observer")
             observing = tasks.create_task(observer.run())
+            audit = Audit(self._stage, self._coordinators)
+            auditing = tasks.create_task(audit.follow(_shards(self._shape)))
             await self._live()
             for workload in self._workloads:
                 await workload.judge()
+            await audit.expect_live_states()
+            auditing.cancel()
             await self._check_metadata(observer)
             observing.cancel()
         await self._stop_cleanly()
@@ -207,6 +214,11 @@ class _Scenario:
                 if host.role is role and host.up:
                     await host.stop()
 
+    def _coordinators(self) -> Iterator[CoordinatorApp]:
+        for host in self._hosts:
+            if isinstance(host.service, CoordinatorApp):
+                yield host.service
+
     def _follower(self, name: str) -> MetadataFollower:
         world = self._stage.world(name)
         link = ControllerLink(world, self._controllers, client_id=name)
@@ -235,6 +247,13 @@ def _workload(kind: Kind, stage: Stage, shape: Shape) -> Workload:
             )
         case _:
             assert_never(kind)
+
+
+def _shards(shape: Shape) -> dict[str, int]:
+    return {
+        OFFSETS_TOPIC: int(shape.settings["offsets.topic.num.partitions"]),
+        TRANSACTIONS_TOPIC: int(shape.settings["transaction.state.log.num.partitions"]),
+    }
 
 
 def _leaves(error: BaseException) -> list[BaseException]:

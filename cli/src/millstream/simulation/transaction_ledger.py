@@ -82,7 +82,7 @@ class TransactionLedger:
         self._open.discard(attempt.number)
 
     def note_ended(self, attempt: Attempt) -> None:
-        if attempt.passed is not None:
+        if attempt.asked and attempt.passed is not None:
             raise Violation(f"{_named(attempt)} was under way: {attempt.passed}")
         if attempt.asked:
             self.committed += 1

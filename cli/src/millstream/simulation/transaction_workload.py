@@ -12,7 +12,7 @@ from millstream.simulation.ownership import Ownership
 from millstream.simulation.producer import Producer
 from millstream.simulation.stage import Stage, in_time, names, until_done
 from millstream.simulation.transaction_ledger import Place, TransactionLedger
-from millstream.simulation.transactional import TransactionalProducer
+from millstream.simulation.transactional import VERSION_1, VERSION_2, TransactionalProducer
 from millstream.simulation.transformer import Transformation, Transformer, committed
 from millstream.simulation.workload import whole_log
 
@@ -102,7 +102,8 @@ class TransactionWorkload:
         stage = self._stage
         number = len(self._running)
         groups = stage.client(slot, SOURCE)
-        producer = TransactionalProducer(slot, stage.client(slot, SINK), groups, self.transactions, stage.story)
+        flow = self._random.choice([VERSION_1, VERSION_2])
+        producer = TransactionalProducer(slot, flow, stage.client(slot, SINK), groups, self.transactions, stage.story)
         transformation = Transformation(
             producer, self.transactions, stage.random(f"{slot} {number}"), partitions=self._sink_partitions
         )
@@ -112,7 +113,7 @@ class TransactionWorkload:
         else:
             mine = range(self._slots.index(slot), self._partitions, len(self._slots))
             cashier = Transformer(slot, GROUP, groups, mine, transformation, self._is_latest)
-        stage.story.add("cashier begins", slot=slot, number=number)
+        stage.story.add("cashier begins", slot=slot, number=number, flow=flow)
         self._latest[slot] = cashier
         self._producer_of[cashier] = producer
         self._running[cashier] = self._tasks.create_task(self._run(cashier))

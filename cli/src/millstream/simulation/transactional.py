@@ -24,11 +24,8 @@ from millstream_wire.records import Record, encode_batch
 PAUSE_S = 0.1
 TIMEOUT_MS = 4_000
 
-# The last versions of the flows that ask for partitions and offsets to be added.
-PRODUCE_VERSION = 11
-ADD_PARTITIONS_VERSION = 3
-TXN_OFFSET_COMMIT_VERSION = 4
-END_TXN_VERSION = 4
+INIT_VERSION = 4
+ADD_VERSION = 3
 
 _FENCED = frozenset(
     {ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.INVALID_PRODUCER_ID_MAPPING}
@@ -54,6 +51,22 @@ class Abortable(Exception):
     """This transaction cannot be committed."""
 
 
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """The versions by which requests of one flow of transactions go out."""
+
+    produce: int
+    offset_commit: int
+    end: int
+    asks_first: bool
+    """Whether partitions and groups are added before they are written to."""
+
+
+VERSION_1 = Flow(produce=11, offset_commit=4, end=4, asks_first=True)
+VERSION_2 = Flow(produce=12, offset_commit=5, end=5, asks_first=False)
+"""Whoever is written to registers with the transaction's coordinator; each end gives the producer another epoch."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offset:
     """What a transaction commits of its source."""
@@ -68,11 +81,18 @@ class TransactionalProducer:
     """`groups`: a client for the group's coordinator."""
 
     def __init__(
-        self, transactional_id: str, client: KafkaClient, groups: KafkaClient, ledger: TransactionLedger, story: Story
+        self,
+        transactional_id: str,
+        flow: Flow,
+        client: KafkaClient,
+        groups: KafkaClient,
+        ledger: TransactionLedger,
+        story: Story,
     ) -> None:
         self.stall_s = 0.0
         """Set by whoever makes trouble: so long it does nothing in the middle of its next transaction."""
         self._id = transactional_id
+        self._flow = flow
         self._client = client
         self._groups = groups
         self._ledger = ledger
@@ -87,10 +107,8 @@ class TransactionalProducer:
     async def init(self) -> None:
         """Become the producer of the transactional id; whoever was it is fenced."""
         request = InitProducerIdRequest(transactional_id=self._id, transaction_timeout_ms=TIMEOUT_MS)
-        answer = await self._coordinated(request, lambda answer: answer.error_code, version=4)
-        self._producer_id, self._epoch = answer.producer_id, answer.producer_epoch
-        self._sequences.clear()
-        self._ledger.note_granted(self._id, (self._producer_id, self._epoch))
+        answer = await self._coordinated(request, lambda answer: answer.error_code, version=INIT_VERSION)
+        self._become(answer.producer_id, answer.producer_epoch)
         self._story.add("producer", transactional_id=self._id, producer_id=self._producer_id, epoch=self._epoch)
 
     async def transact(
@@ -98,7 +116,8 @@ class TransactionalProducer:
     ) -> None:
         """One transaction to its end, that may be an abort: Abortable; or Fenced, and who knows how it ends."""
         try:
-            await self._add_partitions(sorted(results))
+            if self._flow.asks_first:
+                await self._add_partitions(sorted(results))
             for partition, values in sorted(results.items()):
                 await self._write(attempt, partition, values)
             if self.stall_s:
@@ -115,6 +134,11 @@ class TransactionalProducer:
     def begin(self) -> Attempt:
         return self._ledger.begin(self._id, (self._producer_id, self._epoch))
 
+    def _become(self, producer_id: int, epoch: int) -> None:
+        self._producer_id, self._epoch = producer_id, epoch
+        self._sequences.clear()
+        self._ledger.note_granted(self._id, (producer_id, epoch))
+
     async def _add_partitions(self, partitions: Sequence[int]) -> None:
         topic = AddPartitionsToTxnTopic(name=self._client.topic, partitions=list(partitions))
         request = AddPartitionsToTxnRequest(
@@ -123,7 +147,7 @@ class TransactionalProducer:
             v3_and_below_producer_epoch=self._epoch,
             v3_and_below_topics=[topic],
         )
-        await self._coordinated(request, _error_of_added, version=ADD_PARTITIONS_VERSION)
+        await self._coordinated(request, _error_of_added, version=ADD_VERSION)
 
     async def _write(self, attempt: Attempt, partition: int, values: Sequence[bytes]) -> None:
         now_ms = self._client.world.now_ms()
@@ -139,7 +163,7 @@ class TransactionalProducer:
         while True:
             try:
                 error, base = await self._client.produce(
-                    partition, batch, transactional_id=self._id, version=PRODUCE_VERSION
+                    partition, batch, transactional_id=self._id, version=self._flow.produce
                 )
             except NotNow:
                 await asyncio.sleep(PAUSE_S)
@@ -155,13 +179,8 @@ class TransactionalProducer:
 
     async def _commit_offset(self, offset: Offset) -> None:
         member = offset.member
-        added = AddOffsetsToTxnRequest(
-            transactional_id=self._id,
-            producer_id=self._producer_id,
-            producer_epoch=self._epoch,
-            group_id=member.group,
-        )
-        await self._coordinated(added, lambda answer: answer.error_code, version=ADD_PARTITIONS_VERSION)
+        if self._flow.asks_first:
+            await self._add_group(member.group)
         partition = TxnOffsetCommitRequestPartition(partition_index=offset.partition, committed_offset=offset.offset)
         request = TxnOffsetCommitRequest(
             transactional_id=self._id,
@@ -175,7 +194,7 @@ class TransactionalProducer:
         )
         while True:
             try:
-                answer = await self._groups.ask_coordinator(member.group, request, version=TXN_OFFSET_COMMIT_VERSION)
+                answer = await self._groups.ask_coordinator(member.group, request, version=self._flow.offset_commit)
             except NotNow:
                 await asyncio.sleep(PAUSE_S)
                 continue
@@ -187,6 +206,12 @@ class TransactionalProducer:
             self._judge(error)
             await asyncio.sleep(PAUSE_S)
 
+    async def _add_group(self, group: str) -> None:
+        request = AddOffsetsToTxnRequest(
+            transactional_id=self._id, producer_id=self._producer_id, producer_epoch=self._epoch, group_id=group
+        )
+        await self._coordinated(request, lambda answer: answer.error_code, version=ADD_VERSION)
+
     async def _end(self, attempt: Attempt, *, commit: bool) -> None:
         self._ledger.note_end_asked(attempt, commit=commit)
         request = EndTxnRequest(
@@ -195,8 +220,10 @@ class TransactionalProducer:
             producer_epoch=self._epoch,
             committed=commit,
         )
-        await self._coordinated(request, lambda answer: answer.error_code, version=END_TXN_VERSION)
+        answer = await self._coordinated(request, lambda answer: answer.error_code, version=self._flow.end)
         self._ledger.note_ended(attempt)
+        if not self._flow.asks_first:
+            self._become(answer.producer_id, answer.producer_epoch)
         self._story.add("ended", transactional_id=self._id, transaction=attempt.number, commit=commit)
 
     async def _coordinated(self, request: Any, error_of: Callable[[Any], int], *, version: int) -> Any:
@@ -214,9 +241,14 @@ class TransactionalProducer:
                 return answer
             if error in (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE):
                 self._client.forget_coordinator(TRANSACTION_KEY)
-            if isinstance(request, EndTxnRequest) and error is ErrorCode.INVALID_TXN_STATE:
-                raise Violation(f"{self._id} asked to end its transaction and was told {error.name}")
-            self._judge(error)
+            try:
+                self._judge(error)
+            except Abortable:
+                if not isinstance(request, EndTxnRequest):
+                    raise
+                if self._flow.asks_first or not request.committed:
+                    raise Violation(f"{self._id} asked to end its transaction and was told {error.name}") from None
+                raise Fenced(error.name) from None  # it took too long: version 2 says so in this way
             await asyncio.sleep(PAUSE_S)
 
     def _judge(self, error: ErrorCode) -> None:

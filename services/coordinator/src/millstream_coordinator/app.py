@@ -6,6 +6,7 @@ Order is all that is decided here. Nothing is kept on disk: a coordinator's stat
 import asyncio
 import logging
 from collections.abc import Sequence
+from typing import Any
 from uuid import UUID
 
 from millstream_cluster.features import FINALIZED_FEATURES, SUPPORTED_FEATURES
@@ -29,6 +30,7 @@ from millstream_runtime.client import Nodes
 from millstream_runtime.controllers import ControllerLink
 from millstream_runtime.follower import MetadataFollower
 from millstream_runtime.registration import AdvertisedListener, NodeIdentity, Registration
+from millstream_runtime.replicated import Machine
 from millstream_runtime.server import Features, Server
 from millstream_runtime.service import Health, ServiceFailed
 from millstream_runtime.world import World
@@ -49,6 +51,12 @@ class CoordinatorApp:
         self.listeners: dict[str, tuple[str, int]] = {}
         self._world = world
         self._registration: Registration | None = None
+        self._kinds: tuple[Shards[Any], ...] = ()
+
+    def machines(self) -> dict[str, Machine]:
+        """The state of each shard that is served here, by the name of its partition: to be looked at, not touched."""
+        owned = [shard for kind in self._kinds for shard in kind.owned()]
+        return {shard.partition.name: shard.machine for shard in owned if shard.machine is not None}
 
     def health(self) -> Health:
         registration = self._registration
@@ -81,6 +89,7 @@ class CoordinatorApp:
             connections,
             lambda: follower.image,
         )
+        self._kinds = (self._shards, self._transaction_shards)
         self._housekeeping = Housekeeping(config, self._shards, lambda: follower.image)
         coordinator = Coordinator(
             config,

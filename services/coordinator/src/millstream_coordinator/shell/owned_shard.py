@@ -77,6 +77,11 @@ class OwnedShard(Generic[M, S]):
         self._claimed: tuple[int, int] | None = None
         self._replicated: Replicated[M, Any] | None = None
 
+    @property
+    def machine(self) -> M | None:
+        """The shard's state while it is served; what it says may not be committed yet."""
+        return self._replicated.machine if self._replicated is not None and self.service is not None else None
+
     def is_behind(self, producer_id: int, producer_epoch: int) -> bool:
         """Whether somebody claimed this shard after we did; the ids that a shard gets only grow."""
         return self._claimed is not None and (producer_id, producer_epoch) > self._claimed
