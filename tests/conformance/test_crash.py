@@ -148,7 +148,6 @@ def test_groups_move_when_their_coordinator_dies(own_cluster: servers.Cluster, t
                 "group.id": group,
                 "auto.offset.reset": "earliest",
                 "enable.auto.commit": False,
-                "session.timeout.ms": 10_000,
                 "reconnect.backoff.max.ms": 500,
             }
         )
