@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from millstream_cluster.ids import COORDINATOR_ID_BASE, Role, node_id_of
 from millstream_cluster.records import Endpoint
 from millstream_coordinator.core.classic.limits import GroupLimits
-from millstream_coordinator.core.consumer.limits import ConsumerLimits
+from millstream_coordinator.core.consumer.limits import ConsumerLimits, MigrationPolicy
 from millstream_coordinator.core.transactions.limits import TransactionLimits
 from millstream_runtime.network import Limits
 from millstream_runtime.properties import Properties, PropertyError, parse_address
@@ -102,6 +102,7 @@ def _group_limits(properties: Properties) -> GroupLimits:
         heartbeat_interval_ms=properties.integer("group.consumer.heartbeat.interval.ms", 5_000, least=1),
         assignment_interval_ms=properties.integer("group.consumer.assignment.interval.ms", 1_000, least=0),
         size_max=properties.integer("group.consumer.max.size", 2**31 - 1, least=1),
+        migration=_migration_policy(properties),
     )
     if consumer.heartbeat_interval_ms >= consumer.session_timeout_ms:
         raise PropertyError("group.consumer.heartbeat.interval.ms must be less than group.consumer.session.timeout.ms")
@@ -115,6 +116,14 @@ def _group_limits(properties: Properties) -> GroupLimits:
     if limits.session_timeout_min_ms > limits.session_timeout_max_ms:
         raise PropertyError("group.min.session.timeout.ms must not be more than group.max.session.timeout.ms")
     return limits
+
+
+def _migration_policy(properties: Properties) -> MigrationPolicy:
+    key = "group.consumer.migration.policy"
+    text = (properties.optional(key) or MigrationPolicy.BIDIRECTIONAL).lower()
+    if text not in set(MigrationPolicy):
+        raise PropertyError(f"{key} must be one of {', '.join(MigrationPolicy)}, not {text!r}")
+    return MigrationPolicy(text)
 
 
 def _transaction_limits(properties: Properties) -> TransactionLimits:

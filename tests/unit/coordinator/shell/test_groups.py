@@ -143,7 +143,7 @@ def test_a_deleted_group_does_not_come_back_from_what_was_still_to_be_stored() -
     async def scenario(groups: Groups, log: Log) -> None:
         await groups.join("g", join("m"))
         await groups.sync("g", sync("m"))
-        groups.leave("g", [LeavingMember("m")])
+        await groups.leave("g", [LeavingMember("m")])
         assert groups.shard.state_of("g") is GroupState.EMPTY
         # The empty group's record is on its way to the log, in a task that has not begun.
         removal = await groups.execute(lambda shard, _: delete_group(shard, "g"))

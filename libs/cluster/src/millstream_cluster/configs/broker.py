@@ -89,6 +89,7 @@ _OWN = (
     _static("transaction.state.log.segment.bytes", _I, str(100 << 20), "Segment size of __transaction_state; small, so that it loads fast.", at_least(1)),
     _static("transaction.abort.timed.out.transaction.cleanup.interval.ms", _I, "10000", "How often transactions that took too long are looked for.", at_least(1)),
     _static("transaction.partition.verification.enable", _B, "true", "Whether a transaction's first batch in a partition is taken only after its coordinator confirmed that it is registered."),
+    _static("group.consumer.migration.policy", _S, "bidirectional", "Which way a group with members may go from one protocol to the other: to the consumer protocol (upgrade), back (downgrade), both (bidirectional) or neither (disabled).", one_of("bidirectional", "upgrade", "downgrade", "disabled")),
     _static("group.consumer.max.size", _I, str(INT_MAX), "The most members a consumer-protocol group may have.", at_least(1)),
     _static("add.partitions.to.txn.retry.backoff.ms", _I, "20", "How long a broker waits before it adds a partition again to a transaction whose predecessor is still being ended.", at_least(1)),
     _static("add.partitions.to.txn.retry.backoff.max.ms", _I, "100", "How long a broker goes on trying that before the producer is told to.", at_least(0)),

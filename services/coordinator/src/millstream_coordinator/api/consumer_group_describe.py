@@ -16,8 +16,8 @@ from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
 from millstream_wire.messages.consumer_group_describe import Assignment, DescribedGroup, Member, TopicPartitions
 
-CONSUMER_MEMBER = 1
-"""Member type: speaks this protocol (0 would be a classic member in a group that is being migrated)."""
+CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
+"""Member types: in a group that is being migrated some members speak the classic protocol."""
 
 
 async def handle_consumer_group_describe(
@@ -77,7 +77,7 @@ def _member(group: ConsumerGroup, member: MemberMetadata, image: Image) -> Membe
         subscribed_topic_regex=member.regex,
         assignment=_assignment(frozenset(current.assigned), image),
         target_assignment=_assignment(group.target(member.member_id), image),
-        member_type=CONSUMER_MEMBER,
+        member_type=CONSUMER_MEMBER if member.classic is None else CLASSIC_MEMBER,
     )
 
 

@@ -12,7 +12,7 @@ from millstream_wire.schema import Response
 BATCHED_SINCE = 3
 
 
-def handle_leave_group(coordinator: Coordinator, request: LeaveGroupRequest, context: RequestContext) -> Response:
+async def handle_leave_group(coordinator: Coordinator, request: LeaveGroupRequest, context: RequestContext) -> Response:
     if not request.group_id:
         return refuse_group(request, context.version, ErrorCode.INVALID_GROUP_ID)
     groups = coordinator.groups_of(request.group_id)
@@ -23,7 +23,7 @@ def handle_leave_group(coordinator: Coordinator, request: LeaveGroupRequest, con
         leaving = [LeavingMember(member.member_id, member.group_instance_id) for member in request.members]
     else:
         leaving = [LeavingMember(request.member_id)]
-    left = groups.leave(request.group_id, leaving)
+    left = await coordinator.committed(groups.leave(request.group_id, leaving))
     if isinstance(left, ErrorCode):
         left = tuple(LeftMember(member.member_id, member.group_instance_id, left) for member in leaving)
     if not batched:

@@ -24,6 +24,7 @@ from millstream_coordinator.core.records import (
 from millstream_coordinator.core.stored_group import StoredGroup
 from millstream_coordinator.core.transactions.pending import Pending
 from millstream_coordinator.core.transactions.pending_records import OffsetPending, ProducerSeen
+from millstream_wire.errors import ErrorCode
 
 TopicPartition = tuple[str, int]
 
@@ -80,7 +81,9 @@ class Shard:
         for group_id, consumer in self.consumers.items():
             for member_id, member in consumer.members.items():
                 key = (group_id, member_id)
-                self.sessions.hear_from(key, now_ms + self.limits.consumer.session_timeout_ms)
+                classic = member.classic
+                session_ms = classic.session_timeout_ms if classic else self.limits.consumer.session_timeout_ms
+                self.sessions.hear_from(key, now_ms + session_ms)
                 if consumer.current(member_id).revoking:
                     self.sessions.await_revocation(key, now_ms + member.rebalance_timeout_ms)
 
@@ -104,9 +107,11 @@ class Shard:
         return GroupState.EMPTY if group_id in self.offsets else GroupState.DEAD
 
     def dismiss_classic(self, group_id: str) -> None:
-        """End a classic group in memory, whoever still holds it."""
+        """End a classic group in memory, whoever still holds it; who waits in it has to ask again."""
         group = self.groups.pop(group_id, None)
         if group is not None:
+            for member in group.members.values():
+                group.dismiss(member, ErrorCode.REBALANCE_IN_PROGRESS)
             group.state = GroupState.DEAD
 
     def enter(self, group_id: str, now_ms: int) -> ClassicGroup:

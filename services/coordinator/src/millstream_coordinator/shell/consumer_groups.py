@@ -5,10 +5,27 @@ Nobody waits here but for the log: a member that has to wait for others asks aga
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
+from millstream_cluster.decision import Decision
 from millstream_cluster.image import Image
-from millstream_coordinator.core.consumer.conversion import make_room_for_classic
+from millstream_coordinator.core.classic.group import ClassicGroup
+from millstream_coordinator.core.classic.limits import GroupLimits
+from millstream_coordinator.core.classic.messages import (
+    JoinAnswer,
+    JoinRequest,
+    LeavingMember,
+    LeftMember,
+    SyncAnswer,
+    SyncRequest,
+)
+from millstream_coordinator.core.consumer.classic_members import (
+    on_classic_heartbeat,
+    on_classic_join,
+    on_classic_leave,
+    on_classic_sync,
+)
 from millstream_coordinator.core.consumer.heartbeat import on_heartbeat
 from millstream_coordinator.core.consumer.leaving import on_leave, remove_silent
 from millstream_coordinator.core.consumer.messages import HeartbeatAnswer, HeartbeatRequest
@@ -24,6 +41,8 @@ PAUSE_MS = 2_000
 """Woken so much too late, the process stood still: members may have spoken while it could not hear."""
 RETRY_MS = 1_000
 
+T = TypeVar("T")
+
 
 class ConsumerGroups:
     def __init__(
@@ -32,33 +51,65 @@ class ConsumerGroups:
         clock: SteadyClock,
         tasks: asyncio.TaskGroup,
         image: Callable[[], Image],
+        *,
+        on_classic: Callable[[ClassicGroup], None],
     ) -> None:
+        """`on_classic` is told of a classic group that was ended or begun by what happened here."""
         self._shard = replicated.machine
         self._replicated = replicated
         self._clock = clock
         self._tasks = tasks
         self._image = image
+        self._on_classic = on_classic
         self._armed: tuple[int, asyncio.TimerHandle] | None = None
         self._closed = False
         self._arm()
 
     async def heartbeat(self, request: HeartbeatRequest) -> HeartbeatAnswer:
         """NotCommitted if this shard is not ours any more."""
-        if request.member_epoch < 0:
-            return await self._replicated.execute(lambda shard, _: on_leave(shard, request))
-        answer = self._replicated.execute(lambda shard, now_ms: on_heartbeat(shard, request, self._image(), now_ms))
+        decide = on_leave if request.member_epoch < 0 else on_heartbeat
+        return await self._execute(
+            request.group_id, lambda shard, now_ms: decide(shard, request, self._image(), now_ms)
+        )
+
+    async def classic_join(self, group_id: str, request: JoinRequest, limits: GroupLimits) -> JoinAnswer | None:
+        """By a member that speaks the classic protocol; None if the group made room for a classic one."""
+        return await self._execute(
+            group_id,
+            lambda shard, now_ms: on_classic_join(shard, group_id, request, limits, self._image(), now_ms),
+        )
+
+    async def classic_sync(self, group_id: str, request: SyncRequest) -> SyncAnswer:
+        return await self._execute(
+            group_id,
+            lambda shard, now_ms: Decision((), on_classic_sync(shard, group_id, request, self._image(), now_ms)),
+        )
+
+    def classic_heartbeat(self, group_id: str, member_id: str, generation: int, instance_id: str | None) -> ErrorCode:
+        now_ms = self._clock.now_ms()
+        error = on_classic_heartbeat(self._shard, group_id, member_id, generation, instance_id, self._image(), now_ms)
+        self._arm()
+        return error
+
+    async def classic_leave(self, group_id: str, leaving: Sequence[LeavingMember]) -> tuple[LeftMember, ...]:
+        return await self._execute(
+            group_id,
+            lambda shard, now_ms: on_classic_leave(shard, group_id, leaving, self._image(), now_ms),
+        )
+
+    async def _execute(self, group_id: str, decide: Callable[[Shard, int], Decision[ShardRecord, T]]) -> T:
+        before = self._shard.groups.get(group_id)
         try:
-            return await answer
+            return await self._replicated.execute(decide)
         finally:
             self._arm()
+            self._tell(before, group_id)
 
-    async def make_room_for_classic(self, group_id: str) -> ErrorCode:
-        """Before a member joins by the classic protocol; why it cannot, or NONE."""
-        while group_id in self._shard.consumers:
-            error = await self._replicated.execute(lambda shard, _: make_room_for_classic(shard, group_id))
-            if error is not ErrorCode.NONE:
-                return error
-        return ErrorCode.NONE
+    def _tell(self, before: ClassicGroup | None, group_id: str) -> None:
+        after = self._shard.groups.get(group_id)
+        for group in (before, after):
+            if group is not None and before is not after and not self._closed:
+                self._on_classic(group)
 
     def close(self) -> None:
         self._closed = True
@@ -89,12 +140,14 @@ class ConsumerGroups:
     async def _remove_silent(self) -> None:
         retry_ms = 0
         try:
-            removed = await self._replicated.execute(remove_silent)
+            removed = await self._replicated.execute(lambda shard, now_ms: remove_silent(shard, self._image(), now_ms))
         except NotCommitted:
             if self._replicated.failure is not None:
                 return  # the shard is being dropped: its next owner waits for the members anew
             retry_ms = self._clock.now_ms() + RETRY_MS  # too many wait for the log already
         else:
+            for group_id in {group_id for group_id, _ in removed}:
+                self._tell(None, group_id)
             if removed:
                 names = ",".join(f"{group_id}/{member_id}" for group_id, member_id in removed)
                 logger.info("members timed out protocol=consumer members=%s", names)

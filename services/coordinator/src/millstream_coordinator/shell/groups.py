@@ -65,7 +65,7 @@ class Groups:
         self._tasks = tasks
         self._barrier = barrier
         self._image = image
-        self.consumers = ConsumerGroups(replicated, clock, tasks, image)
+        self.consumers = ConsumerGroups(replicated, clock, tasks, image, on_classic=self._on_migration)
         self._tickets = 0
         self._waiting: dict[Ticket, asyncio.Future[JoinAnswer | SyncAnswer]] = {}
         self._timers: dict[str, tuple[int, asyncio.TimerHandle]] = {}
@@ -75,8 +75,11 @@ class Groups:
     # ---- the classic protocol ----
 
     async def join(self, group_id: str, request: Callable[[Ticket], JoinRequest]) -> JoinAnswer:
-        if error := await self.consumers.make_room_for_classic(group_id):
-            return JoinAnswer(error=error)
+        while group_id in self.shard.consumers:
+            # Nobody waits for others there: the ticket is for nothing.
+            joined = await self.consumers.classic_join(group_id, request(Ticket(0)), self._limits_of(group_id))
+            if joined is not None:
+                return joined
         now_ms = self._clock.now_ms()
         ticket, answer = self._ticket()
         group = self.shard.enter(group_id, now_ms)
@@ -85,6 +88,8 @@ class Groups:
         return cast(JoinAnswer, await answer)
 
     async def sync(self, group_id: str, request: Callable[[Ticket], SyncRequest]) -> SyncAnswer:
+        if group_id in self.shard.consumers:
+            return await self.consumers.classic_sync(group_id, request(Ticket(0)))
         group = self.shard.groups.get(group_id)
         if group is None:
             return SyncAnswer(error=ErrorCode.UNKNOWN_MEMBER_ID)
@@ -93,6 +98,8 @@ class Groups:
         return cast(SyncAnswer, await answer)
 
     def heartbeat(self, group_id: str, member_id: str, generation: int, instance_id: str | None) -> ErrorCode:
+        if group_id in self.shard.consumers:
+            return self.consumers.classic_heartbeat(group_id, member_id, generation, instance_id)
         group = self.shard.groups.get(group_id)
         if group is None:
             return ErrorCode.UNKNOWN_MEMBER_ID
@@ -104,7 +111,9 @@ class Groups:
             self._perform(group, group.take_effects())
         return error
 
-    def leave(self, group_id: str, leaving: Sequence[LeavingMember]) -> tuple[LeftMember, ...] | ErrorCode:
+    async def leave(self, group_id: str, leaving: Sequence[LeavingMember]) -> tuple[LeftMember, ...] | ErrorCode:
+        if group_id in self.shard.consumers:
+            return await self.consumers.classic_leave(group_id, leaving)
         group = self.shard.groups.get(group_id)
         if group is None:
             return ErrorCode.UNKNOWN_MEMBER_ID
@@ -169,6 +178,10 @@ class Groups:
         answer = self._waiting[ticket] = asyncio.get_running_loop().create_future()
         return ticket, answer
 
+    def _on_migration(self, group: ClassicGroup) -> None:
+        """The group was ended, and who waits in it is told so; or it was begun with the members of a consumer group."""
+        self._perform(group, group.take_effects())
+
     def _perform(self, group: ClassicGroup, effects: Sequence[Effect]) -> None:
         for effect in effects:
             match effect:
@@ -180,7 +193,7 @@ class Groups:
                     self._tasks.create_task(self._store(group, effect))
                 case _:
                     assert_never(effect)
-        if not self.shard.forget_if_unused(group):
+        if self.shard.groups.get(group.group_id) is group and not self.shard.forget_if_unused(group):
             self._arm(group)
 
     def _arm(self, group: ClassicGroup) -> None:

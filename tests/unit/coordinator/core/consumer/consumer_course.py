@@ -62,7 +62,7 @@ class Course:
     def heartbeat(self, member_id: str, epoch: int, group_id: str = "g", **said: object) -> HeartbeatAnswer:
         request = HeartbeatRequest(group_id=group_id, member_id=member_id, member_epoch=epoch, **said)  # type: ignore[arg-type]
         if epoch < 0:
-            decision = on_leave(self.shard, request)
+            decision = on_leave(self.shard, request, self.image, self.now_ms)
         else:
             decision = on_heartbeat(self.shard, request, self.image, self.now_ms)
         self.write(decision.records)
@@ -75,7 +75,7 @@ class Course:
     def pass_time(self, elapsed_ms: int) -> set[str]:
         """Whom it removed."""
         self.now_ms += elapsed_ms
-        decision = remove_silent(self.shard, self.now_ms)
+        decision = remove_silent(self.shard, self.image, self.now_ms)
         self.write(decision.records)
         return {member_id for _, member_id in decision.reply}
 

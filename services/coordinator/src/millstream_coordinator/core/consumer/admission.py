@@ -16,7 +16,7 @@ def admit(draft: Draft, request: HeartbeatRequest, limits: ConsumerLimits) -> bo
     _check_topics(request, limits)
     if request.joins:
         if request.instance_id is not None:
-            _take_place(draft, request.instance_id, request.member_id)
+            _take_place(draft, request.instance_id, request.member_id, classic=request.classic is not None)
         is_new = request.member_id not in draft.group.members
         if is_new and limits.policy.admits_nobody:
             raise Refused(ErrorCode.GROUP_AUTHORIZATION_FAILED, f"Group {request.group_id} admits no members now.")
@@ -85,14 +85,16 @@ def check_epoch(current: CurrentAssignment, request: HeartbeatRequest) -> None:
         )
 
 
-def _take_place(draft: Draft, instance_id: str, member_id: str) -> None:
+def _take_place(draft: Draft, instance_id: str, member_id: str, *, classic: bool) -> None:
     """A static member comes back as another member: it gets its own place, and nobody else notices."""
     group = draft.group
     holder = group.static_members.get(instance_id)
     if holder is None or holder == member_id:
         return
     current = group.current(holder)
-    if current.epoch != STATIC_LEAVING_EPOCH:
+    # A classic member does not say that it goes away: it is just there again, under whichever protocol.
+    is_classic = draft.group.members[holder].classic is not None or classic
+    if current.epoch != STATIC_LEAVING_EPOCH and not is_classic:
         raise Refused(
             ErrorCode.UNRELEASED_INSTANCE_ID, f"Instance id {instance_id} is still in use by member {holder}."
         )
@@ -123,5 +125,6 @@ def _updated(before: MemberMetadata | None, request: HeartbeatRequest) -> Member
         rebalance_timeout_ms=known.rebalance_timeout_ms
         if request.rebalance_timeout_ms == -1
         else request.rebalance_timeout_ms,
+        classic=request.classic,
         server_assignor=known.server_assignor if request.server_assignor is None else request.server_assignor,
     )

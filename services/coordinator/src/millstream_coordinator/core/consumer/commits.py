@@ -25,9 +25,11 @@ def commit_refusal(
         return ErrorCode.NONE
     if member_id not in group.members:
         return ErrorCode.UNKNOWN_MEMBER_ID
+    current = group.current(member_id)
+    if group.members[member_id].classic is not None:
+        return ErrorCode.NONE if member_epoch == current.epoch else ErrorCode.ILLEGAL_GENERATION
     if not knows_epochs:
         return ErrorCode.UNSUPPORTED_VERSION
-    current = group.current(member_id)
     if member_epoch == current.epoch:
         return ErrorCode.NONE
     if member_epoch > current.epoch or member_epoch < 0:

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 from millstream_cluster.decision import Decision
 from millstream_cluster.image import Image
-from millstream_cluster.records import ResourceType
 from millstream_coordinator.core.consumer.admission import admit
-from millstream_coordinator.core.consumer.conversion import enter
+from millstream_coordinator.core.consumer.conversion import enter, limits_of
 from millstream_coordinator.core.consumer.draft import Draft
+from millstream_coordinator.core.consumer.group import ConsumerGroup
 from millstream_coordinator.core.consumer.leaving import dismiss
 from millstream_coordinator.core.consumer.limits import ConsumerLimits
 from millstream_coordinator.core.consumer.member import NOTHING, CurrentAssignment, MemberState
@@ -36,20 +36,17 @@ def on_heartbeat(
         return Decision((), refused.answer)
 
 
-def limits_of(shard: Shard, group_id: str, image: Image) -> ConsumerLimits:
-    return shard.limits.consumer.of_group(image.config(ResourceType.GROUP, group_id))
-
-
 def _heartbeat(
     shard: Shard, request: HeartbeatRequest, image: Image, now_ms: int
 ) -> Decision[ShardRecord, HeartbeatAnswer]:
     group_id, member_id = request.group_id, request.member_id
     limits = limits_of(shard, group_id, image)
-    converted, group = enter(shard, group_id, may_begin=request.joins)
+    converted, group = enter(shard, group_id, limits, image, may_begin=request.joins)
     draft = Draft(group)
     has_changed = admit(draft, request, limits)
-    if limits.policy.drains and not request.joins and not draft.group.current(member_id).owned:
-        return dismiss(shard, draft, member_id)
+    may_go = not request.joins or request.classic is not None
+    if limits.policy.drains and may_go and not draft.group.current(member_id).owned:
+        return dismiss(shard, draft, member_id, image, now_ms)
     metadata_is_new = shard.sessions.metadata_offsets.get(group_id) != image.offset
     delay_ms = _refresh(draft, image, limits, now_ms, has_changed=has_changed, metadata_is_new=metadata_is_new)
     before = draft.group.current(member_id)
@@ -59,7 +56,8 @@ def _heartbeat(
     records = (*converted, *draft.records)
     if len(records) > SMALL_CHANGE and sum(map(size_of, records)) > COMMAND_BYTES_MAX:
         raise Refused(ErrorCode.INVALID_REQUEST, "The group's subscriptions or assignments are too large to be stored.")
-    shard.dismiss_classic(group_id)
+    if group_id in shard.groups:
+        _take_over(shard, group, now_ms)
     shard.sessions.metadata_offsets[group_id] = image.offset
     _keep_alive(shard, request, draft, after, limits, now_ms)
     told_before = shard.consumers[group_id].current(member_id) if group_id in shard.consumers else NOTHING
@@ -71,6 +69,14 @@ def _heartbeat(
         assignment=frozenset(after.assigned) if tells else None,
     )
     return Decision(records, answer)
+
+
+def _take_over(shard: Shard, group: ConsumerGroup, now_ms: int) -> None:
+    """End the classic group in memory; its members, if any, live on as classic members of the new one."""
+    for member_id, member in group.members.items():
+        if member.classic is not None:
+            shard.sessions.hear_from((group.group_id, member_id), now_ms + member.classic.session_timeout_ms)
+    shard.dismiss_classic(group.group_id)
 
 
 def _refresh(
@@ -115,7 +121,9 @@ def _keep_alive(
     now_ms: int,
 ) -> None:
     key = (request.group_id, request.member_id)
-    shard.sessions.hear_from(key, now_ms + limits.session_timeout_ms)
+    classic = request.classic
+    session_ms = limits.session_timeout_ms if classic is None else classic.session_timeout_ms
+    shard.sessions.hear_from(key, now_ms + session_ms)
     if current.state is MemberState.UNREVOKED_PARTITIONS:
         timeout_ms = draft.group.members[request.member_id].rebalance_timeout_ms
         shard.sessions.await_revocation(key, now_ms + timeout_ms)

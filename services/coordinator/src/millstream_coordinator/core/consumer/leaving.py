@@ -3,21 +3,29 @@
 from dataclasses import replace
 
 from millstream_cluster.decision import Decision
+from millstream_cluster.image import Image
+from millstream_cluster.records import ResourceType
 from millstream_coordinator.core.consumer.admission import check_static
 from millstream_coordinator.core.consumer.draft import Draft
 from millstream_coordinator.core.consumer.member import STATIC_LEAVING_EPOCH, MemberState
 from millstream_coordinator.core.consumer.messages import HeartbeatAnswer, HeartbeatRequest, Refused
+from millstream_coordinator.core.consumer.migration import downgrade, must_downgrade
 from millstream_coordinator.core.consumer.records import CurrentStored
 from millstream_coordinator.core.consumer.sessions import MemberKey
+from millstream_coordinator.core.record_format import COMMAND_BYTES_MAX, size_of
 from millstream_coordinator.core.records import ShardRecord
 from millstream_coordinator.core.shard import Shard
 from millstream_wire.errors import ErrorCode
 
+DOWNGRADE_BYTES_MAX = COMMAND_BYTES_MAX // 4
+"""Several groups may lose their members at once, and what one command writes has to fit into one batch."""
 REMOVED_MAX = 1_000
 """Members that one decision removes: their tombstones go to the log as one batch."""
 
 
-def on_leave(shard: Shard, request: HeartbeatRequest) -> Decision[ShardRecord, HeartbeatAnswer]:
+def on_leave(
+    shard: Shard, request: HeartbeatRequest, image: Image, now_ms: int
+) -> Decision[ShardRecord, HeartbeatAnswer]:
     """A heartbeat with an epoch that says goodbye."""
     group = shard.consumers.get(request.group_id)
     if group is None:
@@ -40,20 +48,23 @@ def on_leave(shard: Shard, request: HeartbeatRequest) -> Decision[ShardRecord, H
         draft.write(*group.member_tombstones(member_id))
         draft.raise_epoch()
         shard.sessions.forget((group.group_id, member_id))
-    return Decision(tuple(draft.records), HeartbeatAnswer(member_id=member_id, member_epoch=request.member_epoch))
+    records = settled(shard, draft, image, now_ms)
+    return Decision(records, HeartbeatAnswer(member_id=member_id, member_epoch=request.member_epoch))
 
 
-def dismiss(shard: Shard, draft: Draft, member_id: str) -> Decision[ShardRecord, HeartbeatAnswer]:
+def dismiss(
+    shard: Shard, draft: Draft, member_id: str, image: Image, now_ms: int
+) -> Decision[ShardRecord, HeartbeatAnswer]:
     """The group is being drained, and the member gave up all it had: it has to go."""
     group_id = draft.group.group_id
     draft.write(*draft.group.member_tombstones(member_id))
     draft.raise_epoch()
     shard.sessions.forget((group_id, member_id))
     drained = Refused(ErrorCode.GROUP_AUTHORIZATION_FAILED, f"Group {group_id} is being drained.")
-    return Decision(tuple(draft.records), drained.answer)
+    return Decision(settled(shard, draft, image, now_ms), drained.answer)
 
 
-def remove_silent(shard: Shard, now_ms: int) -> Decision[ShardRecord, tuple[MemberKey, ...]]:
+def remove_silent(shard: Shard, image: Image, now_ms: int) -> Decision[ShardRecord, tuple[MemberKey, ...]]:
     """Remove the members whose time is over; who they are. Those who are left are assigned anew when they are heard of."""
     drafts: dict[str, Draft] = {}
     removed: list[MemberKey] = []
@@ -68,5 +79,19 @@ def remove_silent(shard: Shard, now_ms: int) -> Decision[ShardRecord, tuple[Memb
             break
     for draft in drafts.values():
         draft.raise_epoch()
-    records = tuple(record for draft in drafts.values() for record in draft.records)
+    records = tuple(record for draft in drafts.values() for record in settled(shard, draft, image, now_ms))
     return Decision(records, tuple(removed))
+
+
+def settled(shard: Shard, draft: Draft, image: Image, now_ms: int) -> tuple[ShardRecord, ...]:
+    """The records of a group that some left; if only classic members are left, those that make it a classic group."""
+    group_id = draft.group.group_id
+    limits = shard.limits.of_group(image.config(ResourceType.GROUP, group_id))
+    if not must_downgrade(draft.group, limits.consumer):
+        return tuple(draft.records)
+    records, classic = downgrade(draft, image, limits, now_ms)
+    if sum(map(size_of, records)) > DOWNGRADE_BYTES_MAX:
+        return tuple(draft.records)  # its members are as well off as they are
+    shard.sessions.forget_group(group_id)
+    shard.groups[group_id] = classic
+    return records

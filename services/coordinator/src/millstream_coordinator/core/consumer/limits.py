@@ -2,8 +2,26 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 from millstream_coordinator.core.policy import OPEN_POLICY, GroupPolicy
+
+
+class MigrationPolicy(StrEnum):
+    """The values are those of `group.consumer.migration.policy`."""
+
+    BIDIRECTIONAL = "bidirectional"
+    UPGRADE = "upgrade"
+    DOWNGRADE = "downgrade"
+    DISABLED = "disabled"
+
+    @property
+    def upgrades(self) -> bool:
+        return self in (MigrationPolicy.BIDIRECTIONAL, MigrationPolicy.UPGRADE)
+
+    @property
+    def downgrades(self) -> bool:
+        return self in (MigrationPolicy.BIDIRECTIONAL, MigrationPolicy.DOWNGRADE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,6 +32,8 @@ class ConsumerLimits:
     """The shortest time between two target assignments of a group: members that come together are assigned together."""
     size_max: int = 2**31 - 1
     policy: GroupPolicy = OPEN_POLICY
+    migration: MigrationPolicy = MigrationPolicy.BIDIRECTIONAL
+    """Which way a live group may go from one protocol to the other."""
 
     def of_group(self, configs: Mapping[str, str]) -> "ConsumerLimits":
         """With the GROUP configs, if there are any, over the coordinator's."""

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from uuid import UUID
 
+from millstream_coordinator.core.classic.messages import MemberProtocol
+
 TopicIdPartition = tuple[UUID, int]
 Partitions = frozenset[TopicIdPartition]
 
@@ -26,6 +28,14 @@ class MemberState(IntEnum):
     """It is at the target's epoch and waits for partitions that others have not given up yet."""
 
 
+@dataclass(frozen=True, slots=True)
+class ClassicMember:
+    """What a member that speaks the classic protocol said beside the rest."""
+
+    session_timeout_ms: int
+    protocols: tuple[MemberProtocol, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberMetadata:
     """What the member said of itself."""
@@ -40,6 +50,8 @@ class MemberMetadata:
     regex: str | None = None
     rebalance_timeout_ms: int = -1
     server_assignor: str | None = None
+    classic: ClassicMember | None = None
+    """None for a member that speaks this protocol."""
 
     @property
     def subscription(self) -> tuple[tuple[str, ...], str | None]:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from millstream_coordinator.core.consumer.member import JOINING_EPOCH, Partitions
+from millstream_coordinator.core.consumer.member import JOINING_EPOCH, ClassicMember, Partitions
 from millstream_wire.errors import ErrorCode
 
 
@@ -23,6 +23,8 @@ class HeartbeatRequest:
     server_assignor: str | None = None
     reported: Partitions | None = None
     """The partitions that the member still has."""
+    classic: ClassicMember | None = None
+    """What a member that speaks the classic protocol says; None from one that does not."""
 
     @property
     def joins(self) -> bool:

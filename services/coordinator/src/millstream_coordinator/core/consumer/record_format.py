@@ -4,7 +4,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import assert_never
 from uuid import UUID
 
+from millstream_coordinator.core.classic.messages import MemberProtocol
 from millstream_coordinator.core.consumer.member import (
+    ClassicMember,
     CurrentAssignment,
     MemberMetadata,
     MemberState,
@@ -39,7 +41,12 @@ from millstream_wire.stored import (
     ConsumerGroupTargetAssignmentMetadataKey,
     ConsumerGroupTargetAssignmentMetadataValue,
 )
-from millstream_wire.stored.consumer_group import TopicPartition, TopicPartitions
+from millstream_wire.stored.consumer_group import (
+    ClassicMemberMetadata,
+    ClassicProtocol,
+    TopicPartition,
+    TopicPartitions,
+)
 
 GROUP, MEMBER, TARGET_EPOCH, TARGET, CURRENT, REGEX = 3, 5, 6, 7, 8, 16
 """The kinds of keys."""
@@ -102,6 +109,7 @@ def _decode_member(key: bytes, value: bytes | None) -> ConsumerRecord:
         regex=stored.subscribed_topic_regex,
         rebalance_timeout_ms=stored.rebalance_timeout_ms,
         server_assignor=stored.server_assignor,
+        classic=_classic_member(stored.classic_member_metadata),
     )
     return MemberStored(named.group_id, named.member_id, member)
 
@@ -175,7 +183,7 @@ def _stored_value(
                 subscribed_topic_regex=value.regex,
                 rebalance_timeout_ms=value.rebalance_timeout_ms,
                 server_assignor=value.server_assignor,
-                classic_member_metadata=None,
+                classic_member_metadata=_classic_metadata(value.classic),
             )
         case frozenset():
             by_topic = _by_topic(value)
@@ -198,6 +206,21 @@ def _stored_value(
             )
         case _:
             assert_never(value)
+
+
+def _classic_metadata(classic: ClassicMember | None) -> ClassicMemberMetadata | None:
+    if classic is None:
+        return None
+    offered = [ClassicProtocol(name=protocol.name, metadata=protocol.metadata) for protocol in classic.protocols]
+    return ClassicMemberMetadata(session_timeout_ms=classic.session_timeout_ms, supported_protocols=offered)
+
+
+def _classic_member(stored: ClassicMemberMetadata | None) -> ClassicMember | None:
+    """None where it is absent too: a classic member offers one protocol at least."""
+    if stored is None or not stored.supported_protocols:
+        return None
+    protocols = tuple(MemberProtocol(each.name, bytes(each.metadata)) for each in stored.supported_protocols)
+    return ClassicMember(stored.session_timeout_ms, protocols)
 
 
 def _by_topic(partitions: Iterable[TopicIdPartition]) -> list[tuple[UUID, list[int]]]:
