@@ -132,6 +132,8 @@ def _transaction_limits(properties: Properties) -> TransactionLimits:
         raise PropertyError("transactional.id.expiration.ms must be a time, or -1 for ever")
     return TransactionLimits(
         timeout_max_ms=properties.integer("transaction.max.timeout.ms", 900_000, least=1),
+        add_partitions_retry_backoff_ms=properties.integer("add.partitions.to.txn.retry.backoff.ms", 20, least=1),
+        add_partitions_retry_max_ms=properties.integer("add.partitions.to.txn.retry.backoff.max.ms", 100, least=0),
         timeout_check_interval_ms=properties.integer(
             "transaction.abort.timed.out.transaction.cleanup.interval.ms", 10_000, least=1
         ),

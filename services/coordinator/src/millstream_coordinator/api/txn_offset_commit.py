@@ -4,10 +4,13 @@ The transaction's coordinator is asked whether it knows of the group, as brokers
 from version 5 on, that of transactions version 2, it is told.
 """
 
+import asyncio
+
 from millstream_cluster.answers.transaction_refusal import refuse_txn_offsets
 from millstream_coordinator.core.offsets import CommitRequest, OffsetToCommit
 from millstream_coordinator.core.record_format import fits
 from millstream_coordinator.core.transactions.group_offsets import TransactionalCommit, commit_in_transaction
+from millstream_coordinator.core.transactions.transaction import TopicPartition
 from millstream_coordinator.shell.coordinator import Coordinator
 from millstream_coordinator.shell.groups import Groups
 from millstream_runtime.context import RequestContext
@@ -88,13 +91,7 @@ async def _verify(coordinator: Coordinator, request: TxnOffsetCommitRequest, ver
     partition = coordinator.transaction_nodes.offsets_partition(request.group_id)
     if partition is None:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
-    error = await coordinator.transaction_nodes.verify(
-        request.transactional_id,
-        request.producer_id,
-        request.producer_epoch,
-        partition,
-        verify_only=version < ADDS_SINCE,
-    )
+    error = await _ask_coordinator(coordinator, request, partition, verify_only=version < ADDS_SINCE)
     if error in _RETRIED:
         return (
             ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
@@ -104,6 +101,26 @@ async def _verify(coordinator: Coordinator, request: TxnOffsetCommitRequest, ver
     if error is ErrorCode.TRANSACTION_ABORTABLE and version < ABORTABLE_SINCE:
         return ErrorCode.INVALID_TXN_STATE
     return error
+
+
+async def _ask_coordinator(
+    coordinator: Coordinator, request: TxnOffsetCommitRequest, partition: TopicPartition, *, verify_only: bool
+) -> ErrorCode:
+    """As brokers do, wait a moment for the end of the transaction before, rather than have the client ask again."""
+    limits = coordinator.config.transactions
+    patience_ms = 0 if verify_only else limits.add_partitions_retry_max_ms
+    while True:
+        error = await coordinator.transaction_nodes.verify(
+            request.transactional_id,
+            request.producer_id,
+            request.producer_epoch,
+            partition,
+            verify_only=verify_only,
+        )
+        if error is not ErrorCode.CONCURRENT_TRANSACTIONS or patience_ms <= 0:
+            return error
+        await asyncio.sleep(limits.add_partitions_retry_backoff_ms / 1000)
+        patience_ms -= limits.add_partitions_retry_backoff_ms
 
 
 def _refusal(

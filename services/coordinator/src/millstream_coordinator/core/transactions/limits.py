@@ -7,6 +7,10 @@ from dataclasses import dataclass
 class TransactionLimits:
     timeout_max_ms: int = 900_000
     """The longest time that a producer may ask for its transactions."""
+    add_partitions_retry_backoff_ms: int = 20
+    """How long to wait before a group's offsets are added again to a transaction whose predecessor is still being ended."""
+    add_partitions_retry_max_ms: int = 100
+    """How long to go on trying that before the producer is told to."""
     timeout_check_interval_ms: int = 10_000
     """How often transactions that took too long are looked for."""
     topic_partitions: int = 50
