@@ -226,6 +226,7 @@ class _LateFields:
         self._declaration = declaration
 
     def __get__(self, instance: object, cls: Any) -> "dict[str, dataclasses.Field[Any]]":
+        self._declaration.__doc__ = self._declaration.__doc__ or cls.__name__  # else `dataclass` writes a long one
         declared: Any = dataclass(kw_only=True, init=False, repr=False, eq=False)(self._declaration)
         noted: dict[str, dataclasses.Field[Any]] = declared.__dataclass_fields__
         cls.__dataclass_fields__ = noted

@@ -95,7 +95,7 @@ class ControllerApp:
                 await self._lead(store, log)
                 continue
             self._state = f"standby of controller {elected.controller_id}"
-            self._controller.followed = elected
+            self._controller.follow(elected)
             self.ready.set()
             logger.info("controller standby id=%d active=%d", self.config.node_id, elected.controller_id)
             standby = Standby(
@@ -108,7 +108,7 @@ class ControllerApp:
             )
             if await standby.watch():
                 gone_epoch = elected.epoch
-            self._controller.followed = None
+            self._controller.follow(None)
             # Two that reach the store but not each other would take over from one another for ever: ever more slowly.
             out_of_reach = 0 if standby.had_contact else out_of_reach + 1
 

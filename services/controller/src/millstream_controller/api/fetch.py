@@ -25,6 +25,8 @@ WAIT_MS_MAX = 30_000
 
 
 async def handle_fetch(controller: Controller, request: FetchRequest, context: RequestContext) -> FetchResponse:
+    # A node that starts with its controller is let in at once, not at its next try.
+    await controller.until_elected(min(request.max_wait_ms, WAIT_MS_MAX))
     try:
         active = controller.active
     except NotActive:

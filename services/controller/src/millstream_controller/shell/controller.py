@@ -1,5 +1,6 @@
 """What the API handlers work with: this process as a controller, whether it is the active one now or not."""
 
+import asyncio
 from uuid import UUID
 
 from millstream_cluster.records import ControllerElected
@@ -10,9 +11,9 @@ from millstream_runtime.world import World
 class Controller:
     def __init__(self, world: World) -> None:
         self.world = world
-        self.followed: ControllerElected | None = None
-        """Who is active, as far as a standby knows."""
+        self._followed: ControllerElected | None = None
         self._active: Active | None = None
+        self._knows = asyncio.Event()
 
     @property
     def active(self) -> Active:
@@ -24,13 +25,33 @@ class Controller:
     @property
     def elected(self) -> ControllerElected | None:
         """The active controller, this process or another; None while nobody is known to be."""
-        return self.followed if self._active is None else self._active.log.image.controller
+        return self._followed if self._active is None else self._active.log.image.controller
+
+    async def until_elected(self, timeout_ms: int) -> None:
+        """Return when somebody is known to be the active controller, or when the time is over."""
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                await self._knows.wait()
+        except TimeoutError:
+            return
 
     def find_active(self) -> Active | None:
         return self._active
 
     def set_active(self, active: Active | None) -> None:
         self._active = active
+        self._note()
+
+    def follow(self, elected: ControllerElected | None) -> None:
+        """Who is active, as far as a standby knows."""
+        self._followed = elected
+        self._note()
+
+    def _note(self) -> None:
+        if self._active is None and self._followed is None:
+            self._knows.clear()
+        else:
+            self._knows.set()
 
     def new_id(self) -> UUID:
         """A random UUID."""
