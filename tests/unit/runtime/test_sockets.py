@@ -405,6 +405,35 @@ def test_descriptors_are_kept_for_files(caplog) -> None:
     assert "reason=file_descriptors" in caplog.text
 
 
+def test_with_no_descriptor_left_accepting_pauses_and_goes_on(caplog, monkeypatch) -> None:
+    monkeypatch.setattr("millstream_runtime.sockets.network.NO_DESCRIPTORS_PAUSE_SECONDS", 0.2)
+
+    async def scenario() -> None:
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        async with Harness() as harness:
+            reader, writer = await harness.connect()
+            with socket.socket() as waiting:
+                waiting.setblocking(False)
+                lowest_free = os.dup(waiting.fileno())
+                os.close(lowest_free)
+                resource.setrlimit(resource.RLIMIT_NOFILE, (lowest_free, hard))
+                try:
+                    await asyncio.get_running_loop().sock_connect(waiting, ("127.0.0.1", harness.listener.port))
+                    await until(lambda: "EMFILE" in caplog.text)
+                    for n in range(20):
+                        writer.write(framed(b"%d" % n))
+                        assert await read_frame(reader) == b"%d" % n
+                        await asyncio.sleep(0.02)
+                    assert len(harness.users) == 1
+                finally:
+                    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+                await until(lambda: len(harness.users) == 2)
+            writer.close()
+
+    asyncio.run(scenario())
+    assert caplog.text.count("connections refused") == 1
+
+
 def test_half_a_frame_gives_way_when_nobody_has_the_memory_to_go_on(monkeypatch, caplog) -> None:
     caplog.set_level("INFO")
     monkeypatch.setattr("millstream_runtime.sockets.network.SWEEP_SECONDS", 0.05)

@@ -124,7 +124,7 @@ class SocketListener:
             except OSError as error:
                 if error.errno not in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
                     raise
-                logger.error("accept paused port=%d reason=%s", self.port, errno.errorcode[error.errno])
+                self._say_refused(errno.errorcode[error.errno])
                 self._loop.remove_reader(self._sock)
                 self._loop.call_later(NO_DESCRIPTORS_PAUSE_SECONDS, self._listen_again)
                 return
@@ -141,6 +141,9 @@ class SocketListener:
 
     def _refuse(self, sock: socket.socket, reason: str) -> None:
         sock.close()
+        self._say_refused(reason)
+
+    def _say_refused(self, reason: str) -> None:
         self._refused += 1
         now = self._loop.time()
         if now - self._refusals_logged_at >= REFUSALS_LOGGED_SECONDS:
