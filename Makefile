@@ -39,8 +39,15 @@ COMPILED := $(shell cat compiled/modules)
 	$(BIN)/python compiled/build.py --remove
 	@rm -f .venv/.compiled && touch $@
 
+# Byte code made beforehand: a first start would compile all of a node, and some environments never write it down.
+SOURCES = $(shell find libs services operator cli -name '*.py')
+
+.venv/.bytecode: .venv/.installed $(SOURCES)
+	@$(BIN)/python -m compileall -q -j 0 libs services operator cli $(wildcard .venv/lib/python3.*/site-packages/lz4)
+	@touch $@
+
 .PHONY: setup
-setup: .venv/.installed .venv/.$(if $(PLAIN),plain,compiled) ## Install uv, the locked dependencies and the workspace into .tools and .venv
+setup: .venv/.installed .venv/.$(if $(PLAIN),plain,compiled) .venv/.bytecode ## Install uv, the locked dependencies and the workspace into .tools and .venv
 
 .PHONY: plain
 plain: ## As setup, without compiling (PLAIN=1 does the same for every target)
@@ -109,4 +116,5 @@ lock: .tools/.installed ## Resolve the dependencies again and write the hashed l
 .PHONY: clean
 clean: ## Remove what setup and tests made (data directories stay)
 	find libs services -name '*.so' -delete
+	find libs services operator cli -name __pycache__ -prune -exec rm -r {} +
 	rm -rf .venv .tools build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
