@@ -12,6 +12,7 @@ from uuid import UUID
 
 from millstream_broker.api import HANDLERS, SHORTCUTS
 from millstream_broker.config import BrokerConfig
+from millstream_broker.shell.applied_metadata import AppliedMetadata
 from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.cleaner import Cleaner
 from millstream_broker.shell.delays import Delays
@@ -113,7 +114,10 @@ class BrokerApp:
             if hosting.has_started:
                 broker.on_image(image)
 
-        follower = MetadataFollower(world, link, node_id=config.node_id, on_records=on_records)
+        applied = self._applied_metadata()
+        follower = MetadataFollower(
+            world, link, node_id=config.node_id, on_records=on_records, applied_before=applied.stored
+        )
         broker = Broker(
             config, world, link, replicas, delays, image=lambda: follower.image, log_dir_space=self._log_dir_space
         )
@@ -140,6 +144,9 @@ class BrokerApp:
                 children.append(tasks.create_task(registration.run()))
                 children.append(tasks.create_task(broker.topic_creation.run()))
                 children.append(tasks.create_task(hosting.run()))
+                children.append(
+                    tasks.create_task(applied.run(world, lambda: follower.applied, config.checkpoint_interval_ms))
+                )
                 upkeep = Upkeep(config, world, replicas)
                 children.append(tasks.create_task(upkeep.run()))
                 if config.cleaner.enabled:
@@ -159,11 +166,19 @@ class BrokerApp:
                         await registration.leave(timeout_ms=config.controlled_shutdown_timeout_ms)
                     raise
         finally:
+            if not world.killed:
+                applied.store(follower.applied)
             delays.close()
             world.metrics.unregister(broker.metrics)
             await server.close()
             await broker.verification.close()
             await link.close()
+
+    def _applied_metadata(self) -> AppliedMetadata:
+        try:
+            return AppliedMetadata(self.config.data_dir)
+        except (CorruptFile, OSError) as error:
+            raise ServiceFailed(f"cannot tell what metadata was applied: {error}") from error
 
     async def _listen(self, server: Server) -> None:
         for endpoint in self.config.listeners:
