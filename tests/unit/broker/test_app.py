@@ -1,6 +1,7 @@
 """The broker's life with a real controller beside it: start, serve, stop, crash, start again, and refuse what cannot be."""
 
 import asyncio
+import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -53,11 +54,14 @@ async def running(app: Any) -> AsyncIterator[tuple[str, int]]:
         await asyncio.wait([task])
 
 
+def controller_app(directory: Path) -> ControllerApp:
+    properties = Properties({"controller.store": f"file:{directory}", "listeners": "CONTROLLER://127.0.0.1:0"})
+    return ControllerApp(ControllerConfig.from_properties(properties), RealWorld(SocketNetwork()))
+
+
 @asynccontextmanager
 async def controller(directory: Path) -> AsyncIterator[tuple[str, int]]:
-    properties = Properties({"controller.store": f"file:{directory}", "listeners": "CONTROLLER://127.0.0.1:0"})
-    app = ControllerApp(ControllerConfig.from_properties(properties), RealWorld(SocketNetwork()))
-    async with running(app) as address:
+    async with running(controller_app(directory)) as address:
         yield address
 
 
@@ -186,5 +190,34 @@ def test_another_clusters_data_and_a_taken_port_are_one_clear_line(tmp_path: Pat
             with pytest.raises(ExceptionGroup) as failed:
                 await broker(tmp_path / "data", address).run()
             assert failed.group_contains(ServiceFailed, match="belongs to cluster")
+
+    asyncio.run(scenario())
+
+
+def test_a_metadata_log_that_was_put_back_is_refused_before_a_partition_is_touched(tmp_path: Path) -> None:
+    """The store of a moment ago knows nothing of the newer topic: its data must not be taken for a stray."""
+    store, data = tmp_path / "store", tmp_path / "data"
+
+    async def scenario() -> None:
+        async with controller(store) as address, running(broker(data, address)):
+            pass
+        shutil.copytree(store, tmp_path / "backup")
+        async with controller(store) as address, running(broker(data, address)) as served, client(served) as asked:
+            await create_topic(asked, "newer")
+        shutil.rmtree(store)
+        shutil.copytree(tmp_path / "backup", store)
+        deceived = controller_app(store)
+        governing = asyncio.create_task(deceived.run())
+        await deceived.ready.wait()
+        serving = asyncio.create_task(broker(data, deceived.listeners["CONTROLLER"]).run())
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            with pytest.raises(ServiceFailed, match="the metadata log went back"):
+                await governing
+        serving.cancel()
+        await asyncio.wait([serving])
+        assert (data / "newer-0").is_dir()
+        (data / "metadata.applied").unlink()
+        async with controller(store) as address, running(broker(data, address)):
+            pass
 
     asyncio.run(scenario())

@@ -20,6 +20,7 @@ from millstream_wire import messages as m
 from millstream_wire.api import API, ApiKey
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import (
+    alter_client_quotas,
     alter_configs,
     broker_registration,
     create_partitions,
@@ -231,6 +232,9 @@ def test_a_standby_answers_not_controller_to_everything_and_names_the_active_one
         m.AlterConfigsRequest(resources=[alter_configs.AlterConfigsResource(resource_type=2)]),
         m.CreatePartitionsRequest(topics=[create_partitions.CreatePartitionsTopic(name="t")]),
         m.IncrementalAlterConfigsRequest(resources=[incremental_alter_configs.AlterConfigsResource(resource_type=2)]),
+        m.ElectLeadersRequest(topic_partitions=None),
+        m.AlterPartitionReassignmentsRequest(),
+        m.AlterClientQuotasRequest(entries=[alter_client_quotas.RequestEntryData()]),
         m.DescribeQuorumRequest(),
         m.FetchSnapshotRequest(),
         m.BrokerRegistrationRequest(),

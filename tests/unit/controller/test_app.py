@@ -13,7 +13,7 @@ from millstream_cluster.ids import NO_NODE
 from millstream_controller.app import ControllerApp
 from millstream_controller.config import ControllerConfig
 from millstream_runtime.controllers import ControllerLink, ControllerUnavailable
-from millstream_runtime.follower import MetadataDiverged, MetadataFollower
+from millstream_runtime.follower import Applied, MetadataDiverged, MetadataFollower
 from millstream_runtime.properties import Properties
 from millstream_runtime.registration import AdvertisedListener, NodeIdentity, Registration
 from millstream_runtime.service import ServiceFailed
@@ -72,18 +72,27 @@ class Machines:
                         return host
                 await asyncio.sleep(0.05)
 
-    def broker(self, node_id: int = 1, disk: int = 7) -> "Broker":
-        return Broker(self, node_id, disk)
+    def broker(self, node_id: int = 1, disk: int = 7, applied: Applied | None = None) -> "Broker":
+        return Broker(self, node_id, disk, applied=applied)
 
 
 class Broker:
     """What a broker is to controllers: it follows, registers and asks."""
 
-    def __init__(self, machines: Machines, node_id: int, disk: int, bootstrap: Sequence[str] = HOSTS) -> None:
+    def __init__(
+        self,
+        machines: Machines,
+        node_id: int,
+        disk: int,
+        bootstrap: Sequence[str] = HOSTS,
+        applied: Applied | None = None,
+    ) -> None:
         self.world = SimulatedWorld(machines.network, f"b{node_id}", machines.random)
         addresses = [(host, 9093) for host in bootstrap]
         self.link = ControllerLink(self.world, addresses, client_id=f"broker-{node_id}")
-        self.follower = MetadataFollower(self.world, self.link, node_id=node_id, on_records=lambda *_: None)
+        self.follower = MetadataFollower(
+            self.world, self.link, node_id=node_id, on_records=lambda *_: None, applied_before=applied
+        )
         self.node_id = node_id
         self.disk = disk
         self.registration: Registration | None = None
@@ -405,5 +414,68 @@ def test_a_log_that_went_back_and_grew_again_is_told_apart_by_its_epochs(machine
             async with asyncio.timeout(120):
                 await broker.running
         assert failure.group_contains(MetadataDiverged, match="another epoch")
+        with pytest.raises(ServiceFailed, match="the metadata log went back"):
+            await machines.running["c0"]
+
+    run(scenario())
+
+
+def test_a_log_that_went_back_is_not_followed_by_who_remembers_more(machines, tmp_path) -> None:
+    """The broker was away when the store was put back, and comes with nothing but its note."""
+
+    async def scenario() -> None:
+        await machines.start(0)
+        first = await machines.broker().join()
+        shutil.copytree(machines.directory, tmp_path / "backup")
+        assert await first.create("lost") == ErrorCode.NONE
+        await first.sees(lambda image: "lost" in image.topics)
+        applied = first.follower.applied
+        await first.world.kill()
+        await machines.worlds["c0"].kill()
+        shutil.rmtree(machines.directory)
+        shutil.copytree(tmp_path / "backup", machines.directory)
+        await machines.start(0)
+        again = machines.broker(applied=applied)
+        running = again.world.start(again._run())
+        with pytest.raises(
+            ServiceFailed, match=r"the metadata log went back: node 1 has metadata up to \d+ of epoch 1"
+        ):
+            async with asyncio.timeout(60):
+                await machines.running["c0"]
+        assert again.follower.image.offset == -1
+        running.cancel()
+
+    run(scenario())
+
+
+def test_a_log_that_contains_what_a_node_remembers_is_followed_also_past_a_snapshot(machines) -> None:
+    async def scenario() -> None:
+        await machines.start(0)
+        first = await machines.broker().join()
+        early = first.follower.applied
+        for number in range(5):
+            assert await first.create(f"t{number}") == ErrorCode.NONE
+        await first.sees(lambda image: "t4" in image.topics)
+        late = first.follower.applied
+        await first.world.kill()
+        await machines.worlds["c0"].stop()
+        await machines.start(0)
+        for applied in (early, late):
+            again = await machines.broker(applied=applied).join()
+            assert "t4" in again.follower.image.topics
+            await again.world.kill()
+
+    run(scenario())
+
+
+def test_a_node_of_another_cluster_stops_itself_and_nobody_else(machines) -> None:
+    async def scenario() -> None:
+        await machines.start(0)
+        stranger = machines.broker(applied=Applied(1_000, 9, "another-cluster"))
+        with pytest.raises(BaseExceptionGroup) as failure:
+            async with asyncio.timeout(60):
+                await stranger.world.start(stranger._run())
+        assert failure.group_contains(MetadataDiverged, match="belongs to cluster another-cluster")
+        await machines.broker(2).join()
 
     run(scenario())

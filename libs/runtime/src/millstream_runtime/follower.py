@@ -7,6 +7,7 @@ applied here is not this cluster's log any more: MetadataDiverged, and a person 
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from uuid import UUID
 
 from millstream_cluster.errors import ClusterError
@@ -36,6 +37,15 @@ class MetadataDiverged(ServiceFailed):
     """The controller's log does not contain what was applied here, or what it says does not fit."""
 
 
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """The last metadata that a node has applied in its life: the record's offset, the epoch it was appended in, its cluster."""
+
+    offset: int
+    epoch: int
+    cluster_id: str
+
+
 class _TryAgain(Exception):
     """An answer that says: not now, or not here."""
 
@@ -54,7 +64,9 @@ class MetadataFollower:
         node_id: int,
         on_records: Callable[[Image, Sequence[MetadataRecord]], None],
         max_wait_ms: int = 1_000,
+        applied_before: Applied | None = None,
     ) -> None:
+        """`applied_before`: what an earlier life of this node has applied; a log without it is not followed at all."""
         self.image = Image()
         self.caught_up = asyncio.Event()
         """Set once the image reflects everything that was committed at some moment after the start."""
@@ -63,6 +75,7 @@ class MetadataFollower:
         self._node_id = node_id
         self._on_records = on_records
         self._max_wait_ms = max_wait_ms
+        self._unproven = applied_before
         self._advanced = asyncio.Event()
 
     async def run(self) -> None:
@@ -71,7 +84,7 @@ class MetadataFollower:
         try:
             while True:
                 try:
-                    await self._fetch()
+                    await (self._fetch() if self._unproven is None else self._prove(self._unproven))
                     waiting = False
                 except (ClientError, _TryAgain) as error:
                     if not waiting and isinstance(error, ControllerUnavailable):
@@ -86,27 +99,59 @@ class MetadataFollower:
         while self.image.offset < offset:
             await self._advanced.wait()
 
+    @property
+    def applied(self) -> Applied | None:
+        """How far the image is; None while there is none."""
+        image = self.image
+        if image.cluster_id is None or image.controller is None:
+            return None
+        return Applied(image.offset, image.controller.epoch, image.cluster_id)
+
+    async def _prove(self, applied: Applied) -> None:
+        """Have the controller say that its log contains what was applied before anything of it is followed."""
+        data = await self._ask(applied, max_wait_ms=0)
+        error = ErrorCode(data.error_code)
+        behind = error is ErrorCode.OFFSET_OUT_OF_RANGE and applied.offset >= data.log_start_offset
+        if behind or data.diverging_epoch.end_offset >= 0:
+            raise MetadataDiverged(
+                f"node {self._node_id} has applied metadata up to {applied.offset} of epoch {applied.epoch}, which the "
+                "controller's log does not contain: it was put back to an older state"
+            )
+        if error not in (ErrorCode.NONE, ErrorCode.OFFSET_OUT_OF_RANGE):
+            raise _TryAgain(error.name)
+        self._unproven = None
+
     async def _fetch(self) -> None:
         position = self.image.offset + 1
+        await self._take(await self._ask(self.applied, max_wait_ms=self._max_wait_ms), position)
+
+    async def _ask(self, applied: Applied | None, *, max_wait_ms: int) -> PartitionData:
+        """What follows after what was applied."""
         partition = FetchPartition(
             partition=0,
-            fetch_offset=position,
-            last_fetched_epoch=self.image.controller.epoch if self.image.controller is not None else -1,
+            fetch_offset=applied.offset + 1 if applied is not None else 0,
+            last_fetched_epoch=applied.epoch if applied is not None else -1,
             partition_max_bytes=FETCH_MAX_BYTES,
         )
         request = FetchRequest(
+            cluster_id=applied.cluster_id if applied is not None else None,
             replica_state=ReplicaState(replica_id=self._node_id),
-            max_wait_ms=self._max_wait_ms,
+            max_wait_ms=max_wait_ms,
             min_bytes=1,
             max_bytes=FETCH_MAX_BYTES,
             topics=[FetchTopic(topic_id=METADATA_TOPIC_ID, partitions=[partition])],
         )
         response = await self._link.request(
-            request, timeout_ms=REQUEST_TIMEOUT_MS, attempt_timeout_ms=self._max_wait_ms + ATTEMPT_TIMEOUT_MS
+            request, timeout_ms=REQUEST_TIMEOUT_MS, attempt_timeout_ms=max_wait_ms + ATTEMPT_TIMEOUT_MS
         )
+        if response.error_code == ErrorCode.INCONSISTENT_CLUSTER_ID:
+            raise MetadataDiverged(
+                f"node {self._node_id} belongs to cluster {request.cluster_id}, the controller does not"
+            )
         if response.error_code or not response.responses or not response.responses[0].partitions:
             raise _TryAgain(f"fetch error {response.error_code}")
-        await self._take(response.responses[0].partitions[0], position)
+        data: PartitionData = response.responses[0].partitions[0]
+        return data
 
     async def _take(self, data: PartitionData, position: int) -> None:
         controller = self.image.controller

@@ -5,6 +5,7 @@ from millstream_cluster.ids import NO_NODE
 from millstream_controller.core.deleted_topics import TopicRef, delete_topics
 from millstream_controller.core.new_topics import NewTopic
 from millstream_controller.core.nodes import Heartbeat, Registration, heartbeat, register, unregister
+from millstream_controller.core.takeover import prove_active
 from millstream_wire.errors import ErrorCode
 
 
@@ -100,10 +101,12 @@ def test_a_broker_is_forgotten_only_when_nothing_depends_on_its_disk(cluster) ->
     assert unregister(cluster.machine, 1).reply.error is ErrorCode.BROKER_ID_NOT_REGISTERED
 
 
-def test_a_node_that_knows_more_than_the_log_is_answered_only_after_a_write(cluster) -> None:
+def test_a_node_that_knows_more_than_the_log_is_in_doubt_until_a_write_succeeds(cluster) -> None:
     """A deposed controller's write fails; one that succeeds proves that the log went back."""
     epoch = cluster.register(1)
     beyond = cluster.image.offset + 1
     decision = heartbeat(cluster.machine, Heartbeat(1, epoch, beyond, False, False))
-    assert decision.records
     assert decision.reply.log_went_back
+    proof = prove_active(cluster.machine)
+    assert proof.records
+    cluster.do(proof)

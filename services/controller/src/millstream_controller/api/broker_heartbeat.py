@@ -3,7 +3,7 @@
 import logging
 
 from millstream_controller.core.nodes import Heartbeat, heartbeat
-from millstream_controller.shell.active import LogWentBack, NotActive
+from millstream_controller.shell.active import NotActive
 from millstream_controller.shell.controller import Controller
 from millstream_runtime.context import RequestContext
 from millstream_wire.errors import ErrorCode
@@ -27,7 +27,7 @@ async def handle_broker_heartbeat(
         active.heard(request.broker_id, request.broker_epoch)
         answer = await active.execute(lambda machine: heartbeat(machine, beat))
         if answer.log_went_back:
-            await active.stop(LogWentBack(answer.outcome.message or ""))
+            await active.doubt(answer.outcome.message or "")
     except NotActive:
         return BrokerHeartbeatResponse(error_code=ErrorCode.NOT_CONTROLLER)
     return BrokerHeartbeatResponse(

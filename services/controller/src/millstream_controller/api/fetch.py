@@ -1,8 +1,10 @@
 """Fetch (1), versions 4 to 18, of the metadata log alone: `__cluster_metadata`, partition 0, for followers and for the curious.
 
 Long polls; a follower that is behind the log's start is told which snapshot to fetch, and one whose last record this log does
-not contain, by its epoch, is told that they diverge. Left out: sessions (every fetch is full).
+not contain, by its epoch, is told that they diverge: the log went back, and this controller stops. Left out: sessions (every fetch is full).
 """
+
+from collections.abc import Sequence
 
 from millstream_cluster.ids import METADATA_TOPIC, METADATA_TOPIC_ID
 from millstream_controller.shell.active import Active, NotActive
@@ -34,22 +36,41 @@ async def handle_fetch(controller: Controller, request: FetchRequest, context: R
     except NotActive:
         return FetchResponse(error_code=ErrorCode.NOT_CONTROLLER)
     replica_id = max(request.replica_id, request.replica_state.replica_id)
+    if request.cluster_id not in (None, active.log.image.cluster_id):
+        return FetchResponse(error_code=ErrorCode.INCONSISTENT_CLUSTER_ID)
     for topic in request.topics:
         for partition in topic.partitions:
             if _unknown(topic, partition, context.version) is ErrorCode.NONE:
                 await _wait(controller, active, request, replica_id, partition.fetch_offset)
     if controller.find_active() is not active:
         return FetchResponse(error_code=ErrorCode.NOT_CONTROLLER)
-    return FetchResponse(
-        responses=[
-            FetchableTopicResponse(
-                topic=topic.topic,
-                topic_id=topic.topic_id,
-                partitions=[_answer(active, request, topic, each, context.version) for each in topic.partitions],
-            )
-            for topic in request.topics
-        ]
-    )
+    responses = [
+        FetchableTopicResponse(
+            topic=topic.topic,
+            topic_id=topic.topic_id,
+            partitions=[_answer(active, request, topic, each, context.version) for each in topic.partitions],
+        )
+        for topic in request.topics
+    ]
+    if replica_id >= 0 and request.cluster_id is not None:
+        try:
+            await _doubt_if_disowned(active, request, replica_id, responses)
+        except NotActive:
+            return FetchResponse(error_code=ErrorCode.NOT_CONTROLLER)
+    return FetchResponse(responses=responses)
+
+
+async def _doubt_if_disowned(
+    active: Active, request: FetchRequest, replica_id: int, responses: Sequence[FetchableTopicResponse]
+) -> None:
+    """A node of this cluster that has applied what the log does not contain is right, or this controller is deposed."""
+    for topic, response in zip(request.topics, responses, strict=True):
+        for asked, answer in zip(topic.partitions, response.partitions, strict=True):
+            beyond = answer.error_code == ErrorCode.OFFSET_OUT_OF_RANGE and asked.fetch_offset > answer.high_watermark
+            if beyond or answer.diverging_epoch.end_offset >= 0:
+                applied = f"metadata up to {asked.fetch_offset - 1} of epoch {asked.last_fetched_epoch}"
+                held = f"the log ends at {answer.high_watermark - 1}, there or before it of another epoch"
+                await active.doubt(f"node {replica_id} has {applied}, {held}")
 
 
 async def _wait(controller: Controller, active: Active, request: FetchRequest, replica_id: int, offset: int) -> None:

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from millstream_cluster import records as r
 from millstream_cluster.decision import Decision
-from millstream_cluster.ids import BrokerEpoch, NodeId, ProducerId, Role, role_of
+from millstream_cluster.ids import BrokerEpoch, NodeId, Role, role_of
 from millstream_cluster.members import Node
 from millstream_controller.core.leadership import give_up, lose_disk, take_up
 from millstream_controller.core.machine import ControllerMachine
@@ -60,7 +60,7 @@ class HeartbeatReply:
     fenced: bool = True
     should_shut_down: bool = False
     log_went_back: bool = False
-    """The node knows more than the log has: the store was restored from a backup, and nothing it says may be trusted."""
+    """The node knows more than the log has: either this controller is deposed and does not know it, or the store was put back."""
 
 
 def register(
@@ -121,10 +121,7 @@ def heartbeat(machine: ControllerMachine, beat: Heartbeat) -> Decision[r.Metadat
         message = (
             f"node {beat.node_id} has metadata up to {beat.metadata_offset}, the log ends at {machine.image.offset}"
         )
-        # Or this controller is deposed and does not know it: the append of some record, whichever, tells.
-        barrier = r.ProducerIdsAllocated(ProducerId(machine.image.next_producer_id + 1))
-        outcome = Outcome(ErrorCode.UNKNOWN_SERVER_ERROR, message)
-        return Decision((barrier,), HeartbeatReply(outcome, log_went_back=True))
+        return Decision((), HeartbeatReply(Outcome(ErrorCode.UNKNOWN_SERVER_ERROR, message), log_went_back=True))
     caught_up = beat.metadata_offset >= node.epoch
     records: tuple[r.MetadataRecord, ...] = ()
     fenced = node.fenced

@@ -5,7 +5,7 @@ Nothing may be decided before the first is committed: from then on the append of
 
 from millstream_cluster import records as r
 from millstream_cluster.decision import Decision
-from millstream_cluster.ids import ControllerEpoch, NodeId
+from millstream_cluster.ids import ControllerEpoch, NodeId, ProducerId
 from millstream_controller.core.machine import ControllerMachine
 
 
@@ -25,6 +25,11 @@ def take_over(
     if image.cluster_id is not None:
         return Decision((elected,), epoch)
     return Decision((r.ClusterCreated(cluster_id or new_cluster_id), elected), epoch)
+
+
+def prove_active(machine: ControllerMachine) -> Decision[r.MetadataRecord, None]:
+    """A record that changes nothing: only the active controller's append succeeds."""
+    return Decision((r.ProducerIdsAllocated(ProducerId(machine.image.next_producer_id + 1)),), None)
 
 
 def resign(machine: ControllerMachine) -> Decision[r.MetadataRecord, None]:

@@ -15,7 +15,7 @@ from millstream_controller.core.machine import ControllerMachine
 from millstream_controller.core.observers import Observers
 from millstream_controller.core.sessions import Sessions
 from millstream_controller.core.settings import Settings
-from millstream_controller.core.takeover import resign, take_over
+from millstream_controller.core.takeover import prove_active, resign, take_over
 from millstream_controller.core.upkeep import Absences, keep_up
 from millstream_controller.shell.journal import StoreJournal
 from millstream_controller.shell.metadata_log import MetadataLog
@@ -123,6 +123,16 @@ class Active:
             for chore in chores:
                 chore.cancel()
         raise failure
+
+    async def doubt(self, finding: str) -> None:
+        """A node has applied what the log does not contain. If this still is the active controller, the log went back: stop."""
+        await self.execute(prove_active)
+        await self.stop(
+            LogWentBack(
+                f"the metadata log went back: {finding}; put the newest copy of the metadata store in its place "
+                "(docs/operations.md, 'A metadata store that went back')"
+            )
+        )
 
     async def stop(self, reason: Exception) -> None:
         """Take no more commands; `run` raises the reason."""
