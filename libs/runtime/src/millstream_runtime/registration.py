@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from millstream_runtime.controllers import ControllerLink, ControllerUnavailable
-from millstream_runtime.service import ServiceFailed
+from millstream_runtime.service import Health, ServiceFailed
 from millstream_runtime.world import World
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import BrokerHeartbeatRequest, BrokerRegistrationRequest
@@ -55,6 +55,15 @@ class NodeIdentity:
 
 class RegistrationRefused(ServiceFailed):
     """The controller will never take this registration (another cluster id, the id is in use): one clear line."""
+
+
+def health_of(registration: "Registration | None", ready: asyncio.Event) -> Health:
+    """What a node that registers says of itself."""
+    if registration is None or not registration.registered.is_set():
+        return Health(healthy=True, ready=False, detail="not registered")
+    if registration.fenced:
+        return Health(healthy=True, ready=False, detail="fenced")
+    return Health(healthy=True, ready=ready.is_set())
 
 
 class Registration:

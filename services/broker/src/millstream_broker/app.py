@@ -25,7 +25,8 @@ from millstream_cluster.records import MetadataRecord
 from millstream_log import CorruptFile, DataDir, LogError, UnusableDirectory
 from millstream_runtime.controllers import ControllerLink
 from millstream_runtime.follower import MetadataFollower
-from millstream_runtime.registration import AdvertisedListener, NodeIdentity, Registration
+from millstream_runtime.listeners import advertised_of, listen_on
+from millstream_runtime.registration import NodeIdentity, Registration, health_of
 from millstream_runtime.server import Features, Server
 from millstream_runtime.service import Health, ServiceFailed
 from millstream_runtime.world import World
@@ -45,12 +46,7 @@ class BrokerApp:
         self._registration: Registration | None = None
 
     def health(self) -> Health:
-        registration = self._registration
-        if registration is None or not registration.registered.is_set():
-            return Health(healthy=True, ready=False, detail="not registered")
-        if registration.fenced:
-            return Health(healthy=True, ready=False, detail="fenced")
-        return Health(healthy=True, ready=self.ready.is_set())
+        return health_of(self._registration, self.ready)
 
     async def run(self) -> None:
         directory = self._open_directory()
@@ -132,7 +128,7 @@ class BrokerApp:
         )
         world.metrics.register(broker.metrics)
         try:
-            await self._listen(server)
+            self.listeners |= await listen_on(server, config.listeners)
             async with asyncio.TaskGroup() as tasks:
                 children = [tasks.create_task(follower.run())]
                 await follower.caught_up.wait()
@@ -180,15 +176,6 @@ class BrokerApp:
         except (CorruptFile, OSError) as error:
             raise ServiceFailed(f"cannot tell what metadata was applied: {error}") from error
 
-    async def _listen(self, server: Server) -> None:
-        for endpoint in self.config.listeners:
-            try:
-                listener = await server.listen(endpoint.host, endpoint.port, listener_name=endpoint.name)
-            except OSError as error:
-                reason = error.strerror or str(error)
-                raise ServiceFailed(f"cannot listen on {endpoint.host}:{endpoint.port}: {reason}") from error
-            self.listeners[endpoint.name] = (listener.host, listener.port)
-
     def _bind_cluster(self, directory: DataDir, image: Image) -> None:
         if image.cluster_id is None:
             raise ServiceFailed("the metadata log does not say which cluster it is of")
@@ -204,7 +191,7 @@ class BrokerApp:
             node_id=config.node_id,
             cluster_id=directory.cluster_id,
             incarnation_id=directory.directory_id,
-            listeners=self._advertised(),
+            listeners=advertised_of(self.listeners, config.advertised_listeners),
             rack=config.rack,
             log_dirs=(directory.directory_id,),
         )
@@ -217,16 +204,6 @@ class BrokerApp:
             metadata_offset=lambda: follower.image.offset,
         )
         return self._registration
-
-    def _advertised(self) -> tuple[AdvertisedListener, ...]:
-        told = {endpoint.name: endpoint for endpoint in self.config.advertised_listeners}
-        advertised = []
-        for name, (host, port) in self.listeners.items():
-            endpoint = told.get(name)
-            if endpoint is not None:
-                host, port = endpoint.host, endpoint.port or port
-            advertised.append(AdvertisedListener(name, host, port))
-        return tuple(advertised)
 
     def _log_dir_space(self) -> tuple[int, int]:
         """Bytes of the file system, and those that may still be used."""

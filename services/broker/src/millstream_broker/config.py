@@ -12,12 +12,12 @@ from millstream_broker.cleaner_config import CleanerConfig
 from millstream_cluster.configs import BROKER_CONFIGS, ConfigError
 from millstream_cluster.ids import COORDINATOR_ID_BASE
 from millstream_cluster.records import Endpoint
+from millstream_runtime.listeners import limits_of, listeners_of
 from millstream_runtime.network import Limits
-from millstream_runtime.properties import Properties, PropertyError, parse_address
+from millstream_runtime.properties import Properties, PropertyError
 
 DEFAULT_LISTENER = "PLAINTEXT"
 DEFAULT_PORT = 9092
-WILDCARDS = ("", "0.0.0.0", "::")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +90,8 @@ class BrokerConfig:
     @staticmethod
     def from_properties(properties: Properties) -> "BrokerConfig":
         _check_values(properties)
-        listeners = _endpoints(properties, "listeners", f"{DEFAULT_LISTENER}://127.0.0.1:{DEFAULT_PORT}")
-        advertised = _endpoints(properties, "advertised.listeners", "")
-        _check_reachable(listeners, advertised)
+        listeners, advertised = listeners_of(properties, f"{DEFAULT_LISTENER}://127.0.0.1:{DEFAULT_PORT}")
         directory = properties.optional("log.dir")
-        defaults = Limits()
         return BrokerConfig(
             node_id=properties.integer("node.id", 0, least=0, most=COORDINATOR_ID_BASE - 1),
             data_dir=_data_dir(properties.text("log.dirs", directory)),
@@ -130,12 +127,7 @@ class BrokerConfig:
             retention_check_interval_ms=properties.integer("log.retention.check.interval.ms", 300_000, least=1),
             checkpoint_interval_ms=properties.integer("log.flush.offset.checkpoint.interval.ms", 60_000, least=1),
             cleaner=CleanerConfig.from_properties(properties),
-            limits=Limits(
-                frame_max_bytes=properties.integer("socket.request.max.bytes", defaults.frame_max_bytes, least=1),
-                connections_max_idle_ms=properties.integer(
-                    "connections.max.idle.ms", defaults.connections_max_idle_ms, least=1
-                ),
-            ),
+            limits=limits_of(properties),
             properties=properties.as_dict(),
         )
 
@@ -156,26 +148,3 @@ def _data_dir(text: str) -> Path:
     if "," in text:
         raise PropertyError(f"log.dirs must be one directory, not {text!r}: run a broker per disk")
     return Path(text)
-
-
-def _endpoints(properties: Properties, key: str, default: str) -> tuple[Endpoint, ...]:
-    endpoints = []
-    for item in properties.texts(key, default):
-        name, separator, _ = item.partition("://")
-        if not separator:
-            raise PropertyError(f"{key} must be NAME://host:port, not {item!r}")
-        endpoints.append(Endpoint(name, *parse_address(key, item)))
-    if len({endpoint.name for endpoint in endpoints}) != len(endpoints):
-        raise PropertyError(f"{key} names a listener twice")
-    return tuple(endpoints)
-
-
-def _check_reachable(listeners: tuple[Endpoint, ...], advertised: tuple[Endpoint, ...]) -> None:
-    """A wildcard is an address to listen on, not one to connect to: clients must be told another."""
-    told = {endpoint.name: endpoint for endpoint in advertised}
-    if not listeners:
-        raise PropertyError("listeners must name at least one")
-    for endpoint in listeners:
-        host = told.get(endpoint.name, endpoint).host
-        if host in WILDCARDS:
-            raise PropertyError(f"advertised.listeners must say how clients reach the listener {endpoint.name}")

@@ -18,6 +18,7 @@ from millstream_controller.shell.metrics import ControllerMetrics
 from millstream_controller.shell.open_store import open_store
 from millstream_controller.shell.standby import Standby
 from millstream_controller.shell.store import Fenced, Store, StoreBroken, StoreUnavailable
+from millstream_runtime.listeners import listen_on
 from millstream_runtime.server import Server
 from millstream_runtime.service import Health, ServiceFailed
 from millstream_runtime.world import World
@@ -53,7 +54,7 @@ class ControllerApp:
         self.world.metrics.register(metrics)
         store: Store | None = None
         try:
-            await self._listen(server)
+            self.listeners |= await listen_on(server, [self.config.listener])
             store = await open_store(self.config.store, self.world, self._writer)
             await self._govern(store)
         except (StoreBroken, WrongCluster, LogWentBack) as error:
@@ -65,15 +66,6 @@ class ControllerApp:
             await server.close()
             if store is not None:
                 await store.close()
-
-    async def _listen(self, server: Server) -> None:
-        endpoint = self.config.listener
-        try:
-            listener = await server.listen(endpoint.host, endpoint.port, listener_name=endpoint.name)
-        except OSError as error:
-            reason = error.strerror or str(error)
-            raise ServiceFailed(f"cannot listen on {endpoint.host}:{endpoint.port}: {reason}") from error
-        self.listeners[endpoint.name] = (listener.host, listener.port)
 
     def advertised(self) -> tuple[str, int]:
         """Where other nodes reach this controller."""

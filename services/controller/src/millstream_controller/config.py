@@ -7,11 +7,11 @@ from typing import TypeAlias
 from millstream_cluster.ids import COORDINATOR_ID_BASE, NodeId, Role, node_id_of
 from millstream_cluster.records import Endpoint
 from millstream_controller.core.settings import Settings
+from millstream_runtime.listeners import WILDCARDS, limits_of
 from millstream_runtime.network import Limits
 from millstream_runtime.properties import Properties, PropertyError, parse_address
 
 DEFAULT_LISTENER = "CONTROLLER://127.0.0.1:9093"
-_WILDCARDS = ("", "0.0.0.0", "::")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +53,9 @@ class ControllerConfig:
     def from_properties(properties: Properties) -> "ControllerConfig":
         listener = _endpoint("listeners", properties.text("listeners", DEFAULT_LISTENER))
         advertised = properties.optional("advertised.listeners")
-        if advertised is None and listener.host in _WILDCARDS:
+        if advertised is None and listener.host in WILDCARDS:
             raise PropertyError("advertised.listeners must say how other nodes reach this controller")
         number = properties.integer("node.id", 0, least=0, most=COORDINATOR_ID_BASE - 1)
-        defaults = Limits()
         return ControllerConfig(
             node_id=node_id_of(Role.CONTROLLER, number),
             store=_store(properties.text("controller.store")),
@@ -75,12 +74,7 @@ class ControllerConfig:
                 session_timeout_ms=properties.integer("broker.session.timeout.ms", 9_000, least=1),
                 static=properties.as_dict(),
             ),
-            limits=Limits(
-                frame_max_bytes=properties.integer("socket.request.max.bytes", defaults.frame_max_bytes, least=1),
-                connections_max_idle_ms=properties.integer(
-                    "connections.max.idle.ms", defaults.connections_max_idle_ms, least=1
-                ),
-            ),
+            limits=limits_of(properties),
         )
 
 

@@ -29,7 +29,8 @@ from millstream_coordinator.shell.transactions import transaction_shards
 from millstream_runtime.client import Nodes
 from millstream_runtime.controllers import ControllerLink
 from millstream_runtime.follower import MetadataFollower
-from millstream_runtime.registration import AdvertisedListener, NodeIdentity, Registration
+from millstream_runtime.listeners import advertised_of, listen_on
+from millstream_runtime.registration import NodeIdentity, Registration, health_of
 from millstream_runtime.replicated import Machine
 from millstream_runtime.server import Features, Server
 from millstream_runtime.service import Health, ServiceFailed
@@ -59,12 +60,7 @@ class CoordinatorApp:
         return {shard.partition.name: shard.machine for shard in owned if shard.machine is not None}
 
     def health(self) -> Health:
-        registration = self._registration
-        if registration is None or not registration.registered.is_set():
-            return Health(healthy=True, ready=False, detail="not registered")
-        if registration.fenced:
-            return Health(healthy=True, ready=False, detail="fenced")
-        return Health(healthy=True, ready=self.ready.is_set())
+        return health_of(self._registration, self.ready)
 
     async def run(self) -> None:
         config, world = self.config, self._world
@@ -127,7 +123,8 @@ class CoordinatorApp:
         async with asyncio.TaskGroup() as tasks:
             children = [tasks.create_task(follower.run())]
             await follower.caught_up.wait()
-            await self._listen(server)  # not before: an empty picture of the cluster is worse than none
+            # Not before: an empty picture of the cluster is worse than none.
+            self.listeners |= await listen_on(server, self.config.listeners)
             registration = self._register(link, follower)
             children.append(tasks.create_task(registration.run()))
             children.append(tasks.create_task(self._shards.run()))
@@ -164,15 +161,6 @@ class CoordinatorApp:
             load_buffer_bytes=self.config.offsets_load_buffer_bytes,
         )
 
-    async def _listen(self, server: Server) -> None:
-        for endpoint in self.config.listeners:
-            try:
-                listener = await server.listen(endpoint.host, endpoint.port, listener_name=endpoint.name)
-            except OSError as error:
-                reason = error.strerror or str(error)
-                raise ServiceFailed(f"cannot listen on {endpoint.host}:{endpoint.port}: {reason}") from error
-            self.listeners[endpoint.name] = (listener.host, listener.port)
-
     def _register(self, link: ControllerLink, follower: MetadataFollower) -> Registration:
         config = self.config
         cluster_id = follower.image.cluster_id
@@ -184,7 +172,7 @@ class CoordinatorApp:
             node_id=config.node_id,
             cluster_id=cluster_id,
             incarnation_id=UUID(int=self._world.random.getrandbits(128), version=4),
-            listeners=self._advertised(),
+            listeners=advertised_of(self.listeners, config.advertised_listeners),
             rack=config.rack,
         )
         self._registration = Registration(
@@ -196,13 +184,3 @@ class CoordinatorApp:
             metadata_offset=lambda: follower.image.offset,
         )
         return self._registration
-
-    def _advertised(self) -> tuple[AdvertisedListener, ...]:
-        told = {endpoint.name: endpoint for endpoint in self.config.advertised_listeners}
-        advertised = []
-        for name, (host, port) in self.listeners.items():
-            endpoint = told.get(name)
-            if endpoint is not None:
-                host, port = endpoint.host, endpoint.port or port
-            advertised.append(AdvertisedListener(name, host, port))
-        return tuple(advertised)

@@ -8,13 +8,13 @@ from millstream_cluster.records import Endpoint
 from millstream_coordinator.core.classic.limits import GroupLimits
 from millstream_coordinator.core.consumer.limits import ConsumerLimits, MigrationPolicy
 from millstream_coordinator.core.transactions.limits import TransactionLimits
+from millstream_runtime.listeners import limits_of, listeners_of
 from millstream_runtime.network import Limits
-from millstream_runtime.properties import Properties, PropertyError, parse_address
+from millstream_runtime.properties import Properties, PropertyError
 
 DEFAULT_LISTENER = "PLAINTEXT"
 DEFAULT_PORT = 9094
 FOR_EVER = -1
-WILDCARDS = ("", "0.0.0.0", "::")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +64,7 @@ class CoordinatorConfig:
 
     @staticmethod
     def from_properties(properties: Properties) -> "CoordinatorConfig":
-        listeners = _endpoints(properties, "listeners", f"{DEFAULT_LISTENER}://127.0.0.1:{DEFAULT_PORT}")
-        advertised = _endpoints(properties, "advertised.listeners", "")
-        _check_reachable(listeners, advertised)
+        listeners, advertised = listeners_of(properties, f"{DEFAULT_LISTENER}://127.0.0.1:{DEFAULT_PORT}")
         number = properties.integer("node.id", 0, least=0, most=COORDINATOR_ID_BASE - 1)
         retention_minutes = properties.integer("offsets.retention.minutes", 10_080, least=1)
         return CoordinatorConfig(
@@ -91,7 +89,7 @@ class CoordinatorConfig:
             offsets_topic_segment_bytes=properties.integer("offsets.topic.segment.bytes", 100 << 20, least=1),
             offsets_load_buffer_bytes=properties.integer("offsets.load.buffer.size", 5 << 20, least=1),
             transactions=_transaction_limits(properties),
-            limits=_limits(properties),
+            limits=limits_of(properties),
             properties=properties.as_dict(),
         )
 
@@ -145,36 +143,3 @@ def _transaction_limits(properties: Properties) -> TransactionLimits:
             "transaction.remove.expired.transaction.cleanup.interval.ms", 3_600_000, least=1
         ),
     )
-
-
-def _limits(properties: Properties) -> Limits:
-    defaults = Limits()
-    return Limits(
-        frame_max_bytes=properties.integer("socket.request.max.bytes", defaults.frame_max_bytes, least=1),
-        connections_max_idle_ms=properties.integer(
-            "connections.max.idle.ms", defaults.connections_max_idle_ms, least=1
-        ),
-    )
-
-
-def _endpoints(properties: Properties, key: str, default: str) -> tuple[Endpoint, ...]:
-    endpoints = []
-    for item in properties.texts(key, default):
-        name, separator, _ = item.partition("://")
-        if not separator:
-            raise PropertyError(f"{key} must be NAME://host:port, not {item!r}")
-        endpoints.append(Endpoint(name, *parse_address(key, item)))
-    if len({endpoint.name for endpoint in endpoints}) != len(endpoints):
-        raise PropertyError(f"{key} names a listener twice")
-    return tuple(endpoints)
-
-
-def _check_reachable(listeners: tuple[Endpoint, ...], advertised: tuple[Endpoint, ...]) -> None:
-    """A wildcard is an address to listen on, not one to connect to: clients must be told another."""
-    told = {endpoint.name: endpoint for endpoint in advertised}
-    if not listeners:
-        raise PropertyError("listeners must name at least one")
-    for endpoint in listeners:
-        host = told.get(endpoint.name, endpoint).host
-        if host in WILDCARDS:
-            raise PropertyError(f"advertised.listeners must say how clients reach the listener {endpoint.name}")

@@ -1,0 +1,28 @@
+"""What a peer may use up, as the properties say, in every kind of service."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from millstream_broker.config import BrokerConfig
+from millstream_controller.config import ControllerConfig
+from millstream_coordinator.config import CoordinatorConfig
+from millstream_runtime.properties import Properties, PropertyError
+
+NEEDED = {
+    "controller.bootstrap.servers": "127.0.0.1:9093",
+    "controller.store": "file:/tmp/store",
+    "log.dirs": "/tmp/logs",
+}
+SERVICES = [BrokerConfig.from_properties, ControllerConfig.from_properties, CoordinatorConfig.from_properties]
+
+
+@pytest.mark.parametrize("read", SERVICES)
+def test_they_reach_each_service(read: Callable[[Properties], Any]) -> None:
+    told = {"max.connections": "7", "socket.request.max.bytes": "1000", "connections.max.idle.ms": "50"}
+    limits = read(Properties(NEEDED | told)).limits
+    assert (limits.connections_max, limits.frame_max_bytes, limits.connections_max_idle_ms) == (7, 1000, 50)
+    assert read(Properties(NEEDED)).limits.connections_max == 2**31 - 1
+    with pytest.raises(PropertyError, match=r"max\.connections.* must be at least 0"):
+        read(Properties(NEEDED | {"max.connections": "-1"}))
