@@ -121,9 +121,10 @@ class EffectiveConfigs:
             chosen = synonym.translate(text) if text is not None else None
         else:
             chosen, source = key.default, ConfigSource.DEFAULT_CONFIG
-        name = next((name for name in units if BROKER_CONFIGS[name].default is not None), key.name)
-        default = BROKER_CONFIGS[name].default if name in BROKER_CONFIGS else key.default
-        return ConfigEntry(key, chosen, source, (*found, (name, default, ConfigSource.DEFAULT_CONFIG)))
+        primary = BROKER_CONFIGS.get(key.synonyms[0].name if key.synonyms else key.name)
+        if primary is not None and primary.default is not None:
+            found = [*found, (primary.name, primary.default, ConfigSource.DEFAULT_CONFIG)]
+        return ConfigEntry(key, chosen, source, tuple(found))
 
     def _set_on_broker(self, name: str) -> Iterator[tuple[str, str | None, ConfigSource]]:
         places = [

@@ -12,6 +12,7 @@ from millstream_cluster.records import ResourceType
 from millstream_controller.core.machine import ControllerMachine
 from millstream_controller.core.refusal import DONE, Outcome, Refused
 from millstream_controller.core.topic_configs import check_config
+from millstream_controller.core.topic_names import check_topic_name
 from millstream_wire.errors import ErrorCode
 
 _TYPES = {2: ResourceType.TOPIC, 4: ResourceType.BROKER, 32: ResourceType.GROUP}
@@ -91,6 +92,9 @@ def _check_resource(machine: ControllerMachine, resource: Resource) -> ResourceT
         case None:
             raise Refused(ErrorCode.INVALID_REQUEST, "configs of this resource type cannot be changed here")
         case ResourceType.TOPIC:
+            if not resource.name:
+                raise Refused(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
+            check_topic_name(resource.name)
             if machine.image.topic(resource.name) is None:
                 message = f"topic {resource.name!r} does not exist"
                 raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message)
@@ -131,9 +135,7 @@ def _check_together(present: Mapping[str, str], changed: Sequence[r.ConfigChange
 def _new_value(kind: ResourceType, present: Mapping[str, str], change: Change) -> str | None:
     key = TABLES[kind].get(change.key)
     if change.operation == Operation.DELETE:
-        if key is None and change.key not in present:  # a key of an older release may still be removed
-            raise Refused(ErrorCode.INVALID_CONFIG, f"Unknown {kind.value.lower()} config name: {change.key}")
-        return None
+        return None  # of any key: tools take back what they never set, and older releases had other keys
     if change.value is None:
         raise Refused(ErrorCode.INVALID_REQUEST, f"{change.key} is given no value")
     if key is not None and kind is ResourceType.BROKER and key.update_mode is UpdateMode.READ_ONLY:

@@ -149,7 +149,8 @@ def unregister(machine: ControllerMachine, node_id: int) -> Decision[r.MetadataR
     """Forget a node, and with it which disk was its own: so it leaves every ISR, and may not be the last of one."""
     node = machine.image.node(node_id)
     if node is None:
-        return Decision((), Outcome(ErrorCode.BROKER_ID_NOT_REGISTERED, f"node {node_id} is not registered"))
+        message = f"Broker ID {node_id} is not currently registered"
+        return Decision((), Outcome(ErrorCode.BROKER_ID_NOT_REGISTERED, message))
     alone = sum(partition.isr == (node_id,) for partition in machine.image.partitions())
     if alone:
         message = f"broker {node_id} keeps the only in-sync copy of {alone} partition(s): move or delete them first"
