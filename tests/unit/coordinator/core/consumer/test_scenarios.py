@@ -196,6 +196,21 @@ def test_members_that_come_together_are_assigned_together() -> None:
     assert course.heartbeat("c", 1).member_epoch == 3
 
 
+def test_members_of_a_group_that_settles_are_asked_more_often(course: Course) -> None:
+    course.create("t")
+    first = course.join("a", "t")
+    assert first.heartbeat_interval_ms == 1_000, "others may come right behind it"
+    course.now_ms += 5_000
+    assert course.heartbeat("a", 1).heartbeat_interval_ms == 5_000
+    course.join("b", "t")
+    course.now_ms += 6_000
+    assert course.heartbeat("b", 2).heartbeat_interval_ms == 1_000, "it waits for partitions that another one has"
+    asked = course.heartbeat("a", 1)
+    assert asked.heartbeat_interval_ms == 5_000, "it answers as soon as it has given them up"
+    course.heartbeat("a", 1, reported=asked.assignment)
+    assert course.heartbeat("b", 2).heartbeat_interval_ms == 5_000
+
+
 def test_commits_are_for_who_has_the_partition(course: Course) -> None:
     topic_id = course.create("t")
 

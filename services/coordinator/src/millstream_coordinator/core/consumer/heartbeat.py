@@ -65,7 +65,7 @@ def _heartbeat(
     answer = HeartbeatAnswer(
         member_id=member_id,
         member_epoch=after.epoch,
-        heartbeat_interval_ms=min(limits.heartbeat_interval_ms, delay_ms or limits.heartbeat_interval_ms),
+        heartbeat_interval_ms=limits.interval_ms(settles=_settles(draft.group, after, limits, now_ms), due_ms=delay_ms),
         assignment=frozenset(after.assigned) if tells else None,
     )
     return Decision(records, answer)
@@ -110,6 +110,12 @@ def _reconciled(draft: Draft, request: HeartbeatRequest, before: CurrentAssignme
         reported=request.reported,
         is_free=lambda partition: group.owners.get(partition, member_id) == member_id,
     )
+
+
+def _settles(group: ConsumerGroup, after: CurrentAssignment, limits: ConsumerLimits, now_ms: int) -> bool:
+    """Whether the member waits for what others have yet to give up, or the target is so new that the next may follow."""
+    age_ms = now_ms - group.assignment_timestamp_ms
+    return after.state is MemberState.UNRELEASED_PARTITIONS or 0 <= age_ms < limits.heartbeat_interval_ms
 
 
 def _keep_alive(

@@ -24,6 +24,10 @@ class MigrationPolicy(StrEnum):
         return self in (MigrationPolicy.BIDIRECTIONAL, MigrationPolicy.DOWNGRADE)
 
 
+SETTLING_INTERVAL_MS = 1_000
+"""How soon a member is to ask again while it, or its group, does not have yet what it should."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerLimits:
     session_timeout_ms: int = 45_000
@@ -34,6 +38,11 @@ class ConsumerLimits:
     policy: GroupPolicy = OPEN_POLICY
     migration: MigrationPolicy = MigrationPolicy.BIDIRECTIONAL
     """Which way a live group may go from one protocol to the other."""
+
+    def interval_ms(self, *, settles: bool, due_ms: int) -> int:
+        """Until the member's next heartbeat; `due_ms`: when a new target is due that it waits for, or 0."""
+        settling_ms = SETTLING_INTERVAL_MS if settles else self.heartbeat_interval_ms
+        return min(self.heartbeat_interval_ms, settling_ms, due_ms or self.heartbeat_interval_ms)
 
     def of_group(self, configs: Mapping[str, str]) -> "ConsumerLimits":
         """With the GROUP configs, if there are any, over the coordinator's."""
