@@ -60,6 +60,12 @@ class BrokerConfig:
     """transaction.state.log.replication.factor"""
     transactions_topic_segment_bytes: int = 100 << 20
     """transaction.state.log.segment.bytes"""
+    share_state_topic_partitions: int = 50
+    """share.coordinator.state.topic.num.partitions"""
+    share_state_topic_replication_factor: int = 1
+    """share.coordinator.state.topic.replication.factor"""
+    share_state_topic_segment_bytes: int = 100 << 20
+    """share.coordinator.state.topic.segment.bytes"""
     add_partitions_retry_backoff_ms: int = 20
     """add.partitions.to.txn.retry.backoff.ms"""
     add_partitions_retry_max_ms: int = 100
@@ -115,6 +121,15 @@ class BrokerConfig:
             ),
             transactions_topic_segment_bytes=properties.integer(
                 "transaction.state.log.segment.bytes", 100 << 20, least=1
+            ),
+            share_state_topic_partitions=properties.integer(
+                "share.coordinator.state.topic.num.partitions", 50, least=1
+            ),
+            share_state_topic_replication_factor=properties.integer(
+                "share.coordinator.state.topic.replication.factor", 1, least=1
+            ),
+            share_state_topic_segment_bytes=properties.integer(
+                "share.coordinator.state.topic.segment.bytes", 100 << 20, least=1
             ),
             add_partitions_retry_backoff_ms=properties.integer("add.partitions.to.txn.retry.backoff.ms", 20, least=1),
             add_partitions_retry_max_ms=properties.integer("add.partitions.to.txn.retry.backoff.max.ms", 100, least=0),

@@ -70,6 +70,9 @@ class ControllerConfig:
                 transactions_topic_num_partitions=properties.integer(
                     "transaction.state.log.num.partitions", 50, least=1
                 ),
+                share_state_topic_num_partitions=properties.integer(
+                    "share.coordinator.state.topic.num.partitions", 50, least=1
+                ),
                 delete_topic_enable=properties.boolean("delete.topic.enable", True),
                 session_timeout_ms=properties.integer("broker.session.timeout.ms", 9_000, least=1),
                 static=properties.as_dict(),

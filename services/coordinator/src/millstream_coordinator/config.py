@@ -7,6 +7,7 @@ from millstream_cluster.ids import COORDINATOR_ID_BASE, Role, node_id_of
 from millstream_cluster.records import Endpoint
 from millstream_coordinator.core.classic.limits import GroupLimits
 from millstream_coordinator.core.consumer.limits import ConsumerLimits, MigrationPolicy
+from millstream_coordinator.core.share_state.limits import ShareStateLimits
 from millstream_coordinator.core.transactions.limits import TransactionLimits
 from millstream_runtime.listeners import limits_of, listeners_of
 from millstream_runtime.network import Limits
@@ -58,6 +59,8 @@ class CoordinatorConfig:
     transactions: TransactionLimits = field(default_factory=TransactionLimits)
     """transaction.max.timeout.ms, transaction.state.log.*, transaction.abort.timed.out.transaction.cleanup.interval.ms,
     transactional.id.expiration.ms, transaction.remove.expired.transaction.cleanup.interval.ms"""
+    share_state: ShareStateLimits = field(default_factory=ShareStateLimits)
+    """share.coordinator.state.topic.*"""
     limits: Limits = field(default_factory=Limits)
     properties: Mapping[str, str] = field(default_factory=dict)
     """Every property of the process, for DescribeConfigs."""
@@ -89,6 +92,7 @@ class CoordinatorConfig:
             offsets_topic_segment_bytes=properties.integer("offsets.topic.segment.bytes", 100 << 20, least=1),
             offsets_load_buffer_bytes=properties.integer("offsets.load.buffer.size", 5 << 20, least=1),
             transactions=_transaction_limits(properties),
+            share_state=_share_state_limits(properties),
             limits=limits_of(properties),
             properties=properties.as_dict(),
         )
@@ -142,4 +146,13 @@ def _transaction_limits(properties: Properties) -> TransactionLimits:
         id_expiration_check_interval_ms=properties.integer(
             "transaction.remove.expired.transaction.cleanup.interval.ms", 3_600_000, least=1
         ),
+    )
+
+
+def _share_state_limits(properties: Properties) -> ShareStateLimits:
+    prefix = "share.coordinator.state.topic"
+    return ShareStateLimits(
+        topic_partitions=properties.integer(f"{prefix}.num.partitions", 50, least=1),
+        topic_replication_factor=properties.integer(f"{prefix}.replication.factor", 1, least=1),
+        topic_segment_bytes=properties.integer(f"{prefix}.segment.bytes", 100 << 20, least=1),
     )

@@ -22,7 +22,7 @@ from millstream_cluster.ids import (
     ProducerId,
 )
 from millstream_cluster.image import Image
-from millstream_cluster.shard import shard_of
+from millstream_cluster.shard import shard_of, share_key
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import (
     DescribeClusterRequest,
@@ -180,10 +180,15 @@ def test_find_coordinator_without_its_topic_and_for_share_groups() -> None:
     assert missing_topic(image, transaction) == "__transaction_state"
     (answered,) = find_coordinator(image, transaction, 6, listener_name=LISTENER).coordinators
     assert (answered.key, answered.error_code) == ("t", ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    share = FindCoordinatorRequest(coordinator_keys=["s"], key_type=SHARE)
-    assert missing_topic(image, share) is None
-    (answered,) = find_coordinator(image, share, 6, listener_name=LISTENER).coordinators
-    assert (answered.key, answered.error_code) == ("s", ErrorCode.INVALID_REQUEST)
+    key = share_key("a:group", UUID(int=7), 3)
+    share = FindCoordinatorRequest(coordinator_keys=["s", key, f"{key}x"], key_type=SHARE)
+    assert missing_topic(image, share) == "__share_group_state"
+    answers = find_coordinator(image, share, 6, listener_name=LISTENER).coordinators
+    assert [(answered.key, answered.error_code) for answered in answers] == [
+        ("s", ErrorCode.INVALID_REQUEST),
+        (key, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+        (f"{key}x", ErrorCode.INVALID_REQUEST),
+    ]
 
 
 def test_describe_configs_lists_every_key_with_its_source() -> None:

@@ -1,12 +1,11 @@
 """FindCoordinator (API key 10), versions 0 to 6, from an Image.
 
-Groups and transactions. Share groups have no coordinator here, and a retriable error would keep their clients waiting for
-one: they get INVALID_REQUEST, which clients report at once.
+Groups, transactions, and (version 6) the state of share partitions, whose keys are those of `share_key`.
 """
 
-from millstream_cluster.ids import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from millstream_cluster.ids import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
 from millstream_cluster.image import Image
-from millstream_cluster.shard import shard_of
+from millstream_cluster.shard import is_share_key, shard_of
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import FindCoordinatorRequest, FindCoordinatorResponse
 from millstream_wire.messages.find_coordinator import Coordinator
@@ -15,7 +14,7 @@ GROUP = 0
 TRANSACTION = 1
 SHARE = 2
 BATCHED_SINCE = 4
-_TOPICS = {GROUP: OFFSETS_TOPIC, TRANSACTION: TRANSACTIONS_TOPIC}
+_TOPICS = {GROUP: OFFSETS_TOPIC, TRANSACTION: TRANSACTIONS_TOPIC, SHARE: SHARE_STATE_TOPIC}
 
 
 def find_coordinator(
@@ -46,8 +45,9 @@ def missing_topic(image: Image, request: FindCoordinatorRequest) -> str | None:
 def _coordinator(image: Image, key: str, key_type: int, listener_name: str) -> Coordinator:
     name = _TOPICS.get(key_type)
     if name is None:
-        kind = "share groups" if key_type == SHARE else f"key type {key_type}"
-        return _error(key, ErrorCode.INVALID_REQUEST, f"This cluster does not support {kind}")
+        return _error(key, ErrorCode.INVALID_REQUEST, f"This cluster does not support key type {key_type}")
+    if key_type == SHARE and not is_share_key(key):
+        return _error(key, ErrorCode.INVALID_REQUEST, "The key of a share partition is group:topicId:partition")
     topic = image.topic(name)
     if topic is None or not topic.partitions:
         return _error(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, f"The topic {name} is being created")

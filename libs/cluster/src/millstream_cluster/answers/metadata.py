@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from millstream_cluster.answers.operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
 from millstream_cluster.answers.topic_name import is_valid_topic_name
-from millstream_cluster.ids import METADATA_TOPIC, NO_NODE, Role
+from millstream_cluster.ids import METADATA_TOPIC, NO_NODE, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC, Role
 from millstream_cluster.image import Image
 from millstream_cluster.members import Node, Partition, Topic
 from millstream_wire.errors import ErrorCode
@@ -21,8 +21,8 @@ from millstream_wire.messages.metadata import (
 )
 from millstream_wire.schema import ZERO_UUID
 
-RESERVED_TOPICS = frozenset({METADATA_TOPIC, "__transaction_state", "__share_group_state"})
-"""Kafka's own topics that this cluster does not have as topics: looking for one must not create an ordinary one."""
+RESERVED_TOPICS = frozenset({METADATA_TOPIC, TRANSACTIONS_TOPIC, SHARE_STATE_TOPIC})
+"""Topics that looking for them must not create: no topic, or one that only a coordinator has created."""
 
 
 def metadata(image: Image, request: MetadataRequest, version: int, *, listener_name: str) -> MetadataResponse:

@@ -1,4 +1,4 @@
-"""FindCoordinator (API key 10), versions 0 to 6: groups and transactions. The first request of all has their topic created."""
+"""FindCoordinator (API key 10), versions 0 to 6: groups, transactions, share partitions. The first request of all has their topic created."""
 
 from typing import Any
 

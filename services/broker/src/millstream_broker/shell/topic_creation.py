@@ -7,7 +7,7 @@ import asyncio
 import logging
 
 from millstream_broker.config import BrokerConfig
-from millstream_cluster.ids import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from millstream_cluster.ids import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
 from millstream_runtime.client import ClientError
 from millstream_runtime.controllers import ControllerLink
 from millstream_wire.errors import ErrorCode
@@ -73,6 +73,9 @@ class TopicCreation:
         elif name == TRANSACTIONS_TOPIC:
             partitions, factor = config.transactions_topic_partitions, config.transactions_topic_replication_factor
             settings = _compacted(config.transactions_topic_segment_bytes)
+        elif name == SHARE_STATE_TOPIC:
+            partitions, factor = config.share_state_topic_partitions, config.share_state_topic_replication_factor
+            settings = _compacted(config.share_state_topic_segment_bytes)
         return CreatableTopic(
             name=name,
             num_partitions=partitions,

@@ -8,7 +8,7 @@ from uuid import UUID
 from millstream_cluster import records as r
 from millstream_cluster.configs import ConfigEntry, EffectiveConfigs
 from millstream_cluster.decision import Decision
-from millstream_cluster.ids import COORDINATOR_TOPICS, OFFSETS_TOPIC, TRANSACTIONS_TOPIC, NodeId
+from millstream_cluster.ids import COORDINATOR_TOPICS, OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC, NodeId
 from millstream_cluster.placement import Candidate
 from millstream_controller.core.machine import ControllerMachine
 from millstream_controller.core.new_partitions import check_assignments, first_state, place_replicas
@@ -115,6 +115,7 @@ class _Batch:
             own = {
                 OFFSETS_TOPIC: settings.offsets_topic_num_partitions,
                 TRANSACTIONS_TOPIC: settings.transactions_topic_num_partitions,
+                SHARE_STATE_TOPIC: settings.share_state_topic_num_partitions,
             }
             partitions = own.get(topic.name, settings.num_partitions)
         if factor == DEFAULT:

@@ -14,6 +14,8 @@ class Settings:
     """Partitions of `__consumer_offsets`, fixed when it is created."""
     transactions_topic_num_partitions: int = 50
     """Partitions of `__transaction_state`, fixed when it is created."""
+    share_state_topic_num_partitions: int = 50
+    """Partitions of `__share_group_state`, fixed when it is created."""
     delete_topic_enable: bool = True
     """Whether DeleteTopics works at all."""
     session_timeout_ms: int = 9_000

@@ -1,4 +1,4 @@
-"""FindCoordinator (API key 10), versions 0 to 6: groups and transactions. The first request of all has their topic created."""
+"""FindCoordinator (API key 10), versions 0 to 6: groups, transactions, share partitions. The first request of all has their topic created."""
 
 from millstream_cluster.answers.find_coordinator import find_coordinator, missing_topic
 from millstream_coordinator.shell.coordinator import Coordinator

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 
-from millstream_cluster.ids import OFFSETS_TOPIC
+from millstream_cluster.ids import OFFSETS_TOPIC, SHARE_STATE_TOPIC
 from millstream_coordinator.config import CoordinatorConfig
 from millstream_runtime.client import ClientError
 from millstream_runtime.controllers import ControllerLink
@@ -56,6 +56,9 @@ class TopicCreation:
         if name == OFFSETS_TOPIC:
             partitions, factor = config.offsets_topic_partitions, config.offsets_topic_replication_factor
             segment_bytes = config.offsets_topic_segment_bytes
+        elif name == SHARE_STATE_TOPIC:
+            partitions, factor = config.share_state.topic_partitions, config.share_state.topic_replication_factor
+            segment_bytes = config.share_state.topic_segment_bytes
         else:
             partitions, factor = config.transactions.topic_partitions, config.transactions.topic_replication_factor
             segment_bytes = config.transactions.topic_segment_bytes
