@@ -20,6 +20,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "tests" / "conformance")]
 from cases import Case, Done, all_cases  # noqa: E402
 from confluent_kafka import KafkaException, Producer, TopicPartition  # noqa: E402
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec  # noqa: E402
+from groups import GROUPS_CASE, measure_groups  # noqa: E402
 from kafka_tools import KAFKA_VERSION, KafkaUnavailable  # noqa: E402
 from report import Measurement, table  # noqa: E402
 from servers import Kafka, Millstream, Server  # noqa: E402
@@ -41,22 +42,32 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="millstream-bench-", dir=options.directory) as scratch:
         directory = Path(scratch)
         cases = [case for case in all_cases(_compile_client(directory)) if options.only in case.name]
-        servers: list[Server] = [Millstream(directory / "millstream")]
-        servers += [Millstream(directory / "plain", plain=True)] if options.plain else []
-        servers += [Kafka(directory / "kafka")]
-        try:
-            measurements = _compare(servers, cases, options)
-        except KafkaUnavailable as reason:
-            print(f"bench: {reason}", file=sys.stderr)
+        if cases and not _compare_and_report(directory, cases, options):
             return 2
-        finally:
-            for server in servers:
-                server.stop()
+        if options.only in GROUPS_CASE:
+            _say(GROUPS_CASE)
+            measure_groups(directory / "groups", options.scale, options.rounds)
+    return 0
+
+
+def _compare_and_report(directory: Path, cases: list[Case], options: argparse.Namespace) -> bool:
+    """Whether it could be done."""
+    servers: list[Server] = [Millstream(directory / "millstream")]
+    servers += [Millstream(directory / "plain", plain=True)] if options.plain else []
+    servers += [Kafka(directory / "kafka")]
+    try:
+        measurements = _compare(servers, cases, options)
+    except KafkaUnavailable as reason:
+        print(f"bench: {reason}", file=sys.stderr)
+        return False
+    finally:
+        for server in servers:
+            server.stop()
     print(_about(options.rounds))
     print(table(measurements, baseline=Kafka.name))
     if options.json:
         options.json.write_text(json.dumps([dataclasses.asdict(m) for m in measurements], indent=1))
-    return 0
+    return True
 
 
 def _options() -> argparse.Namespace:
