@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from millstream_broker.api import HANDLERS as BROKER
-from millstream_cluster.configs import BROKER_CONFIGS, GROUP_CONFIGS, TOPIC_CONFIGS, ConfigKey
+from millstream_cluster.configs import BROKER_CONFIGS, CLIENT_METRICS_CONFIGS, GROUP_CONFIGS, TOPIC_CONFIGS, ConfigKey
 from millstream_controller.api import HANDLERS as CONTROLLER
 from millstream_controller.api import UNADVERTISED
 from millstream_coordinator.api import HANDLERS as COORDINATOR
@@ -38,7 +38,7 @@ def configuration() -> str:
         "file, or in the Cluster resource; group configs by `kafka-configs --entity-type groups` or in a ConsumerGroup resource, for groups\n"
         "that need not be there yet. Where Kafka has a name for something, it is Kafka's.\n\n"
         f"## Topics\n\n{_table(TOPIC_CONFIGS.values())}\n## Groups\n\n{_table(GROUP_CONFIGS.values())}\n"
-        f"## Brokers\n\n{_table(BROKER_CONFIGS.values())}"
+        f"## Client metrics\n\n{_table(CLIENT_METRICS_CONFIGS.values())}\n## Brokers\n\n{_table(BROKER_CONFIGS.values())}"
     )
 
 

@@ -35,6 +35,7 @@ class ResourceType(StrEnum):
     TOPIC = "TOPIC"
     BROKER = "BROKER"
     GROUP = "GROUP"
+    CLIENT_METRICS = "CLIENT_METRICS"
 
 
 class QuotaEntityType(StrEnum):

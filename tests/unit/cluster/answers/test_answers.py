@@ -204,7 +204,7 @@ def test_describe_configs_lists_every_key_with_its_source() -> None:
         ],
         include_synonyms=True,
     )
-    answer = describe_configs(image, request, node_id=1, static={"num.partitions": "4"})
+    answer = describe_configs(image, request, node_id=1, static={"num.partitions": "4"}, log_levels={"root": "INFO"})
     orders, gone, own, other = answer.results
     assert {config.name for config in orders.configs} == set(TOPIC_CONFIGS)
     (retention,) = (config for config in orders.configs if config.name == "retention.ms")

@@ -13,6 +13,7 @@ from millstream_wire.errors import ErrorCode
 
 TOPIC = Resource(ResourceType.TOPIC, "t")
 GROUP = Resource(ResourceType.GROUP, "g")
+METRICS = Resource(ResourceType.CLIENT_METRICS, "m")
 
 
 @pytest.fixture
@@ -116,7 +117,6 @@ def test_configs_are_set_taken_back_and_lists_edited(cluster) -> None:
         (TOPIC, [Change("retention.ms", Operation.SET, "x")], ErrorCode.INVALID_CONFIG),
         (TOPIC, [Change("retention.ms", Operation.SET, None)], ErrorCode.INVALID_REQUEST),
         (TOPIC, [Change("retention.ms", Operation.APPEND, "1")], ErrorCode.INVALID_CONFIG),
-        (TOPIC, [Change("cleanup.policy", Operation.SUBTRACT, "delete")], ErrorCode.INVALID_CONFIG),
         (TOPIC, [Change("retention.ms", 9, "1")], ErrorCode.INVALID_REQUEST),
         (TOPIC, [Change("retention.ms", 0, "1"), Change("retention.ms", 0, "2")], ErrorCode.INVALID_REQUEST),
         (TOPIC, [Change("retention.ms", 0, "1"), Change("no.such", 0, "2")], ErrorCode.INVALID_CONFIG),
@@ -131,6 +131,11 @@ def test_configs_are_set_taken_back_and_lists_edited(cluster) -> None:
         (GROUP, [Change("consumer.heartbeat.interval.ms", 0, "45000")], ErrorCode.INVALID_CONFIG),
         (GROUP, [Change("max.session.timeout.ms", 0, "5999")], ErrorCode.INVALID_CONFIG),
         (GROUP, [Change("admission", 0, "sometimes")], ErrorCode.INVALID_CONFIG),
+        (Resource(ResourceType.BROKER, "1"), [Change("log.retention.ms", 0, "x")], ErrorCode.INVALID_REQUEST),
+        (Resource(ResourceType.CLIENT_METRICS, ""), [], ErrorCode.INVALID_REQUEST),
+        (METRICS, [Change("interval.ms", 0, "99")], ErrorCode.INVALID_CONFIG),
+        (METRICS, [Change("match", 0, "client_id=a,zoo=b")], ErrorCode.INVALID_CONFIG),
+        (METRICS, [Change("match", 0, "client_id=[")], ErrorCode.INVALID_CONFIG),
     ],
 )
 def test_bad_changes_are_refused_and_change_nothing(cluster, resource, changes, error) -> None:

@@ -1,6 +1,7 @@
 """Configurations: one table of keys per resource type, their validation, and which value holds in the end."""
 
 from millstream_cluster.configs.broker import BROKER_CONFIGS
+from millstream_cluster.configs.client_metrics import CLIENT_METRICS_CONFIGS
 from millstream_cluster.configs.effective import (
     TABLES,
     ConfigEntry,
@@ -15,6 +16,7 @@ from millstream_cluster.configs.topic import TOPIC_CONFIGS
 
 __all__ = [
     "BROKER_CONFIGS",
+    "CLIENT_METRICS_CONFIGS",
     "GROUP_CONFIGS",
     "TABLES",
     "TOPIC_CONFIGS",

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from millstream_cluster.configs.broker import BROKER_CONFIGS
+from millstream_cluster.configs.client_metrics import CLIENT_METRICS_CONFIGS
 from millstream_cluster.configs.group import GROUP_CONFIGS
 from millstream_cluster.configs.key import ConfigError, ConfigKey, Synonym, UpdateMode, Value
 from millstream_cluster.configs.topic import TOPIC_CONFIGS
@@ -24,6 +25,8 @@ class ConfigSource(IntEnum):
     DYNAMIC_DEFAULT_BROKER_CONFIG = 3
     STATIC_BROKER_CONFIG = 4
     DEFAULT_CONFIG = 5
+    DYNAMIC_BROKER_LOGGER_CONFIG = 6
+    CLIENT_METRICS_CONFIG = 7
     GROUP_CONFIG = 8
 
 
@@ -49,6 +52,7 @@ TABLES: Mapping[ResourceType, Mapping[str, ConfigKey]] = {
     ResourceType.TOPIC: TOPIC_CONFIGS,
     ResourceType.BROKER: BROKER_CONFIGS,
     ResourceType.GROUP: GROUP_CONFIGS,
+    ResourceType.CLIENT_METRICS: CLIENT_METRICS_CONFIGS,
 }
 
 
@@ -56,7 +60,8 @@ def config_key(resource_type: ResourceType, name: str) -> ConfigKey:
     """Find a key's row; an unknown name is a ConfigError."""
     key = TABLES[resource_type].get(name)
     if key is None:
-        raise ConfigError(f"Unknown {resource_type.value.lower()} config name: {name}")
+        kind = resource_type.value.lower().replace("_", " ")
+        raise ConfigError(f"Unknown {kind} config name: {name}")
     return key
 
 
@@ -93,10 +98,10 @@ class EffectiveConfigs:
         return self._entry(TOPIC_CONFIGS[name], own, ConfigSource.DYNAMIC_TOPIC_CONFIG).value
 
     def group(self, group_id: str) -> dict[str, ConfigEntry]:
-        own = self._image.config(ResourceType.GROUP, group_id)
-        return {
-            key.name: self._entry(key, own.get(key.name), ConfigSource.GROUP_CONFIG) for key in GROUP_CONFIGS.values()
-        }
+        return self._own(ResourceType.GROUP, group_id, ConfigSource.GROUP_CONFIG)
+
+    def client_metrics(self, subscription: str) -> dict[str, ConfigEntry]:
+        return self._own(ResourceType.CLIENT_METRICS, subscription, ConfigSource.CLIENT_METRICS_CONFIG)
 
     def broker(self) -> dict[str, ConfigEntry]:
         """Every broker key's entry for this broker (without one: for all brokers)."""
@@ -104,6 +109,10 @@ class EffectiveConfigs:
 
     def broker_value(self, name: str) -> Value:
         return self._chosen(BROKER_CONFIGS[name], list(self._set_on_broker(name))).value
+
+    def _own(self, kind: ResourceType, name: str, source: ConfigSource) -> dict[str, ConfigEntry]:
+        own = self._image.config(kind, name)
+        return {key.name: self._entry(key, own.get(key.name), source) for key in TABLES[kind].values()}
 
     def _entry(self, key: ConfigKey, own: str | None, own_source: ConfigSource) -> ConfigEntry:
         found: list[tuple[str, str | None, ConfigSource]] = []
@@ -121,7 +130,7 @@ class EffectiveConfigs:
             chosen = synonym.translate(text) if text is not None else None
         else:
             chosen, source = key.default, ConfigSource.DEFAULT_CONFIG
-        primary = BROKER_CONFIGS.get(key.synonyms[0].name if key.synonyms else key.name)
+        primary = _primary(key)
         if primary is not None and primary.default is not None:
             found = [*found, (primary.name, primary.default, ConfigSource.DEFAULT_CONFIG)]
         return ConfigEntry(key, chosen, source, tuple(found))
@@ -137,3 +146,10 @@ class EffectiveConfigs:
         for values, source in places:
             if name in values:
                 yield name, values[name], source
+
+
+def _primary(key: ConfigKey) -> ConfigKey | None:
+    """Whose default is told with the synonyms, as Kafka does: the first broker key's, or a broker's or group's key's own."""
+    if key.synonyms:
+        return BROKER_CONFIGS.get(key.synonyms[0].name)
+    return key if key.resource_type in (ResourceType.BROKER, ResourceType.GROUP) else None

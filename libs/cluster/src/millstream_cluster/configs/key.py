@@ -96,14 +96,14 @@ class ConfigKey:
         value = self._read(text.strip())
         wrong = self.check(value) if self.check is not None else None
         if wrong is not None:
-            raise ConfigError(f"Invalid value {text} for configuration {self.name}: {wrong}")
+            raise self._wrong(text, wrong)
         return value
 
     def _read(self, text: str) -> Value:
         match self.type:
             case ConfigType.BOOLEAN:
                 if text.lower() not in ("true", "false"):
-                    raise self._not_a("boolean, true or false", text)
+                    raise self._wrong(text, "Expected value to be either true or false")
                 return text.lower() == "true"
             case ConfigType.INT | ConfigType.SHORT | ConfigType.LONG:
                 return self._integer(text)
@@ -111,7 +111,7 @@ class ConfigKey:
                 try:
                     return float(text)
                 except ValueError:
-                    raise self._not_a("number", text) from None
+                    raise self._not_a_number(text) from None
             case ConfigType.LIST:
                 return tuple(item.strip() for item in text.split(",")) if text else ()
             case ConfigType.STRING | ConfigType.CLASS | ConfigType.PASSWORD:
@@ -120,47 +120,56 @@ class ConfigKey:
                 assert_never(self.type)
 
     def _integer(self, text: str) -> int:
-        kind = {ConfigType.INT: "32-bit integer", ConfigType.SHORT: "16-bit integer"}.get(self.type, "64-bit integer")
         bits = {ConfigType.INT: 31, ConfigType.SHORT: 15}.get(self.type, 63)
         digits = text[1:] if text[:1] in ("-", "+") else text
         if not (digits.isascii() and digits.isdigit() and len(digits) < 25):
-            raise self._not_a(kind, text)
+            raise self._not_a_number(text)
         value = int(text)
         if not -(1 << bits) <= value < 1 << bits:
-            raise self._not_a(kind, text)
+            raise self._not_a_number(text)
         return value
 
-    def _not_a(self, kind: str, text: str) -> ConfigError:
-        return ConfigError(f"Invalid value {text} for configuration {self.name}: not a {kind}")
+    def _not_a_number(self, text: str) -> ConfigError:
+        return self._wrong(text, f"Not a number of type {self.type.name}")
+
+    def _wrong(self, text: str, what: str) -> ConfigError:
+        return ConfigError(f"Invalid value {text} for configuration {self.name}: {what}")
 
 
 def at_least(least: float) -> Check:
-    return lambda value: None if isinstance(value, int | float) and value >= least else f"must be at least {least}"
+    return lambda value: (
+        None if isinstance(value, int | float) and value >= least else f"Value must be at least {least}"
+    )
 
 
 def between(least: float, most: float) -> Check:
     def check(value: Value) -> str | None:
         if isinstance(value, int | float) and least <= value <= most:
             return None
-        return f"must be between {least} and {most}"
+        too_much = isinstance(value, int | float) and value > most
+        return f"Value must be no more than {most}" if too_much else f"Value must be at least {least}"
 
     return check
 
 
 def one_of(*allowed: str) -> Check:
-    return lambda value: None if value in allowed else f"must be one of {', '.join(allowed)}"
+    return lambda value: None if value in allowed else _not_one_of(allowed)
 
 
-def some_of(*allowed: str) -> Check:
-    """A list of distinct allowed items, at least one."""
+def some_of(*allowed: str, or_none: bool = False) -> Check:
+    """A list of allowed items; at least one, unless there may be none. Naming one twice is naming it once, as in Kafka."""
 
     def check(value: Value) -> str | None:
         assert isinstance(value, tuple)
-        if not value or len(set(value)) != len(value) or not set(value) <= set(allowed):
-            return f"must be one or more, once each, of {', '.join(allowed)}"
-        return None
+        if not value and not or_none:
+            return "Configuration must not be empty"
+        return None if set(value) <= set(allowed) else _not_one_of(allowed)
 
     return check
+
+
+def _not_one_of(allowed: tuple[str, ...]) -> str:
+    return f"String must be one of: {', '.join(allowed)}"
 
 
 def throttled_replicas(value: Value) -> str | None:

@@ -36,8 +36,8 @@ _KEYS = (
         "cleanup.policy",
         _LIST,
         "delete",
-        "What happens to old segments: delete removes whole segments by time and size, compact keeps the last record of each key; both may be named.",
-        some_of("delete", "compact"),
+        "What happens to old segments: delete removes whole segments by time and size, compact keeps the last record of each key; both may be named, and with neither everything is kept.",
+        some_of("compact", "delete", or_none=True),
         synonyms=_from("log.cleanup.policy"),
     ),
     ConfigKey(
@@ -53,7 +53,7 @@ _KEYS = (
         _I,
         "-1",
         "The gzip level for batches the server itself compresses; -1 is the codec's default.",
-        lambda value: None if value in (-1, *range(1, 10)) else "must be -1 or between 1 and 9",
+        lambda value: None if value in (-1, *range(1, 10)) else "Value must be between 1 and 9 or equal to -1",
         synonyms=_from("compression.gzip.level"),
     ),
     ConfigKey(

@@ -14,6 +14,7 @@ from millstream_broker.api.fetch import handle_fetch
 from millstream_broker.api.find_coordinator import handle_find_coordinator
 from millstream_broker.api.forwarded import handle_forwarded
 from millstream_broker.api.group_requests import handle_group_request, handle_list_groups, handle_list_transactions
+from millstream_broker.api.incremental_alter_configs import handle_incremental_alter_configs
 from millstream_broker.api.init_producer_id import handle_init_producer_id
 from millstream_broker.api.list_config_resources import handle_list_config_resources
 from millstream_broker.api.list_offsets import handle_list_offsets
@@ -22,6 +23,8 @@ from millstream_broker.api.metadata import handle_metadata
 from millstream_broker.api.offset_for_leader_epoch import handle_offset_for_leader_epoch
 from millstream_broker.api.produce import answer_single_produce, handle_produce
 from millstream_broker.api.security_requests import handle_security_request
+from millstream_broker.api.share_acknowledge import handle_share_acknowledge
+from millstream_broker.api.share_fetch import handle_share_fetch
 from millstream_broker.api.transaction_requests import handle_transaction_request
 from millstream_broker.api.write_txn_markers import handle_write_txn_markers
 from millstream_runtime.context import Handler, Shortcut
@@ -67,7 +70,7 @@ HANDLERS: Mapping[ApiKey, Handler] = {
     ApiKey.DESCRIBE_DELEGATION_TOKEN: handle_security_request,
     ApiKey.DELETE_GROUPS: handle_group_request,
     ApiKey.ELECT_LEADERS: handle_forwarded,
-    ApiKey.INCREMENTAL_ALTER_CONFIGS: handle_forwarded,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: handle_incremental_alter_configs,
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: handle_forwarded,
     ApiKey.LIST_PARTITION_REASSIGNMENTS: handle_list_partition_reassignments,
     ApiKey.DESCRIBE_CLIENT_QUOTAS: handle_describe_client_quotas,
@@ -87,3 +90,9 @@ HANDLERS: Mapping[ApiKey, Handler] = {
 }
 
 SHORTCUTS: Mapping[ApiKey, Shortcut] = {ApiKey.PRODUCE: answer_single_produce}
+
+SHARE_HANDLERS: Mapping[ApiKey, Handler] = {
+    ApiKey.SHARE_FETCH: handle_share_fetch,
+    ApiKey.SHARE_ACKNOWLEDGE: handle_share_acknowledge,
+}
+"""Not served yet: share groups need their coordinator too."""

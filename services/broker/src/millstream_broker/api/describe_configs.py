@@ -1,12 +1,16 @@
-"""DescribeConfigs (API key 32), versions 1 to 4: topics, groups, this broker and the brokers' defaults."""
+"""DescribeConfigs (API key 32), versions 1 to 4: topics, groups, client metrics, this broker and the brokers' defaults."""
 
 from millstream_broker.shell.broker import Broker
 from millstream_cluster.answers.describe_configs import describe_configs
 from millstream_runtime.context import RequestContext
+from millstream_runtime.log_levels import log_levels
 from millstream_wire.messages import DescribeConfigsRequest, DescribeConfigsResponse
 
 
 def handle_describe_configs(
     broker: Broker, request: DescribeConfigsRequest, context: RequestContext
 ) -> DescribeConfigsResponse:
-    return describe_configs(broker.image, request, node_id=broker.config.node_id, static=broker.config.properties)
+    config = broker.config
+    return describe_configs(
+        broker.image, request, node_id=config.node_id, static=config.properties, log_levels=log_levels()
+    )

@@ -1,4 +1,4 @@
-"""IncrementalAlterConfigs (44), versions 0 and 1: topics, brokers, groups. Left out: broker loggers, client metrics."""
+"""IncrementalAlterConfigs (44), versions 0 and 1: topics, brokers, groups, client metrics. Left out: a controller's loggers."""
 
 from millstream_controller.core.altered_configs import Change, Resource, alter_incrementally
 from millstream_controller.core.refusal import Outcome

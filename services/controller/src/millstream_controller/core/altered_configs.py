@@ -15,7 +15,12 @@ from millstream_controller.core.topic_configs import check_config
 from millstream_controller.core.topic_names import check_topic_name
 from millstream_wire.errors import ErrorCode
 
-_TYPES = {2: ResourceType.TOPIC, 4: ResourceType.BROKER, 32: ResourceType.GROUP}
+_TYPES = {
+    2: ResourceType.TOPIC,
+    4: ResourceType.BROKER,
+    16: ResourceType.CLIENT_METRICS,
+    32: ResourceType.GROUP,
+}
 
 
 class Operation(IntEnum):
@@ -29,15 +34,16 @@ class Operation(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """What is configured; `type` None is a type that Kafka knows and this release does not."""
+    """What is configured; `type` None is one of which there is nothing to change here, whatever its `number`."""
 
     type: ResourceType | None
     name: str
+    number: int = 0
 
     @staticmethod
     def of(number: int, name: str) -> "Resource":
         """A resource as the protocol numbers its type."""
-        return Resource(_TYPES.get(number), name)
+        return Resource(_TYPES.get(number), name, number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,22 +96,24 @@ def alter_whole(
 def _check_resource(machine: ControllerMachine, resource: Resource) -> ResourceType:
     match resource.type:
         case None:
-            raise Refused(ErrorCode.INVALID_REQUEST, "configs of this resource type cannot be changed here")
+            raise Refused(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource.number}")
         case ResourceType.TOPIC:
             if not resource.name:
                 raise Refused(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
             check_topic_name(resource.name)
             if machine.image.topic(resource.name) is None:
-                message = f"topic {resource.name!r} does not exist"
-                raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message)
+                raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{resource.name}' does not exist.")
         case ResourceType.BROKER:
             if resource.name and not (resource.name.isascii() and resource.name.isdigit()):
-                raise Refused(ErrorCode.INVALID_REQUEST, f"{resource.name!r} is no broker id")
+                raise Refused(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {resource.name}")
             if resource.name and int(resource.name) not in machine.image.nodes:
                 raise Refused(ErrorCode.BROKER_ID_NOT_REGISTERED, f"node {resource.name} is not registered")
         case ResourceType.GROUP:
             if not resource.name:
-                raise Refused(ErrorCode.INVALID_REQUEST, "a group id must not be empty")
+                raise Refused(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
+        case ResourceType.CLIENT_METRICS:
+            if not resource.name:
+                raise Refused(ErrorCode.INVALID_REQUEST, "Subscription name can't be empty")
     return resource.type
 
 
@@ -116,7 +124,7 @@ def _changed(
     records = []
     for change in changes:
         if named[change.key] > 1:
-            raise Refused(ErrorCode.INVALID_REQUEST, f"the request names {change.key} more than once")
+            raise Refused(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
         value = _new_value(kind, present, change)
         if value != present.get(change.key):
             records.append(r.ConfigChanged(kind, name, change.key, value))
@@ -137,10 +145,9 @@ def _new_value(kind: ResourceType, present: Mapping[str, str], change: Change) -
     if change.operation == Operation.DELETE:
         return None  # of any key: tools take back what they never set, and older releases had other keys
     if change.value is None:
-        raise Refused(ErrorCode.INVALID_REQUEST, f"{change.key} is given no value")
+        raise Refused(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {change.key}")
     if key is not None and kind is ResourceType.BROKER and key.update_mode is UpdateMode.READ_ONLY:
-        message = f"Cannot update {change.key} while brokers run: it is read when a process starts"
-        raise Refused(ErrorCode.INVALID_REQUEST, message)
+        raise Refused(ErrorCode.INVALID_REQUEST, f"Cannot update these configs dynamically: [{change.key}]")
     value = _combined(key, present, change)
     check_config(kind, change.key, value)
     return value
@@ -148,12 +155,13 @@ def _new_value(kind: ResourceType, present: Mapping[str, str], change: Change) -
 
 def _combined(key: ConfigKey | None, present: Mapping[str, str], change: Change) -> str:
     assert change.value is not None
-    if change.operation == Operation.SET or key is None:
+    if change.operation == Operation.SET:
         return change.value
     if change.operation not in (Operation.APPEND, Operation.SUBTRACT):
         raise Refused(ErrorCode.INVALID_REQUEST, f"{change.operation} is no operation on configs")
-    if key.type is not ConfigType.LIST:
-        raise Refused(ErrorCode.INVALID_CONFIG, f"{key.name} is not a list: it can only be set or deleted")
+    if key is None or key.type is not ConfigType.LIST:
+        message = f"Can't {Operation(change.operation).name} to key {change.key} because its type is not LIST."
+        raise Refused(ErrorCode.INVALID_CONFIG, message)
     items = _items(present.get(key.name, key.default))
     given = _items(change.value)
     if change.operation == Operation.APPEND:

@@ -7,11 +7,12 @@ from millstream_wire.errors import ErrorCode
 
 
 def check_config(resource_type: ResourceType, key: str, value: str) -> Value:
-    """The parsed value; an unknown key or a bad value is refused with INVALID_CONFIG."""
+    """The parsed value; an unknown key or a bad value is refused as Kafka does, for brokers with an error of its own."""
     try:
         return validate(resource_type, key, value)
     except ConfigError as error:
-        raise Refused(ErrorCode.INVALID_CONFIG, str(error)) from error
+        code = ErrorCode.INVALID_REQUEST if resource_type is ResourceType.BROKER else ErrorCode.INVALID_CONFIG
+        raise Refused(code, str(error)) from error
 
 
 def check_topic_config(key: str, value: str) -> Value:

@@ -18,6 +18,7 @@ from millstream_coordinator.api.end_txn import handle_end_txn
 from millstream_coordinator.api.find_coordinator import handle_find_coordinator
 from millstream_coordinator.api.forwarded import handle_forwarded
 from millstream_coordinator.api.heartbeat import handle_heartbeat
+from millstream_coordinator.api.incremental_alter_configs import handle_incremental_alter_configs
 from millstream_coordinator.api.init_producer_id import handle_init_producer_id
 from millstream_coordinator.api.join_group import handle_join_group
 from millstream_coordinator.api.leave_group import handle_leave_group
@@ -70,7 +71,7 @@ HANDLERS: Mapping[ApiKey, Handler] = {
     ApiKey.DESCRIBE_DELEGATION_TOKEN: handle_security_request,
     ApiKey.DELETE_GROUPS: handle_delete_groups,
     ApiKey.ELECT_LEADERS: handle_forwarded,
-    ApiKey.INCREMENTAL_ALTER_CONFIGS: handle_forwarded,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: handle_incremental_alter_configs,
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: handle_forwarded,
     ApiKey.LIST_PARTITION_REASSIGNMENTS: handle_list_partition_reassignments,
     ApiKey.DESCRIBE_CLIENT_QUOTAS: handle_describe_client_quotas,

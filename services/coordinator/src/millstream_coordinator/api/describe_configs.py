@@ -1,8 +1,9 @@
-"""DescribeConfigs (API key 32), versions 1 to 4: topics, groups, and this coordinator under its own node id."""
+"""DescribeConfigs (API key 32), versions 1 to 4: topics, groups, client metrics, and this coordinator under its own node id."""
 
 from millstream_cluster.answers.describe_configs import describe_configs
 from millstream_coordinator.shell.coordinator import Coordinator
 from millstream_runtime.context import RequestContext
+from millstream_runtime.log_levels import log_levels
 from millstream_wire.messages import DescribeConfigsRequest, DescribeConfigsResponse
 
 
@@ -10,4 +11,6 @@ def handle_describe_configs(
     coordinator: Coordinator, request: DescribeConfigsRequest, context: RequestContext
 ) -> DescribeConfigsResponse:
     config = coordinator.config
-    return describe_configs(coordinator.image, request, node_id=config.node_id, static=config.properties)
+    return describe_configs(
+        coordinator.image, request, node_id=config.node_id, static=config.properties, log_levels=log_levels()
+    )

@@ -1,0 +1,49 @@
+"""Keys of a client metrics subscription (KIP-714): which clients would send which metrics, and how often. A table.
+
+As in an Apache Kafka without a receiver of client telemetry, they are kept and shown, and no client is asked for metrics.
+"""
+
+import re
+
+from millstream_cluster.configs.key import Check, ConfigKey, ConfigType, Value, between
+from millstream_cluster.records import ResourceType
+
+INTERVAL_MIN_MS, INTERVAL_MAX_MS = 100, 3_600_000
+_SELECTORS = (
+    "client_instance_id",
+    "client_id",
+    "client_software_name",
+    "client_software_version",
+    "client_source_address",
+    "client_source_port",
+)
+
+
+def _patterns(value: Value) -> str | None:
+    assert isinstance(value, tuple)
+    for item in value:
+        selector, equals, pattern = item.partition("=")
+        if not equals or selector.strip() not in _SELECTORS or not _compiles(pattern.strip()):
+            return f"Illegal client matching pattern: {item}"
+    return None
+
+
+def _compiles(pattern: str) -> bool:
+    try:
+        re.compile(pattern)
+    except re.error:
+        return False
+    return True
+
+
+def _key(name: str, kind: ConfigType, default: str, doc: str, check: Check | None = None) -> ConfigKey:
+    return ConfigKey(name, kind, default, doc, check, resource_type=ResourceType.CLIENT_METRICS)
+
+
+_KEYS = (
+    _key("interval.ms", ConfigType.INT, "300000", "How often the clients would send metrics.", between(INTERVAL_MIN_MS, INTERVAL_MAX_MS)),
+    _key("match", ConfigType.LIST, "", "Which clients: selector=pattern, all of them must match. Selectors are " + ", ".join(_SELECTORS) + ".", _patterns),
+    _key("metrics", ConfigType.LIST, "", "Which metrics, by the beginnings of their names."),
+)  # fmt: skip
+
+CLIENT_METRICS_CONFIGS = {key.name: key for key in _KEYS}

@@ -1,0 +1,19 @@
+"""IncrementalAlterConfigs (44), versions 0 and 1: this process's log levels are changed here, all else by the controller."""
+
+from millstream_broker.api.forwarded import handle_forwarded
+from millstream_broker.shell.broker import Broker
+from millstream_runtime.context import RawReply, RequestContext
+from millstream_runtime.log_levels import alter_log_levels, changes_log_levels
+from millstream_wire.messages import IncrementalAlterConfigsRequest
+from millstream_wire.schema import Response
+
+
+async def handle_incremental_alter_configs(
+    broker: Broker, request: IncrementalAlterConfigsRequest, context: RequestContext
+) -> RawReply | Response:
+    if not changes_log_levels(request):
+        return await handle_forwarded(broker, request, context)
+    config = broker.config
+    return await alter_log_levels(
+        request, node_id=config.node_id, controllers=broker.controllers, timeout_ms=config.request_timeout_ms
+    )

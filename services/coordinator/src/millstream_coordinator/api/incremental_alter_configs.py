@@ -1,0 +1,19 @@
+"""IncrementalAlterConfigs (44), versions 0 and 1: this process's log levels are changed here, all else by the controller."""
+
+from millstream_coordinator.api.forwarded import handle_forwarded
+from millstream_coordinator.shell.coordinator import Coordinator
+from millstream_runtime.context import RawReply, RequestContext
+from millstream_runtime.log_levels import alter_log_levels, changes_log_levels
+from millstream_wire.messages import IncrementalAlterConfigsRequest
+from millstream_wire.schema import Response
+
+
+async def handle_incremental_alter_configs(
+    coordinator: Coordinator, request: IncrementalAlterConfigsRequest, context: RequestContext
+) -> RawReply | Response:
+    if not changes_log_levels(request):
+        return await handle_forwarded(coordinator, request, context)
+    config = coordinator.config
+    return await alter_log_levels(
+        request, node_id=config.node_id, controllers=coordinator.controllers, timeout_ms=config.request_timeout_ms
+    )

@@ -1,0 +1,288 @@
+"""Configurations beside Apache Kafka's: every key that it lists, and what it says to changes, good and bad.
+
+The keys that Kafka has and we have not are listed here with the reason, and so is every other difference: a key that comes
+anew on either side fails the test until somebody decides.
+"""
+
+import re
+import uuid
+from collections.abc import Sequence
+
+import pytest
+import servers
+from ask import ask
+from kafka_broker import KafkaBroker
+
+from millstream_wire import messages as m
+from millstream_wire.messages import create_topics, describe_configs
+from millstream_wire.messages.alter_configs import AlterableConfig as WholeConfig
+from millstream_wire.messages.alter_configs import AlterConfigsResource as WholeResource
+from millstream_wire.messages.describe_configs import DescribeConfigsResourceResult
+from millstream_wire.messages.incremental_alter_configs import AlterableConfig, AlterConfigsResource
+
+TOPIC_NAME = f"configs-{uuid.uuid4().hex[:10]}"
+TOPIC, BROKER, LOGGERS, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
+SET, DELETE, APPEND, SUBTRACT = range(4)
+ME = "me"
+
+NOT_OURS = {
+    TOPIC: (),
+    CLIENT_METRICS: (),
+    GROUP: (
+        r"streams\.",  # the streams protocol (KIP-1071) is not there
+    ),
+    BROKER: (
+        r"(sasl|ssl|security|delegation\.token)\.",  # no security yet
+        r"(authorizer|principal\.builder|early\.start\.listeners|super\.users|connections\.max\.reauth)",
+        r"connection\.failed\.authentication",
+        r"(inter\.broker\.listener\.name|listener\.security\.protocol\.map)",
+        r"controller\.(listener\.names|quorum|quota|socket)",  # the metadata log's home is a store, not a quorum
+        r"metadata\.(log|max)\.|initial\.broker\.registration",
+        r"(remote|follower\.fetch\.last\.tiered)",  # no tiered storage
+        r"(alter\.log\.dirs|cordoned|log\.dir\.failure)",  # a node has one data directory
+        r"replica\.(fetch|high|selector|socket)|replication\.quota|num\.replica|leader\.imbalance|auto\.leader",
+        r"(controlled\.shutdown)",
+        r".*(policy|callback|providers|reporters)(\.class(\.name)?)?$",  # Java classes to plug in
+        r"(kafka\.metrics|metrics\.|telemetry)",  # measured otherwise: /metrics
+        r".*threads.*",  # one event loop
+        r".*purgatory.*|.*cached\.buffer.*|.*append\.linger.*|.*load\.buffer\.size|log\.cleaner\.io\.buffer.*",
+        r"(max\.connection\.creation\.rate|max\.connections\.per\.ip.*|queued\.max\.request\.bytes)",
+        r"(max\.request\.partition\.size\.limit|socket\.connection\.setup.*)",
+        r"group\.streams\.",  # the streams protocol (KIP-1071) is not there
+        r"group\.consumer\.(assignors|(min|max)\.(session|heartbeat|assignment).*)",  # one group's policy has limits
+        r"group\.coordinator\.rebalance\.protocols|offsets\.topic\.compression\.codec",
+        r"transaction\.(state\.log\.min\.isr|two\.phase.*)",
+        r"group\.share\.(assignors|initialize.*)|share\.(coordinator|fetch)\..*",
+    ),
+}
+"""By resource type, what the names of keys that only Kafka has begin with."""
+
+MILLSTREAMS_OWN = re.compile(r"Millstream's own\.")
+
+READ_AT_START = {
+    "group.consumer.assignment.interval.ms",
+    "group.share.assignment.interval.ms",
+    "listeners",
+    "log.cleaner.backoff.ms",
+    "log.cleaner.dedupe.buffer.size",
+    "log.cleaner.io.max.bytes.per.second",
+    "max.connections",
+    "producer.id.expiration.ms",
+    "transaction.partition.verification.enable",
+}
+"""What Kafka can change while it runs, and we read once."""
+
+OTHER_DEFAULTS = {
+    "log.dir",  # its path has Kafka's name
+    "node.id",  # Kafka has none
+    "process.roles",  # Kafka has none
+    "offsets.topic.replication.factor",  # 3, and we keep one replica
+    "transaction.state.log.replication.factor",
+    "share.coordinator.state.topic.replication.factor",
+}
+
+
+class Side:
+    """One server with the topic on it."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self.bootstrap = bootstrap
+        topic = create_topics.CreatableTopic(name=TOPIC_NAME, num_partitions=1, replication_factor=1)
+        _, cluster = ask(bootstrap, m.CreateTopicsRequest(topics=[topic]), m.DescribeClusterRequest())
+        self.broker = str(cluster.brokers[0].broker_id)
+
+    def keys(self, kind: int, name: str) -> dict[str, DescribeConfigsResourceResult]:
+        resource = describe_configs.DescribeConfigsResource(
+            resource_type=kind, resource_name=self.broker if name == ME else name, configuration_keys=None
+        )
+        request = m.DescribeConfigsRequest(resources=[resource], include_synonyms=True, include_documentation=True)
+        (answer,) = ask(self.bootstrap, request)
+        assert answer.results[0].error_code == 0, answer
+        return {config.name: config for config in answer.results[0].configs}
+
+    def refusal(self, kind: int, name: str) -> str:
+        resource = describe_configs.DescribeConfigsResource(resource_type=kind, resource_name=name)
+        (answer,) = ask(self.bootstrap, m.DescribeConfigsRequest(resources=[resource]))
+        return self._said(answer.results[0])
+
+    def change(self, kind: int, name: str, changes: Sequence[tuple[str, int, str | None]]) -> str:
+        configs = [AlterableConfig(name=key, config_operation=how, value=value) for key, how, value in changes]
+        name = self.broker if name == ME else name
+        resource = AlterConfigsResource(resource_type=kind, resource_name=name, configs=configs)
+        (answer,) = ask(self.bootstrap, m.IncrementalAlterConfigsRequest(resources=[resource]))
+        return self._said(answer.responses[0])
+
+    def set_whole(self, kind: int, name: str, configs: dict[str, str | None]) -> str:
+        given = [WholeConfig(name=key, value=value) for key, value in configs.items()]
+        name = self.broker if name == ME else name
+        resource = WholeResource(resource_type=kind, resource_name=name, configs=given)
+        (answer,) = ask(self.bootstrap, m.AlterConfigsRequest(resources=[resource]))
+        return self._said(answer.responses[0])
+
+    def _said(self, result: object) -> str:
+        said = f"{getattr(result, 'error_code')} {getattr(result, 'error_message')}"  # noqa: B009
+        return re.sub(rf"(?i)(expected) {self.broker}\b", r"\1 N", said)
+
+
+@pytest.fixture(scope="module")
+def ours(node: servers.ServerProcess) -> Side:
+    return Side(node.bootstrap)
+
+
+@pytest.fixture(scope="module")
+def theirs(kafka: KafkaBroker) -> Side:
+    return Side(kafka.bootstrap)
+
+
+RESOURCES = [(TOPIC, TOPIC_NAME), (BROKER, ME), (GROUP, "a-group"), (CLIENT_METRICS, "a-subscription")]
+
+
+@pytest.mark.parametrize(("kind", "name"), RESOURCES)
+def test_the_same_keys_are_there(ours: Side, theirs: Side, kind: int, name: str) -> None:
+    here, there = ours.keys(kind, name), theirs.keys(kind, name)
+    missing = {key for key in there.keys() - here.keys() if not any(re.match(each, key) for each in NOT_OURS[kind])}
+    assert missing == set()
+    added = here.keys() - there.keys() - {"controller.bootstrap.servers"}  # Kafka's name, in its controllers' file
+    assert {key for key in added if not MILLSTREAMS_OWN.search(here[key].documentation or "")} == set()
+
+
+@pytest.mark.parametrize(("kind", "name"), RESOURCES)
+def test_a_key_is_described_alike(ours: Side, theirs: Side, kind: int, name: str) -> None:
+    here, there = ours.keys(kind, name), theirs.keys(kind, name)
+    for key in sorted(here.keys() & there.keys()):
+        assert here[key].config_type == there[key].config_type, key
+        assert here[key].is_sensitive == there[key].is_sensitive, key
+        assert bool(here[key].documentation) == bool(there[key].documentation), key
+        if key not in READ_AT_START:
+            assert here[key].read_only == there[key].read_only, key
+        if key not in OTHER_DEFAULTS:
+            assert _default(here[key]) == _default(there[key]), key
+
+
+def _default(config: DescribeConfigsResourceResult) -> list[tuple[str, str | None]]:
+    return [(synonym.name, synonym.value) for synonym in config.synonyms if synonym.source == 5]
+
+
+@pytest.mark.parametrize(("kind", "name"), RESOURCES)
+def test_what_nobody_set_has_the_same_value_and_source(ours: Side, theirs: Side, kind: int, name: str) -> None:
+    """min.insync.replicas is excepted: Kafka itself sets it for all brokers, to its default (KIP-966)."""
+    here, there = ours.keys(kind, name), theirs.keys(kind, name)
+    for key in sorted(here.keys() & there.keys() - OTHER_DEFAULTS - {"min.insync.replicas"}):
+        if here[key].config_source == there[key].config_source == 5:
+            assert here[key].value == there[key].value, key
+    differing = {key for key in here.keys() & there.keys() if here[key].config_source != there[key].config_source}
+    set_in_these_tests = {key for key in differing if there[key].config_source == 4 or here[key].config_source == 4}
+    assert differing - set_in_these_tests <= {"min.insync.replicas"}
+
+
+CHANGES: dict[str, tuple[int, str, Sequence[tuple[str, int, str | None]]]] = {
+    "the default topic": (TOPIC, "", [("retention.ms", SET, "1")]),
+    "an impossible topic": (TOPIC, "a b", [("retention.ms", SET, "1")]),
+    "a topic with too long a name": (TOPIC, "x" * 250, [("retention.ms", SET, "1")]),
+    "an unknown topic": (TOPIC, "no-such-topic", [("retention.ms", SET, "1")]),
+    "an unknown key": (TOPIC, TOPIC_NAME, [("no.such.key", SET, "1")]),
+    "an unknown key taken back": (TOPIC, TOPIC_NAME, [("no.such.key", DELETE, None)]),
+    "what was not set taken back": (TOPIC, TOPIC_NAME, [("retention.ms", DELETE, None)]),
+    "no number": (TOPIC, TOPIC_NAME, [("retention.ms", SET, "x")]),
+    "too large a number": (TOPIC, TOPIC_NAME, [("segment.bytes", SET, "3000000000")]),
+    "too small a number": (TOPIC, TOPIC_NAME, [("segment.bytes", SET, "13")]),
+    "too high a ratio": (TOPIC, TOPIC_NAME, [("min.cleanable.dirty.ratio", SET, "1.5")]),
+    "no ratio": (TOPIC, TOPIC_NAME, [("min.cleanable.dirty.ratio", SET, "x")]),
+    "too high a level": (TOPIC, TOPIC_NAME, [("compression.zstd.level", SET, "99")]),
+    "a level between the levels": (TOPIC, TOPIC_NAME, [("compression.gzip.level", SET, "0")]),
+    "an unknown codec": (TOPIC, TOPIC_NAME, [("compression.type", SET, "x")]),
+    "an unknown policy": (TOPIC, TOPIC_NAME, [("cleanup.policy", SET, "x")]),
+    "neither true nor false": (TOPIC, TOPIC_NAME, [("preallocate", SET, "x")]),
+    "no value": (TOPIC, TOPIC_NAME, [("retention.ms", SET, None)]),
+    "one key twice": (TOPIC, TOPIC_NAME, [("retention.ms", SET, "1"), ("retention.ms", SET, "2")]),
+    "more for a number": (TOPIC, TOPIC_NAME, [("retention.ms", APPEND, "1")]),
+    "less of an unknown key": (TOPIC, TOPIC_NAME, [("no.such.key", SUBTRACT, "1")]),
+    "one more policy": (TOPIC, TOPIC_NAME, [("cleanup.policy", APPEND, "compact")]),
+    "the same policy more": (TOPIC, TOPIC_NAME, [("cleanup.policy", APPEND, "compact")]),
+    "one policy less": (TOPIC, TOPIC_NAME, [("cleanup.policy", SUBTRACT, "compact")]),
+    "no policy left": (TOPIC, TOPIC_NAME, [("cleanup.policy", SUBTRACT, "delete")]),
+    "the policy taken back": (TOPIC, TOPIC_NAME, [("cleanup.policy", DELETE, None)]),
+    "no change": (TOPIC, TOPIC_NAME, []),
+    "no broker's id": (BROKER, "abc", [("log.retention.ms", SET, "1")]),
+    "what a broker reads at its start": (BROKER, ME, [("broker.rack", SET, "x")]),
+    "what all brokers read at their start": (BROKER, "", [("broker.rack", SET, "x")]),
+    "no number for a broker": (BROKER, ME, [("log.retention.ms", SET, "x")]),
+    "a broker's number": (BROKER, ME, [("log.retention.ms", SET, "1000000")]),
+    "a broker's number taken back": (BROKER, ME, [("log.retention.ms", DELETE, None)]),
+    "all brokers' number": (BROKER, "", [("log.retention.ms", SET, "1000000")]),
+    "all brokers' number taken back": (BROKER, "", [("log.retention.ms", DELETE, None)]),
+    "the default group": (GROUP, "", [("consumer.session.timeout.ms", SET, "50000")]),
+    "an unknown key of a group": (GROUP, "a-group", [("no.such.key", SET, "1")]),
+    "client metrics": (
+        CLIENT_METRICS,
+        "some",
+        [("interval.ms", SET, "1000"), ("metrics", SET, "a,b"), ("match", SET, "client_id=x.*")],
+    ),
+    "client metrics taken back": (
+        CLIENT_METRICS,
+        "some",
+        [("interval.ms", DELETE, None), ("metrics", DELETE, None), ("match", DELETE, None)],
+    ),
+    "client metrics of nothing": (CLIENT_METRICS, "", [("interval.ms", SET, "1000")]),
+    "an unknown logger": (LOGGERS, ME, [("no.such.logger", SET, "INFO")]),
+    "an unknown level": (LOGGERS, ME, [("root", SET, "LOUD")]),
+    "a level in small letters": (LOGGERS, ME, [("root", SET, "debug")]),
+    "no level": (LOGGERS, ME, [("root", SET, None)]),
+    "a level": (LOGGERS, ME, [("root", SET, "INFO")]),
+    "one logger twice": (LOGGERS, ME, [("root", SET, "INFO"), ("root", SET, "INFO")]),
+    "more of a level": (LOGGERS, ME, [("root", APPEND, "INFO")]),
+    "the root logger's level taken back": (LOGGERS, ME, [("root", DELETE, None)]),
+    "an unknown node's loggers": (LOGGERS, "977", [("root", SET, "INFO")]),
+    "nobody's loggers": (LOGGERS, "", [("root", SET, "INFO")]),
+    "a type that there is not": (99, "x", [("root", SET, "INFO")]),
+}
+
+
+@pytest.mark.parametrize("case", CHANGES)
+def test_a_change_is_answered_alike(ours: Side, theirs: Side, case: str) -> None:
+    assert ours.change(*CHANGES[case]) == theirs.change(*CHANGES[case])
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "configs"),
+    [
+        (TOPIC, TOPIC_NAME, {"retention.ms": "5", "flush.ms": "7"}),
+        (TOPIC, TOPIC_NAME, {"retention.ms": None}),
+        (TOPIC, TOPIC_NAME, {}),
+        (TOPIC, "no-such-topic", {"retention.ms": "5"}),
+        (CLIENT_METRICS, "some", {"interval.ms": "1000"}),
+        (CLIENT_METRICS, "some", {}),
+        (LOGGERS, ME, {"root": "INFO"}),
+        (99, "x", {"a": "b"}),
+    ],
+)
+def test_a_whole_is_set_alike(ours: Side, theirs: Side, kind: int, name: str, configs: dict[str, str | None]) -> None:
+    assert ours.set_whole(kind, name, configs) == theirs.set_whole(kind, name, configs)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (TOPIC, ""),
+        (TOPIC, "a b"),
+        (BROKER, "977"),
+        (BROKER, "abc"),
+        (LOGGERS, ""),
+        (LOGGERS, "977"),
+        (LOGGERS, "abc"),
+        (CLIENT_METRICS, ""),
+        (GROUP, ""),
+    ],
+)
+def test_what_cannot_be_described_is_told_alike(ours: Side, theirs: Side, kind: int, name: str) -> None:
+    assert ours.refusal(kind, name) == theirs.refusal(kind, name)
+
+
+def test_a_level_that_is_set_holds_and_goes_back(ours: Side, theirs: Side) -> None:
+    """A logger below ours has its parent's level until it is given one, and again when that is taken back."""
+    for side, logger in ((ours, "millstream_broker.shell.broker"), (theirs, "kafka.server.BrokerServer")):
+        assert side.keys(LOGGERS, ME)[logger].value == "INFO"
+        for how, value, expected in ((SET, "TRACE", "TRACE"), (SET, "FATAL", "FATAL"), (DELETE, None, "INFO")):
+            assert side.change(LOGGERS, ME, [(logger, how, value)]) == "0 None"
+            described = side.keys(LOGGERS, ME)[logger]
+            assert (described.value, described.config_source, described.read_only) == (expected, 6, False)
