@@ -193,6 +193,30 @@ def test_a_node_registers_heartbeats_and_leaves_when_it_may(simulated_hosts) -> 
     simulated_hosts.run(scenario())
 
 
+@pytest.mark.parametrize("controllers", ["gone", "none is active"])
+def test_a_node_that_leaves_does_not_wait_long_where_no_controller_answers(
+    simulated_hosts, controllers: str, caplog
+) -> None:
+    async def scenario() -> None:
+        controller = Controller()
+        server = Server("controller-0", HANDLERS, controller, simulated_hosts.world("controller-0"))
+        await server.listen("controller-0", PORT)
+        registration = registration_of(simulated_hosts, link_of(simulated_hosts, [("controller-0", PORT)]))
+        running = asyncio.create_task(registration.run())
+        await registration.unfenced.wait()
+        if controllers == "gone":
+            await server.close()
+        controller.active = False
+        began = asyncio.get_running_loop().time()
+        await registration.leave(timeout_ms=60_000)
+        assert asyncio.get_running_loop().time() - began == pytest.approx(2, abs=0.1)
+        running.cancel()
+        await asyncio.wait([running])
+
+    simulated_hosts.run(scenario())
+    assert "gave up node=1 reason=no_controller_answers" in caplog.text
+
+
 @pytest.mark.parametrize("error", [ErrorCode.STALE_BROKER_EPOCH, ErrorCode.BROKER_ID_NOT_REGISTERED])
 def test_a_node_whose_epoch_is_stale_registers_again(simulated_hosts, error: ErrorCode) -> None:
     async def scenario() -> None:

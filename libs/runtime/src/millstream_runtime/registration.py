@@ -20,6 +20,8 @@ logger = logging.getLogger(__name__)
 
 FENCED_HEARTBEAT_MS = 100
 """While the controller still holds us fenced, or we wait for leave to stop, each heartbeat may be the one that changes it."""
+NO_ANSWER_MS = 2_000
+"""How long a node that leaves waits for a controller that says anything at all."""
 REGISTRATION_RETRY_MS = 500
 DUPLICATE_PATIENCE_MS = 60_000
 """A node that died without a word holds its id until its session ends; longer than this it is another node."""
@@ -92,6 +94,7 @@ class Registration:
         self._metadata_offset = metadata_offset
         self._previous_epoch = previous_epoch
         self._leaving = False
+        self._knows_we_leave = asyncio.Event()
         self._may_stop = asyncio.Event()
         self._hurry = asyncio.Event()
 
@@ -109,14 +112,17 @@ class Registration:
             await self._link.close()
 
     async def leave(self, *, timeout_ms: int) -> None:
-        """Controlled shutdown: ask by heartbeat until the controller lets go or the time is over (while `run` runs)."""
+        """Controlled shutdown: ask by heartbeat until the controller lets go or the time is over (while `run` runs).
+
+        Where no controller answers at all it goes soon, as if it had died: they find out by its silence.
+        """
         self._leaving = True
         self._hurry.set()
-        try:
-            async with asyncio.timeout(timeout_ms / 1000):
-                await self._may_stop.wait()
-        except TimeoutError:
-            logger.warning("controlled shutdown gave up node=%d timeout_ms=%d", self._identity.node_id, timeout_ms)
+        node_id = self._identity.node_id
+        if not await _comes(self._knows_we_leave, min(timeout_ms, NO_ANSWER_MS)):
+            logger.warning("controlled shutdown gave up node=%d reason=no_controller_answers", node_id)
+        elif not await _comes(self._may_stop, timeout_ms):
+            logger.warning("controlled shutdown gave up node=%d reason=not_let_go timeout_ms=%d", node_id, timeout_ms)
 
     async def _register(self) -> None:
         request = self._request()
@@ -184,6 +190,8 @@ class Registration:
         patience_ms = max(1_000, self._session_timeout_ms // 3)
         answer = await self._link.request(request, timeout_ms=self._session_timeout_ms, attempt_timeout_ms=patience_ms)
         error = ErrorCode(answer.error_code)
+        if request.want_shut_down:
+            self._knows_we_leave.set()
         if error is ErrorCode.NONE:
             if answer.is_fenced:
                 self.unfenced.clear()
@@ -196,9 +204,14 @@ class Registration:
     async def _pause(self) -> None:
         hurried = self.fenced or self._leaving
         interval_ms = min(FENCED_HEARTBEAT_MS, self._interval_ms) if hurried else self._interval_ms
-        try:
-            async with asyncio.timeout(interval_ms / 1000):
-                await self._hurry.wait()
-        except TimeoutError:
-            return
-        self._hurry.clear()
+        if await _comes(self._hurry, interval_ms):
+            self._hurry.clear()
+
+
+async def _comes(event: asyncio.Event, timeout_ms: int) -> bool:
+    try:
+        async with asyncio.timeout(timeout_ms / 1000):
+            await event.wait()
+    except TimeoutError:
+        return False
+    return True

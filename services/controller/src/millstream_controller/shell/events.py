@@ -15,7 +15,7 @@ def log_committed(records: Iterable[r.MetadataRecord]) -> None:
     for record in records:
         match record:
             case r.NodeFenced():
-                logger.warning("node fenced node=%d epoch=%d", record.node_id, record.epoch)
+                logger.info("node fenced node=%d epoch=%d", record.node_id, record.epoch)
             case r.NodeUnfenced():
                 logger.info("node unfenced node=%d epoch=%d", record.node_id, record.epoch)
             case r.NodeUnregistered():
