@@ -1,11 +1,14 @@
 """Several processes on this machine, each with one role, watched by this one: `millstream cluster`.
 
-Nobody is restarted: a process that dies stays dead until somebody runs the command that `pids.json` names. Ctrl-C ends all.
+Nobody is restarted: a process that dies stays dead until somebody runs the command that `pids.json` names. Ctrl-C ends all,
+and so does the death of this process, whatever it died of.
 """
 
 import contextlib
+import ctypes
 import json
 import logging
+import os
 import selectors
 import signal
 import subprocess
@@ -27,6 +30,7 @@ START_TIMEOUT_SECONDS = 60.0
 STOP_TIMEOUT_SECONDS = 40.0
 WATCH_SECONDS = 0.5
 PIDS_FILE = "pids.json"
+PR_SET_PDEATHSIG = 1  # of Linux's prctl(2)
 EXIT_FAILED = 1
 EXIT_USAGE = 2
 
@@ -95,7 +99,9 @@ class _Supervisor:
     def _start(self, process: PlannedProcess) -> None:
         command = [*process.command, "--log-level", self._log_level]
         with (process.directory / "stderr.log").open("a") as log:
-            self._running[process.name] = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
+            self._running[process.name] = subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=log, text=True, preexec_fn=_stop_with_parent(os.getpid())
+            )
 
     def _write_pids(self) -> None:
         commands = {each.name: each.command for each in self._planned}
@@ -154,6 +160,19 @@ class _Supervisor:
                     logger.error("process killed pid=%d reason=did_not_stop", process.pid)
                     process.kill()
                     process.wait()
+
+
+def _stop_with_parent(parent: int) -> Callable[[], None]:
+    """For a child to call between fork and exec: ask the kernel for a SIGTERM when its parent dies."""
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+
+    def arrange() -> None:
+        if prctl(PR_SET_PDEATHSIG, signal.SIGTERM) != 0:
+            raise OSError(ctypes.get_errno(), "cannot arrange to stop with the parent")
+        if os.getppid() != parent:  # it died before we asked
+            os._exit(EXIT_FAILED)
+
+    return arrange
 
 
 @contextlib.contextmanager
