@@ -34,6 +34,8 @@ JAVA_PACKAGES = {
     "ConsumerProtocol": "org.apache.kafka.common.message",
     "GroupMetadata": "org.apache.kafka.coordinator.group.generated",
     "OffsetCommit": "org.apache.kafka.coordinator.group.generated",
+    "ShareGroup": "org.apache.kafka.coordinator.group.generated",
+    "ShareSnapshot": "org.apache.kafka.coordinator.share.generated",
     "TransactionLog": "org.apache.kafka.coordinator.transaction.generated",
 }
 

@@ -21,6 +21,21 @@ from millstream_wire.stored.consumer_group import (
 from millstream_wire.stored.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from millstream_wire.stored.group_metadata import GroupMetadataKey, GroupMetadataValue
 from millstream_wire.stored.offset_commit import OffsetCommitKey, OffsetCommitValue
+from millstream_wire.stored.share_group import (
+    ShareGroupCurrentMemberAssignmentKey,
+    ShareGroupCurrentMemberAssignmentValue,
+    ShareGroupMemberMetadataKey,
+    ShareGroupMemberMetadataValue,
+    ShareGroupMetadataKey,
+    ShareGroupMetadataValue,
+    ShareGroupStatePartitionMetadataKey,
+    ShareGroupStatePartitionMetadataValue,
+    ShareGroupTargetAssignmentMemberKey,
+    ShareGroupTargetAssignmentMemberValue,
+    ShareGroupTargetAssignmentMetadataKey,
+    ShareGroupTargetAssignmentMetadataValue,
+)
+from millstream_wire.stored.share_state import ShareSnapshotKey, ShareSnapshotValue
 from millstream_wire.stored.transaction_log import TransactionLogKey, TransactionLogValue
 
 __all__ = [
@@ -42,6 +57,20 @@ __all__ = [
     "GroupMetadataValue",
     "OffsetCommitKey",
     "OffsetCommitValue",
+    "ShareGroupCurrentMemberAssignmentKey",
+    "ShareGroupCurrentMemberAssignmentValue",
+    "ShareGroupMemberMetadataKey",
+    "ShareGroupMemberMetadataValue",
+    "ShareGroupMetadataKey",
+    "ShareGroupMetadataValue",
+    "ShareGroupStatePartitionMetadataKey",
+    "ShareGroupStatePartitionMetadataValue",
+    "ShareGroupTargetAssignmentMemberKey",
+    "ShareGroupTargetAssignmentMemberValue",
+    "ShareGroupTargetAssignmentMetadataKey",
+    "ShareGroupTargetAssignmentMetadataValue",
+    "ShareSnapshotKey",
+    "ShareSnapshotValue",
     "TransactionLogKey",
     "TransactionLogValue",
 ]

@@ -1,0 +1,16 @@
+"""The facts that the log of a share state shard is made of; their bytes are `record_format`'s affair."""
+
+from dataclasses import dataclass
+
+from millstream_coordinator.core.records import ShardClaimed
+from millstream_coordinator.core.share_state.state import SharePartition, ShareState
+
+
+@dataclass(frozen=True, slots=True)
+class ShareStateStored:
+    key: SharePartition
+    state: ShareState | None
+    """None: nothing is kept of it any more."""
+
+
+ShareStateRecord = ShareStateStored | ShardClaimed
