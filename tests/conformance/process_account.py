@@ -30,8 +30,18 @@ class ProcessAccount:
         return self._field("io", "read_bytes")
 
     @property
+    def first_thread_waits_for_disk(self) -> bool:
+        """Whether the kernel holds the thread that serves connections in an uninterruptible wait right now."""
+        return self._stat_of(self._proc / "task" / self._proc.name)[0] == "D"
+
+    @property
+    def major_faults(self) -> int:
+        """How often it touched memory that had to come from the disk."""
+        return int(self._stat_of(self._proc)[9])
+
+    @property
     def cpu_s(self) -> float:
-        fields = (self._proc / "stat").read_text().rpartition(")")[2].split()
+        fields = self._stat_of(self._proc)
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     @property
@@ -47,3 +57,8 @@ class ProcessAccount:
             if key == name:
                 return int(value.split()[0])
         raise AssertionError(f"no {name} in {self._proc / file}")
+
+    @staticmethod
+    def _stat_of(task: Path) -> list[str]:
+        """The fields behind the command's name."""
+        return (task / "stat").read_text().rpartition(")")[2].split()

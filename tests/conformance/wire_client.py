@@ -120,16 +120,26 @@ def framed(request: Request, version: int, *, correlation_id: int = 1) -> bytes:
     return struct.pack(">i", len(frame)) + frame
 
 
-def produce_request(topic: str, batch: bytes | bytearray, partition: int = 0) -> ProduceRequest:
-    data = PartitionProduceData(index=partition, records=memoryview(batch))
-    return ProduceRequest(acks=-1, timeout_ms=1000, topic_data=[TopicProduceData(name=topic, partition_data=[data])])
+def produce_request(topic: str, batch: bytes | bytearray, *partitions: int) -> ProduceRequest:
+    """The same batch to each of the partitions, to the first if none is named."""
+    data = [PartitionProduceData(index=index, records=memoryview(batch)) for index in partitions or (0,)]
+    return ProduceRequest(acks=-1, timeout_ms=1000, topic_data=[TopicProduceData(name=topic, partition_data=data)])
 
 
 def fetch_request(
-    topic: str, offsets: Sequence[tuple[int, int]], *, max_bytes: int = MIB, max_wait_ms: int = 500
+    topic: str,
+    offsets: Sequence[tuple[int, int]],
+    *,
+    max_bytes: int = MIB,
+    max_wait_ms: int = 500,
+    committed: bool = False,
 ) -> FetchRequest:
-    """`offsets`: of each partition, by its index."""
+    """`offsets`: of each partition, by its index; `committed`: what no transaction may still take back."""
     wanted = [FetchPartition(partition=index, fetch_offset=at, partition_max_bytes=max_bytes) for index, at in offsets]
     return FetchRequest(
-        max_wait_ms=max_wait_ms, min_bytes=1, max_bytes=max_bytes, topics=[FetchTopic(topic=topic, partitions=wanted)]
+        max_wait_ms=max_wait_ms,
+        min_bytes=1,
+        max_bytes=max_bytes,
+        isolation_level=1 if committed else 0,
+        topics=[FetchTopic(topic=topic, partitions=wanted)],
     )
