@@ -4,7 +4,7 @@ import pytest
 
 from millstream_cluster.errors import RecordError
 from millstream_cluster.records import ClusterCreated, TopicDeleted
-from millstream_controller.shell.batches import decode_records, encode_records, encode_snapshot
+from millstream_controller.shell.batches import decode_records, encode_records, snapshot_batches
 from millstream_wire.records import CorruptBatch, Record, decode_batches, encode_batch, parse_header
 
 RECORDS = [TopicDeleted(UUID(int=number)) for number in range(3)]
@@ -34,9 +34,9 @@ def test_large_batches_are_compressed() -> None:
 
 def test_a_snapshot_is_read_back_whole() -> None:
     many = [ClusterCreated("c")] * 2_500
-    data = encode_snapshot(many, epoch=1, timestamp_ms=0)
+    data = b"".join(snapshot_batches(many, epoch=1, timestamp_ms=0))
     assert [record for _, record in decode_records(data)] == many
-    assert encode_snapshot([], epoch=1, timestamp_ms=0) == b""
+    assert list(snapshot_batches([], epoch=1, timestamp_ms=0)) == []
 
 
 def test_damage_and_unknown_records_are_errors() -> None:

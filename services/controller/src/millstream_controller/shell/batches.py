@@ -4,13 +4,15 @@ The first record of each appended batch carries who appended it and the how-mani
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from millstream_cluster.records import MetadataRecord, decode_record, encode_record
 from millstream_wire.records import Compression, Record, check, decode_batch, encode_batch, split
 
 WRITER_HEADER = "writer"
 COMPRESS_FROM_BYTES = 4_096
-_SNAPSHOT_BATCH_RECORDS = 1_000
+_SNAPSHOT_BATCH_RECORDS = 100
+"""A few milliseconds of work: what serves beside it waits for one batch at most."""
 _RECORDS_BYTES_MAX = 64 << 20
 
 
@@ -37,16 +39,10 @@ def decode_records(data: bytes) -> Iterator[tuple[int, MetadataRecord]]:
             yield record.offset, decode_record(record.key, record.value)
 
 
-def encode_snapshot(records: Iterable[MetadataRecord], *, epoch: int, timestamp_ms: int) -> bytes:
-    """A snapshot's batches; their offsets only count the snapshot's own records."""
-    all_records = list(records)
-    return b"".join(
-        encode_records(
-            all_records[start : start + _SNAPSHOT_BATCH_RECORDS],
-            base_offset=start,
-            epoch=epoch,
-            timestamp_ms=timestamp_ms,
-            writer=None,
-        )
-        for start in range(0, len(all_records), _SNAPSHOT_BATCH_RECORDS)
-    )
+def snapshot_batches(records: Iterable[MetadataRecord], *, epoch: int, timestamp_ms: int) -> Iterator[bytes]:
+    """A snapshot, a batch at a time; their offsets only count the snapshot's own records."""
+    rest = iter(records)
+    start = 0
+    while part := list(islice(rest, _SNAPSHOT_BATCH_RECORDS)):
+        yield encode_records(part, base_offset=start, epoch=epoch, timestamp_ms=timestamp_ms, writer=None)
+        start += len(part)

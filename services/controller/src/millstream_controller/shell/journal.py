@@ -65,7 +65,7 @@ class StoreJournal:
         )
 
     async def _snapshot(self) -> None:
-        snapshot = self._log.take_snapshot(self._now_ms())
+        snapshot = await self._log.take_snapshot(self._now_ms())
         try:
             await self._store.save_snapshot(snapshot)
         except StoreUnavailable as error:

@@ -11,7 +11,7 @@ from itertools import islice
 
 from millstream_cluster.image import Image
 from millstream_cluster.records import MetadataRecord
-from millstream_controller.shell.batches import decode_records, encode_snapshot
+from millstream_controller.shell.batches import decode_records, snapshot_batches
 from millstream_controller.shell.store import Loaded, Snapshot
 from millstream_wire.records import parse_header
 
@@ -61,10 +61,15 @@ class MetadataLog:
         self._more.set()
         self._more = asyncio.Event()
 
-    def take_snapshot(self, timestamp_ms: int) -> Snapshot:
-        """What is committed now, as a snapshot."""
-        data = encode_snapshot(self.image.records(), epoch=self.epoch, timestamp_ms=timestamp_ms)
-        return Snapshot(self.end_offset, self.epoch, data)
+    async def take_snapshot(self, timestamp_ms: int) -> Snapshot:
+        """What is committed now, as a snapshot. It is encoded bit by bit while others are served; nothing may be committed meanwhile."""
+        end_offset, epoch = self.end_offset, self.epoch
+        batches: list[bytes] = []
+        for batch in snapshot_batches(self.image.records(), epoch=epoch, timestamp_ms=timestamp_ms):
+            batches.append(batch)
+            await asyncio.sleep(0)
+        assert self.end_offset == end_offset, "committed under the snapshot"
+        return Snapshot(end_offset, epoch, b"".join(batches))
 
     def begin_with(self, snapshot: Snapshot) -> None:
         """The store begins with this snapshot now; of what it covers only the most recent part is kept for followers."""

@@ -1,0 +1,48 @@
+"""The committed log as a controller serves it."""
+
+import asyncio
+
+import pytest
+
+from millstream_cluster.image import Image
+from millstream_cluster.records import ConfigChanged, ResourceType
+from millstream_controller.shell.batches import decode_records, encode_records
+from millstream_controller.shell.metadata_log import MetadataLog
+from millstream_controller.shell.store import Loaded
+
+CONFIGS = [ConfigChanged(ResourceType.TOPIC, f"topic-{number}", "retention.ms", "1") for number in range(2_000)]
+
+
+def log_of_configs() -> MetadataLog:
+    batch = encode_records(CONFIGS, base_offset=0, epoch=1, timestamp_ms=0, writer="w:1")
+    return MetadataLog(Loaded(None, (batch,)))
+
+
+def test_others_run_while_a_snapshot_is_taken() -> None:
+    async def scenario() -> None:
+        log = log_of_configs()
+        taking = asyncio.create_task(log.take_snapshot(timestamp_ms=0))
+        turns = 0
+        while not taking.done():
+            await asyncio.sleep(0)
+            turns += 1
+        assert turns >= len(CONFIGS) / 100
+        snapshot = taking.result()
+        assert snapshot.end_offset == len(CONFIGS)
+        again = Image.of((record for _, record in decode_records(snapshot.data)), snapshot.end_offset - 1)
+        assert again == log.image
+
+    asyncio.run(scenario())
+
+
+def test_nothing_may_be_committed_under_a_snapshot() -> None:
+    async def scenario() -> None:
+        log = log_of_configs()
+        taking = asyncio.create_task(log.take_snapshot(timestamp_ms=0))
+        await asyncio.sleep(0)
+        more = [ConfigChanged(ResourceType.BROKER, "1", "log.retention.ms", "1")]
+        log.committed(encode_records(more, base_offset=len(CONFIGS), epoch=1, timestamp_ms=0, writer=None), more)
+        with pytest.raises((AssertionError, RuntimeError)):
+            await taking
+
+    asyncio.run(scenario())
