@@ -1,5 +1,8 @@
-"""Any course of a classic group: whatever members, time and the log do, every request is answered once and truly."""
+"""Any course of a classic group: whatever members, time and the log do, every request is answered once and truly, and the
+log gives the group that a rebalance ended in.
+"""
 
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import settings
@@ -24,6 +27,8 @@ from millstream_coordinator.core.classic.messages import (
     Ticket,
 )
 from millstream_coordinator.core.classic.syncing import on_store_refused, on_stored, on_sync
+from millstream_coordinator.core.record_format import decode_record, encode_record
+from millstream_coordinator.core.records import GroupStored
 from millstream_wire.errors import ErrorCode
 
 SLOTS = st.integers(0, 4)
@@ -43,6 +48,7 @@ class GroupCourse(RuleBasedStateMachine):
         self.ids = [""] * 5
         self.known: list[JoinAnswer | None] = [None] * 5
         self.storing: list[StoreGroup] = []
+        self.logged: tuple[bytes, bytes | None] | None = None
         self.agreed: dict[int, tuple[Any, ...]] = {}
         self.last_generation = 0
 
@@ -116,9 +122,12 @@ class GroupCourse(RuleBasedStateMachine):
 
     @rule(refused=st.sampled_from([False, False, False, True]))
     def log_answers(self, refused: bool) -> None:
-        if self.storing:
-            event = self.storing.pop(0).event
-            self._perform((on_store_refused if refused else on_stored)(self.group, event, self.now_ms))
+        if not self.storing:
+            return
+        if refused:
+            self._perform(on_store_refused(self.group, self.storing.pop(0).event, self.now_ms))
+        else:
+            self._log()
 
     # What must be true
 
@@ -132,13 +141,23 @@ class GroupCourse(RuleBasedStateMachine):
                 waiting = {m.join_ticket for m in self.group.members.values() if m.join_ticket is not None}
                 assert waiting <= {t for s in self.storing if (t := getattr(s.event, "ticket", None)) is not None}
 
+    @invariant()
+    def the_log_gives_the_group_in_peace(self) -> None:
+        if hasattr(self, "group") and not self.storing and self.group.state is GroupState.STABLE:
+            assert self.logged is not None
+            record = decode_record(*self.logged)
+            assert isinstance(record, GroupStored)
+            loaded = ClassicGroup.loaded(record.group, self.group.limits, self.now_ms)
+            loaded.check()
+            assert _settled(loaded) == _settled(self.group)
+
     def teardown(self) -> None:
         """Left alone for long enough, with a log that works, nobody waits any more."""
         if not hasattr(self, "group"):
             return
         for _ in range(100):
             while self.storing:
-                self._perform(on_stored(self.group, self.storing.pop(0).event, self.now_ms))
+                self._log()
             deadline_ms = self.group.deadline()
             if deadline_ms is None:
                 break
@@ -149,6 +168,11 @@ class GroupCourse(RuleBasedStateMachine):
         assert self.group.state is GroupState.EMPTY
 
     # How the world carries it out
+
+    def _log(self) -> None:
+        effect = self.storing.pop(0)
+        self.logged = encode_record(GroupStored(effect.group))
+        self._perform(on_stored(self.group, effect.event, self.now_ms))
 
     def _instance(self, slot: int) -> str | None:
         return f"i-{slot % 2}" if slot > 2 else None
@@ -190,6 +214,11 @@ class GroupCourse(RuleBasedStateMachine):
         assert int(generation) <= self.group.generation
         # A static member that came back under a new id keeps what its earlier self was assigned.
         assert owner == told.member_id or (self._instance(slot) is not None and owner.startswith("m"))
+
+
+def _settled(group: ClassicGroup) -> Any:
+    stored = group.stored()
+    return replace(stored, state_timestamp_ms=0, members=frozenset(stored.members))
 
 
 GroupCourse.TestCase.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)
