@@ -28,6 +28,7 @@ class App:
     def __init__(self) -> None:
         self.gates: dict[str, asyncio.Future] = {}
         self.seen: list[str] = []
+        self.closed: list[int] = []
 
 
 def heartbeat(app: App, request: HeartbeatRequest, context) -> object:
@@ -36,6 +37,8 @@ def heartbeat(app: App, request: HeartbeatRequest, context) -> object:
         raise RuntimeError("a bug")
     if request.group_id == "silent":
         return None
+    if request.group_id == "remembered":
+        context.connection.at_close.append(lambda: app.closed.append(context.connection.number))
     if request.group_id.startswith("mute"):
         context.connection.mute(request.generation_id)
     if request.group_id.startswith("later"):
@@ -344,3 +347,21 @@ def test_requests_are_counted(hosts) -> None:
     text = hosts.run(scenario())
     assert 'millstream_request_seconds_count{api="Heartbeat",server="broker-1"} 1.0' in text
     assert 'millstream_connections{server="broker-1"} 1.0' in text
+
+
+def test_what_handlers_keep_on_account_of_a_connection_ends_with_it(hosts) -> None:
+    async def scenario() -> None:
+        app = App()
+        server, host, port = await serve(hosts, app)
+        first = await Client.connect(hosts.world("client"), host, port, client_id="me")
+        second = await Client.connect(hosts.world("client"), host, port, client_id="me")
+        for client in (first, second):
+            await client.request(HeartbeatRequest(group_id="remembered"), timeout_ms=1000)
+        assert app.closed == []
+        await first.close()
+        assert await settled(lambda: app.closed == [1])
+        await server.close()
+        assert await settled(lambda: app.closed == [1, 2])
+        await second.close()
+
+    hosts.run(scenario())

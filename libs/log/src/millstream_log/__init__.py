@@ -22,6 +22,7 @@ from millstream_log.log import Log
 from millstream_log.producer_state import AppendedBatch, ProducerEntry
 from millstream_log.retention import Retention, expired_segments
 from millstream_log.segment import Read, Segment, TimestampedOffset
+from millstream_log.slice_batches import SlicedBatch, batches_of
 from millstream_log.transaction_index import AbortedTransaction
 
 __all__ = [
@@ -46,10 +47,12 @@ __all__ = [
     "Read",
     "Retention",
     "Segment",
+    "SlicedBatch",
     "StorageError",
     "TimestampedOffset",
     "TopicPartition",
     "TransactionCoordinatorFenced",
     "UnusableDirectory",
+    "batches_of",
     "expired_segments",
 ]

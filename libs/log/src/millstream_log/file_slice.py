@@ -46,6 +46,18 @@ class FileSlice:
         assert self._file is not None, "a released slice"
         return self._file.fileno()
 
+    @property
+    def path(self) -> Path:
+        assert self._file is not None, "a released slice"
+        return self._file.path
+
+    def part(self, position: int, length: int) -> "FileSlice":
+        """A slice of this slice, by its position in the file."""
+        assert self._file is not None, "a released slice"
+        assert self.position <= position
+        assert position + length <= self.position + self._length
+        return FileSlice(self._file, position, length)
+
     def read(self) -> bytes:
         """Copy the bytes out: for small slices, and where TLS needs them in user space."""
         return read_fully(self.fileno(), self._length, self.position)

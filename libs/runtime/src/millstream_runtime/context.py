@@ -22,6 +22,8 @@ class Connection:
     """host:port of the client."""
     listener_name: str
     state: dict[str, Any] = field(default_factory=dict)
+    at_close: list[Callable[[], None]] = field(default_factory=list)
+    """Called once the connection is gone, from either side: for what handlers keep elsewhere on its account."""
     mute: Callable[[int], None] = ignore_mute
     """Read no more requests from this client for so many milliseconds; answers to earlier ones still go out."""
 

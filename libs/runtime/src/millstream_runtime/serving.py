@@ -119,6 +119,8 @@ class ServedConnection:
                 pending.awaited.cancel()
             _release(pending.parts or ())
         self._pending.clear()
+        for call in self._connection.at_close:
+            call()
         self._server.forget(self._connection)
 
     def close(self, reason: str) -> None:

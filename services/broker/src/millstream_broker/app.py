@@ -138,8 +138,8 @@ class BrokerApp:
                 broker.topic_creation.enabled = True
                 registration = self._register(link, directory, follower)
                 children.append(tasks.create_task(registration.run()))
-                children.append(tasks.create_task(broker.topic_creation.run()))
-                children.append(tasks.create_task(hosting.run()))
+                for work in (broker.topic_creation.run(), broker.share_groups.run(), hosting.run()):
+                    children.append(tasks.create_task(work))
                 children.append(
                     tasks.create_task(applied.run(world, lambda: follower.applied, config.checkpoint_interval_ms))
                 )
@@ -167,7 +167,7 @@ class BrokerApp:
             delays.close()
             world.metrics.unregister(broker.metrics)
             await server.close()
-            await broker.verification.close()
+            await broker.close()
             await link.close()
 
     def _applied_metadata(self) -> AppliedMetadata:

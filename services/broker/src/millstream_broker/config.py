@@ -66,6 +66,8 @@ class BrokerConfig:
     """share.coordinator.state.topic.replication.factor"""
     share_state_topic_segment_bytes: int = 100 << 20
     """share.coordinator.state.topic.segment.bytes"""
+    share_sessions_max: int = 2_000
+    """group.share.max.share.sessions"""
     add_partitions_retry_backoff_ms: int = 20
     """add.partitions.to.txn.retry.backoff.ms"""
     add_partitions_retry_max_ms: int = 100
@@ -131,6 +133,7 @@ class BrokerConfig:
             share_state_topic_segment_bytes=properties.integer(
                 "share.coordinator.state.topic.segment.bytes", 100 << 20, least=1
             ),
+            share_sessions_max=properties.integer("group.share.max.share.sessions", 2_000, least=1),
             add_partitions_retry_backoff_ms=properties.integer("add.partitions.to.txn.retry.backoff.ms", 20, least=1),
             add_partitions_retry_max_ms=properties.integer("add.partitions.to.txn.retry.backoff.max.ms", 100, least=0),
             verifies_transactions=properties.boolean("transaction.partition.verification.enable", True),

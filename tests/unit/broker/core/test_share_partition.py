@@ -415,7 +415,8 @@ def check_write(write: Write, model: Model) -> None:
     assert {offset for offset in model.writing if offset >= write.start_offset} <= told
     for batch in write.batches:
         for offset in range(batch.start, batch.end):
-            assert (batch.state, batch.deliveries) == (after[offset], model.cells[offset].deliveries)
+            is_held = offset in model.held("")
+            assert (batch.state, batch.deliveries) == (after[offset], model.cells[offset].deliveries - is_held)
 
 
 def keep(write: Write, model: Model) -> None:
@@ -433,4 +434,5 @@ def check_restored(restored: SharePartition, model: Model) -> None:
         was_answered = cell.state is ACKNOWLEDGED
         is_done = offset < restored.start_offset or offset in done
         assert is_done or not was_answered
+        assert cell.deliveries <= model.limits.deliveries_max
         assert not is_done or cell.state.is_final

@@ -23,6 +23,8 @@ from millstream_broker.api.metadata import handle_metadata
 from millstream_broker.api.offset_for_leader_epoch import handle_offset_for_leader_epoch
 from millstream_broker.api.produce import answer_single_produce, handle_produce
 from millstream_broker.api.security_requests import handle_security_request
+from millstream_broker.api.share_acknowledge import handle_share_acknowledge
+from millstream_broker.api.share_fetch import handle_share_fetch
 from millstream_broker.api.transaction_requests import handle_transaction_request
 from millstream_broker.api.write_txn_markers import handle_write_txn_markers
 from millstream_runtime.context import Handler, Shortcut
@@ -88,3 +90,9 @@ HANDLERS: Mapping[ApiKey, Handler] = {
 }
 
 SHORTCUTS: Mapping[ApiKey, Shortcut] = {ApiKey.PRODUCE: answer_single_produce}
+
+SHARE_HANDLERS: Mapping[ApiKey, Handler] = {
+    ApiKey.SHARE_FETCH: handle_share_fetch,
+    ApiKey.SHARE_ACKNOWLEDGE: handle_share_acknowledge,
+}
+"""Not served yet: share groups need their coordinator too."""

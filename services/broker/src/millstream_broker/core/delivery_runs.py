@@ -60,6 +60,11 @@ class Run:
             return self.outcome
         return DeliveryState.AVAILABLE if self.state is DeliveryState.ACQUIRED else self.state
 
+    @property
+    def past_deliveries(self) -> int:
+        """Deliveries that are over: one that is not is forgotten with who has it."""
+        return self.deliveries - 1 if self.is_held else self.deliveries
+
     def become(self, state: DeliveryState) -> None:
         """Leave the member that has it for another state."""
         self.state = state

@@ -79,15 +79,15 @@ class Write:
 class SharePartition:
     """Invariant (`check`): the first offset of the window is not done, unless it is empty; one write at a time."""
 
-    __slots__ = ("_is_stored", "_is_writing", "_runs", "limits")
+    __slots__ = ("_is_stored", "_is_writing", "_runs", "_was_stored", "limits")
 
     def __init__(
         self, start_offset: int, batches: Iterable[StoredBatch] = (), *, limits: ShareLimits, is_stored: bool = True
     ) -> None:
-        """`is_stored`: the start offset is what the stored state says."""
+        """`is_stored`: the start offset is what the stored state says; nothing more is known of it here."""
         self.limits = limits
         self._runs = DeliveryRuns(start_offset)
-        self._is_stored = is_stored
+        self._is_stored = self._was_stored = is_stored
         self._is_writing = False
         for batch in sorted(batches):
             self._runs.extend(batch.start, DeliveryState.AVAILABLE)
@@ -242,6 +242,7 @@ class SharePartition:
             run.is_written = False
         count = sum(map(len, late))
         if late:
+            self._is_stored = False
             self._tidy()
         return count
 
@@ -256,12 +257,18 @@ class SharePartition:
 
     # ---- storing ----
 
+    @property
+    def awaits_write(self) -> bool:
+        """Whether members said what no write under way carries."""
+        return any(run.outcome is not None and not run.is_written for run in self._runs)
+
     def begin_write(self) -> Write | None:
         """What to store now; None while there is nothing, or a write is under way."""
         changed = [run for run in self._runs if run.outcome is not None or run.unstored]
         if self._is_writing or not (changed or not self._is_stored):
             return None
         self._is_writing = True
+        self._was_stored, self._is_stored = self._is_stored, True
         for run in changed:
             run.is_written = True
         start_offset = next((run.start for run in self._runs if not run.will_be.is_final), self._runs.end)
@@ -269,11 +276,12 @@ class SharePartition:
         for run in changed:
             if run.start < start_offset:
                 continue
+            stored = StoredBatch(run.start, run.end, run.will_be, run.past_deliveries)
             last = batches[-1] if batches else None
-            if last is not None and last[1:] == (run.start, run.will_be, run.deliveries):
+            if last is not None and last[1:] == (run.start, *stored[2:]):
                 batches[-1] = last._replace(end=run.end)
             else:
-                batches.append(StoredBatch(run.start, run.end, run.will_be, run.deliveries))
+                batches.append(stored)
         complete = sum(len(run) for run in self._runs if run.start >= start_offset and run.will_be.is_final)
         return Write(start_offset, tuple(batches), complete)
 
@@ -281,7 +289,7 @@ class SharePartition:
         """The write is over. What members said takes effect, or is forgotten and theirs to say again."""
         assert self._is_writing, "begun before"
         self._is_writing = False
-        self._is_stored = self._is_stored or is_stored
+        self._is_stored = self._is_stored and (is_stored or self._was_stored)
         for run in self._runs:
             if not run.is_written:
                 continue

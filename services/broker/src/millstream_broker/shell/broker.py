@@ -16,6 +16,7 @@ from millstream_broker.shell.metrics import BrokerMetrics
 from millstream_broker.shell.producer_id_blocks import ProducerIdBlocks
 from millstream_broker.shell.replica import Replica
 from millstream_broker.shell.replicas import Replicas
+from millstream_broker.shell.share_groups import ShareGroups
 from millstream_broker.shell.throttling import Throttling
 from millstream_broker.shell.topic_creation import TopicCreation
 from millstream_broker.shell.verification import Verification
@@ -55,8 +56,9 @@ class Broker:
         self.topic_creation = TopicCreation(config, controllers)
         self.throttling = Throttling(world, samples=config.quota_samples, window_ms=config.quota_window_ms)
         self.verification = Verification(config, world, image)
+        self.share_groups = ShareGroups(config, world, delays, image, self.topic_creation)
         self.producer_ids = ProducerIdBlocks(config, controllers)
-        self.metrics = BrokerMetrics(config.node_id, replicas)
+        self.metrics = BrokerMetrics(config.node_id, replicas, self.share_groups)
         self.log_dir_space = log_dir_space
         self._failing: set[ReplicaKey] = set()
         """Partitions whose last append the file system refused: said once, not for every producer's retry."""
@@ -75,10 +77,16 @@ class Broker:
     def on_image(self, image: Image) -> None:
         """The whole metadata is known and has just moved."""
         self.throttling.on_image(image)
+        self.share_groups.on_image()
         if any_live_broker(image) == NO_NODE:
             self._cluster_is_visible.clear()
         else:
             self._cluster_is_visible.set()
+
+    async def close(self) -> None:
+        """Let go of other nodes."""
+        await self.verification.close()
+        await self.share_groups.close()
 
     async def until_it_sees_cluster(self) -> None:
         """Hold a client rather than tell it that there is nobody: librdkafka takes that for an answer and waits a minute."""

@@ -3,12 +3,15 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
+from uuid import UUID
 
 from millstream_broker.core.hosting import ReplicaKey
 from millstream_broker.core.purgatory import Purgatory, Waiting
 from millstream_runtime.world import World
 
 Resume: TypeAlias = Callable[[], None]
+Place: TypeAlias = ReplicaKey | tuple[str, UUID, int]
+"""A partition, or a group's share of one."""
 
 
 class Delays:
@@ -16,34 +19,34 @@ class Delays:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._purgatory: Purgatory[ReplicaKey, Resume] = Purgatory()
+        self._purgatory: Purgatory[Place, Resume] = Purgatory()
         self._timer: asyncio.TimerHandle | None = None
         self._armed_ms = 0
+        self.is_closed = False
 
     def __len__(self) -> int:
         return len(self._purgatory)
 
-    def wait(
-        self, resume: Resume, keys: Sequence[ReplicaKey], *, missing: int, wait_ms: int
-    ) -> Waiting[ReplicaKey, Resume]:
+    def wait(self, resume: Resume, keys: Sequence[Place], *, missing: int, wait_ms: int) -> Waiting[Place, Resume]:
         deadline_ms = self._world.monotonic_ms() + wait_ms
         waiting = self._purgatory.add(resume, keys, missing=missing, deadline_ms=deadline_ms)
         self._arm()
         return waiting
 
-    def cancel(self, waiting: Waiting[ReplicaKey, Resume]) -> None:
+    def cancel(self, waiting: Waiting[Place, Resume]) -> None:
         self._purgatory.cancel(waiting)
 
-    def progressed(self, key: ReplicaKey, amount: int) -> None:
+    def progressed(self, key: Place, amount: int) -> None:
         for resume in self._purgatory.progressed(key, amount):
             resume()
 
-    def changed(self, key: ReplicaKey) -> None:
+    def changed(self, key: Place) -> None:
         for resume in self._purgatory.changed(key):
             resume()
 
     def close(self) -> None:
         """Resume everybody: the broker stops, and an early answer is better than none."""
+        self.is_closed = True
         for resume in self._purgatory.drain():
             resume()
         if self._timer is not None:

@@ -3,15 +3,17 @@
 from collections.abc import Iterable
 
 from millstream_broker.shell.replicas import Replicas
-from millstream_runtime.exposition import Family, counter, gauge
+from millstream_broker.shell.share_groups import ShareGroups
+from millstream_runtime.exposition import Family, Kind, counter, gauge
 
 
 class BrokerMetrics:
     """Plain integers, turned into samples when somebody asks."""
 
-    def __init__(self, node_id: int, replicas: Replicas) -> None:
+    def __init__(self, node_id: int, replicas: Replicas, share_groups: ShareGroups) -> None:
         self._broker = str(node_id)
         self._replicas = replicas
+        self._share_groups = share_groups
         self.appended_bytes = 0
         self.fetched_bytes = 0
         self.appended_batches = 0
@@ -28,3 +30,21 @@ class BrokerMetrics:
         yield counter("millstream_appended_bytes", "Bytes of record batches appended.", appended, broker=broker)
         yield counter("millstream_appended_batches", "Record batches appended.", batches, broker=broker)
         yield counter("millstream_fetched_bytes", "Bytes of record batches fetched.", fetched, broker=broker)
+        yield from self._collect_shares()
+
+    def _collect_shares(self) -> Iterable[Family]:
+        groups, broker = self._share_groups, self._broker
+        shares = groups.partitions
+        yield gauge(
+            "millstream_share_sessions", "Members of share groups that fetch here.", len(groups.sessions), broker=broker
+        )
+        yield gauge("millstream_share_partitions", "Shares of partitions in memory.", len(shares), broker=broker)
+        given, late = shares.acquired_records, shares.expired_records
+        yield counter(
+            "millstream_share_acquired_records", "Records given to members of share groups.", given, broker=broker
+        )
+        yield counter("millstream_share_expired_records", "Records that they had for too long.", late, broker=broker)
+        said = Family(Kind.COUNTER, "millstream_share_acknowledged_records", "Records by what members said of them.")
+        for kind, count in shares.acknowledged.items():
+            said.add(count, broker=broker, type=kind.name.lower())
+        yield said

@@ -1,0 +1,486 @@
+"""ShareFetch and ShareAcknowledge with a real log, beside a coordinator that keeps what it is told to, or refuses."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from millstream_broker.api import SHARE_HANDLERS
+from millstream_cluster import records as r
+from millstream_cluster.ids import (
+    SHARE_STATE_TOPIC,
+    BrokerEpoch,
+    LeaderEpoch,
+    NodeId,
+    PartitionEpoch,
+    ProducerEpoch,
+    ProducerId,
+)
+from millstream_runtime.context import Connection, RequestContext
+from millstream_runtime.server import Server
+from millstream_wire.api import ApiKey
+from millstream_wire.codec import decode, encode, encode_parts
+from millstream_wire.errors import ErrorCode
+from millstream_wire.messages import (
+    DeleteRecordsRequest,
+    ProduceRequest,
+    ReadShareGroupStateResponse,
+    ShareAcknowledgeRequest,
+    ShareFetchRequest,
+    WriteShareGroupStateResponse,
+    read_share_group_state,
+    share_acknowledge,
+    share_fetch,
+    write_share_group_state,
+)
+from millstream_wire.messages.delete_records import DeleteRecordsPartition, DeleteRecordsTopic
+from millstream_wire.messages.produce import PartitionProduceData, TopicProduceData
+
+ACCEPT, RELEASE, REJECT, RENEW = 1, 2, 3, 4
+COORDINATOR = 10_001
+PATIENCE_S = 20
+
+
+class Coordinator:
+    """Keeps the state of every share partition as it is told, or answers with an error."""
+
+    def __init__(self) -> None:
+        self.start_offset = 0
+        self.states: dict[int, tuple[int, int]] = {}
+        self.error = ErrorCode.NONE
+        self.reads = 0
+        self.writes = 0
+        self._asked = asyncio.Event()
+
+    async def until(self, *, reads: int = 0, writes: int = 0) -> None:
+        while self.reads < reads or self.writes < writes:
+            self._asked.clear()
+            await self._asked.wait()
+
+    def read(self, _: Any, request: Any, context: RequestContext) -> Any:
+        self.reads += 1
+        self._asked.set()
+        topic = request.topics[0]
+        batches = [
+            read_share_group_state.StateBatch(
+                first_offset=offset, last_offset=offset, delivery_state=state, delivery_count=count
+            )
+            for offset, (state, count) in sorted(self.states.items())
+        ]
+        result = read_share_group_state.PartitionResult(
+            partition=topic.partitions[0].partition,
+            error_code=self.error,
+            start_offset=self.start_offset,
+            state_batches=batches,
+            state_epoch=1,
+        )
+        answer = read_share_group_state.ReadStateResult(topic_id=topic.topic_id, partitions=[result])
+        return ReadShareGroupStateResponse(results=[answer])
+
+    def write(self, _: Any, request: Any, context: RequestContext) -> Any:
+        self.writes += 1
+        self._asked.set()
+        topic = request.topics[0]
+        partition = topic.partitions[0]
+        assert partition.state_epoch == 1
+        if self.error is ErrorCode.NONE:
+            self.start_offset = partition.start_offset
+            for batch in partition.state_batches:
+                for offset in range(batch.first_offset, batch.last_offset + 1):
+                    self.states[offset] = (batch.delivery_state, batch.delivery_count)
+            self.states = {offset: state for offset, state in self.states.items() if offset >= self.start_offset}
+        result = write_share_group_state.PartitionResult(partition=partition.partition, error_code=self.error)
+        answer = write_share_group_state.WriteStateResult(topic_id=topic.topic_id, partitions=[result])
+        return WriteShareGroupStateResponse(results=[answer])
+
+
+class Member:
+    """One client on a connection of its own; its requests travel through the codec in both directions."""
+
+    def __init__(self, node: Any, topic_id: UUID, name: str, number: int, version: int) -> None:
+        self.node = node
+        self.topic_id = topic_id
+        self.name = name
+        self.epoch = 0
+        self.version = version
+        self.connection = Connection(number, "127.0.0.1:5", "PLAINTEXT")
+
+    async def fetch(self, *said: tuple[int, int, list[int]], partitions: tuple[int, ...] = (0,), **fields: Any) -> Any:
+        batches = [
+            share_fetch.AcknowledgementBatch(first_offset=first, last_offset=last, acknowledge_types=types)
+            for first, last, types in said
+        ]
+        topic = share_fetch.FetchTopic(
+            topic_id=self.topic_id,
+            partitions=[
+                share_fetch.FetchPartition(partition_index=index, acknowledgement_batches=batches)
+                for index in partitions
+            ],
+        )
+        request = ShareFetchRequest(
+            group_id="group",
+            member_id=self.name,
+            share_session_epoch=fields.pop("epoch", self.epoch),
+            **{
+                "max_wait_ms": 5_000,
+                "min_bytes": 1,
+                "max_records": 500,
+                "batch_size": 500,
+                "topics": [topic],
+                **fields,
+            },
+        )
+        reply = await self._call(request)
+        if reply.error_code == 0:
+            self.epoch += 1
+        return reply
+
+    async def acknowledge(self, *said: tuple[int, int, list[int]], epoch: int | None = None, **fields: Any) -> Any:
+        batches = [
+            share_acknowledge.AcknowledgementBatch(first_offset=first, last_offset=last, acknowledge_types=types)
+            for first, last, types in said
+        ]
+        partition = share_acknowledge.AcknowledgePartition(partition_index=0, acknowledgement_batches=batches)
+        topic = share_acknowledge.AcknowledgeTopic(topic_id=self.topic_id, partitions=[partition])
+        request = ShareAcknowledgeRequest(
+            group_id="group",
+            member_id=self.name,
+            share_session_epoch=self.epoch if epoch is None else epoch,
+            topics=[topic] if said else [],
+            **fields,
+        )
+        reply = await self._call(request)
+        if reply.error_code == 0:
+            self.epoch += 1
+        return reply
+
+    def disconnect(self) -> None:
+        for call in self.connection.at_close:
+            call()
+
+    async def _call(self, request: Any) -> Any:
+        key = ApiKey(request.api_key)
+        request = decode(type(request), self.version, memoryview(encode(request, self.version)))
+        now_ms = self.node.world.monotonic_ms()
+        context = RequestContext(key, self.version, 7, "client", b"", self.connection, now_ms)
+        reply = SHARE_HANDLERS[key](self.node.broker, request, context)
+        if asyncio.iscoroutine(reply):
+            reply = await reply
+        parts = [
+            part if isinstance(part, bytes | memoryview) else part.read() for part in encode_parts(reply, self.version)
+        ]
+        return decode(type(reply), self.version, b"".join(parts))
+
+
+class Group:
+    def __init__(self, node: Any, topic_id: UUID, coordinator: Coordinator) -> None:
+        self.node = node
+        self.topic_id = topic_id
+        self.coordinator = coordinator
+        self._members = 0
+
+    def member(self, name: str = "", *, version: int = 2) -> Member:
+        self._members += 1
+        return Member(self.node, self.topic_id, name or f"member-{self._members}", self._members, version)
+
+    def produce(self, *batches: bytes, index: int = 0) -> None:
+        for batch in batches:
+            data = TopicProduceData(name="jobs", partition_data=[PartitionProduceData(index=index, records=batch)])
+            reply = self.node.call(ProduceRequest(acks=1, topic_data=[data]), 9)
+            assert reply.responses[0].partition_responses[0].error_code == 0
+
+    def configure(self, key: str, value: str) -> None:
+        self.node.learn(r.ConfigChanged(r.ResourceType.GROUP, "group", key, value))
+
+
+@asynccontextmanager
+async def serving(node: Any) -> AsyncIterator[Group]:
+    """A broker whose shares are loaded and stored, and their coordinator on the loopback."""
+    coordinator = Coordinator()
+    handlers = {
+        ApiKey.READ_SHARE_GROUP_STATE: coordinator.read,
+        ApiKey.WRITE_SHARE_GROUP_STATE: coordinator.write,
+    }
+    server = Server("coordinator", handlers, None, node.world)
+    listener = await server.listen("127.0.0.1", 0)
+    node_id, nodes = NodeId(COORDINATOR), (NodeId(1),)
+    endpoint = r.Endpoint("PLAINTEXT", "127.0.0.1", listener.port)
+    topic_id = node.create_topic("jobs", partitions=2)
+    state_id = UUID(int=99)
+    node.learn(
+        r.NodeRegistered(node_id, BrokerEpoch(9), UUID(int=9), (endpoint,), None),
+        r.NodeUnfenced(node_id, BrokerEpoch(9)),
+        r.TopicCreated(SHARE_STATE_TOPIC, state_id, True),
+        r.PartitionCreated(state_id, 0, nodes, nodes, NodeId(1), LeaderEpoch(0), PartitionEpoch(0)),
+        r.ShardAssigned(state_id, 0, node_id, ProducerId(5), ProducerEpoch(0)),
+    )
+    running = asyncio.create_task(node.broker.share_groups.run())
+    try:
+        yield Group(node, topic_id, coordinator)
+    finally:
+        running.cancel()
+        await asyncio.wait([running])
+        await node.broker.share_groups.close()
+        await server.close()
+
+
+@pytest.fixture
+def scenario(node: Any) -> Callable[[Callable[[Group], Awaitable[None]]], None]:
+    """Run a scenario against a broker and the coordinator beside it."""
+
+    def run(body: Callable[[Group], Awaitable[None]]) -> None:
+        async def main() -> None:
+            async with asyncio.timeout(PATIENCE_S), serving(node) as group:
+                await body(group)
+
+        asyncio.run(main())
+
+    return run
+
+
+def acquired(reply: Any, index: int = 0) -> list[tuple[int, int, int]]:
+    """(first offset, last offset, deliveries) of what a fetch acquired."""
+    return [
+        (each.first_offset, each.last_offset, each.delivery_count)
+        for topic in reply.responses
+        for partition in topic.partitions
+        if partition.partition_index == index
+        for each in partition.acquired_records
+    ]
+
+
+def errors(reply: Any) -> list[tuple[int, int]]:
+    """(error, error of the acknowledgement) by partition."""
+    return [
+        (partition.error_code, getattr(partition, "acknowledge_error_code", 0))
+        for topic in reply.responses
+        for partition in topic.partitions
+    ]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_two_members_share_one_partition(scenario: Any, batch: Any, values: Any, version: int) -> None:
+    async def body(group: Group) -> None:
+        one, other = group.member(version=version), group.member(version=version)
+        group.produce(batch("a", "b"), batch("c", "d"))
+        first = await one.fetch(max_records=1)
+        assert acquired(first) == [(0, 1, 1)]
+        (data,) = first.responses[0].partitions
+        assert values(data.records) == [(0, "a"), (1, "b")]
+        assert first.acquisition_lock_timeout_ms == 30_000
+        assert acquired(await other.fetch()) == [(2, 3, 1)]
+        assert acquired(await one.fetch((0, 1, [ACCEPT]), max_wait_ms=0)) == []
+        assert group.coordinator.start_offset == 2
+        assert errors(await other.acknowledge((2, 3, [REJECT, ACCEPT]))) == [(0, 0)]
+        assert group.coordinator.start_offset == 4
+
+    scenario(body)
+
+
+def test_a_fetch_waits_for_appends_and_for_what_comes_back(scenario: Any, batch: Any) -> None:
+    async def body(group: Group) -> None:
+        one, other = group.member(), group.member()
+        waiting = asyncio.create_task(one.fetch())
+        await asyncio.sleep(0.1)
+        group.produce(batch("a"))
+        assert acquired(await waiting) == [(0, 0, 1)]
+        waiting = asyncio.create_task(other.fetch(min_bytes=1_000_000))
+        await asyncio.sleep(0.1)
+        await one.acknowledge((0, 0, [RELEASE]))
+        assert acquired(await waiting) == [(0, 0, 2)]
+
+    scenario(body)
+
+
+def test_a_strict_fetch_keeps_to_its_number_and_sends_no_batch_for_nothing(
+    scenario: Any, batch: Any, values: Any
+) -> None:
+    async def body(group: Group) -> None:
+        group.produce(batch("a", "b", "c"), batch("d"))
+        member = group.member()
+        reply = await member.fetch(max_records=2, share_acquire_mode=1)
+        assert acquired(reply) == [(0, 1, 1)]
+        assert len(values(reply.responses[0].partitions[0].records)) == 3
+
+    scenario(body)
+
+
+def test_who_leaves_leaves_what_it_had_to_the_others(scenario: Any, batch: Any) -> None:
+    async def body(group: Group) -> None:
+        group.produce(batch("a"), batch("b"))
+        one, other = group.member(), group.member()
+        await one.fetch()
+        assert errors(await one.acknowledge((0, 0, [ACCEPT]), epoch=-1)) == [(0, 0)]
+        assert (await one.fetch(epoch=1)).error_code == ErrorCode.SHARE_SESSION_NOT_FOUND
+        assert acquired(await other.fetch()) == [(1, 1, 1)]
+        third = group.member()
+        waiting = asyncio.create_task(third.fetch())
+        await asyncio.sleep(0.1)
+        other.disconnect()
+        assert acquired(await waiting) == [(1, 1, 1)]
+        assert len(group.node.broker.share_groups.sessions) == 1
+        third.disconnect()
+        assert len(group.node.broker.share_groups.sessions) == 0
+        assert len(group.node.broker.share_groups.partitions) == 0
+
+    scenario(body)
+
+
+def test_what_takes_too_long_comes_back_until_it_is_given_up(scenario: Any, batch: Any) -> None:
+    async def body(group: Group) -> None:
+        group.configure("share.record.lock.duration.ms", "200")
+        group.configure("share.delivery.count.limit", "2")
+        group.produce(batch("a"))
+        member = group.member()
+        assert acquired(await member.fetch()) == [(0, 0, 1)]
+        assert acquired(await member.fetch()) == [(0, 0, 2)]
+        await group.coordinator.until(writes=1)
+        assert group.coordinator.states == {0: (0, 1)}
+        assert acquired(await member.fetch(max_wait_ms=600)) == []
+        assert errors(await member.acknowledge((0, 0, [ACCEPT]))) == [(0, 0)]  # done is done, whoever did it
+        assert (group.coordinator.start_offset, group.coordinator.states) == (1, {})
+
+    scenario(body)
+
+
+def test_more_time_is_for_the_asking(scenario: Any, batch: Any) -> None:
+    async def body(group: Group) -> None:
+        group.configure("share.record.lock.duration.ms", "1000")
+        group.produce(batch("a"))
+        one, other = group.member(), group.member()
+        await one.fetch()
+        for _ in range(4):
+            await asyncio.sleep(0.4)
+            renewed = await one.acknowledge((0, 0, [RENEW]), is_renew_ack=True)
+            assert (errors(renewed), renewed.acquisition_lock_timeout_ms) == ([(0, 0)], 1_000)
+        assert errors(await one.acknowledge((0, 0, [RENEW]))) == [(ErrorCode.INVALID_REQUEST, 0)]
+        assert group.coordinator.writes == 0
+        assert acquired(await other.fetch()) == [(0, 0, 2)]
+
+    scenario(body)
+
+
+def test_state_is_taken_up_where_it_was_left(scenario: Any, batch: Any) -> None:
+    async def body(group: Group) -> None:
+        group.coordinator.start_offset = 1
+        group.coordinator.states = {2: (2, 1), 3: (0, 4)}
+        group.produce(batch("a", "b", "c", "d", "e"))
+        assert acquired(await group.member().fetch()) == [(1, 1, 1), (3, 3, 5), (4, 4, 1)]
+
+    scenario(body)
+
+
+@pytest.mark.parametrize(("reset", "first"), [("earliest", 0), ("latest", 2), ("by_duration:P1D", 1)])
+def test_a_new_group_begins_where_it_is_told_to(scenario: Any, batch: Any, reset: str, first: int) -> None:
+    async def body(group: Group) -> None:
+        group.coordinator.start_offset = -1
+        group.configure("share.auto.offset.reset", reset)
+        group.produce(batch("old"), batch("new", timestamp=group.node.world.now_ms()))
+        waiting = asyncio.create_task(group.member().fetch())
+        await group.coordinator.until(writes=1)
+        assert group.coordinator.start_offset == first
+        group.produce(batch("newest"))
+        assert acquired(await waiting)[0][0] == first
+
+    scenario(body)
+
+
+def test_what_is_not_stored_did_not_happen(scenario: Any, batch: Any) -> None:
+    async def body(group: Group) -> None:
+        group.produce(batch("a"))
+        one, other = group.member(), group.member()
+        await one.fetch()
+        group.coordinator.error = ErrorCode.FENCED_STATE_EPOCH
+        assert errors(await one.acknowledge((0, 0, [ACCEPT]))) == [(ErrorCode.NOT_LEADER_OR_FOLLOWER, 0)]
+        group.coordinator.error = ErrorCode.NONE
+        assert acquired(await other.fetch()) == [(0, 0, 1)]
+        assert group.coordinator.reads == 2
+
+    scenario(body)
+
+
+def test_a_coordinator_that_is_away_is_waited_for(scenario: Any, batch: Any) -> None:
+    async def body(group: Group) -> None:
+        group.coordinator.error = ErrorCode.NOT_COORDINATOR
+        group.produce(batch("a"))
+        member = group.member()
+        waiting = asyncio.create_task(member.fetch())
+        await group.coordinator.until(reads=2)
+        group.coordinator.error = ErrorCode.NONE
+        assert acquired(await waiting) == [(0, 0, 1)]
+        group.coordinator.error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        acknowledging = asyncio.create_task(member.acknowledge((0, 0, [ACCEPT])))
+        await group.coordinator.until(writes=2)
+        group.coordinator.error = ErrorCode.NONE
+        assert errors(await acknowledging) == [(0, 0)]
+
+    scenario(body)
+
+
+def test_requests_that_make_no_sense_are_refused(scenario: Any, batch: Any) -> None:
+    async def body(group: Group) -> None:
+        group.produce(batch("a", "b"))
+        member = group.member()
+        assert (await member.acknowledge((0, 0, [ACCEPT]), epoch=0)).error_code == ErrorCode.INVALID_SHARE_SESSION_EPOCH
+        assert (await member.acknowledge((0, 0, [ACCEPT]), epoch=1)).error_code == ErrorCode.SHARE_SESSION_NOT_FOUND
+        assert (await member.fetch((0, 0, [ACCEPT]))).error_code == ErrorCode.INVALID_REQUEST
+        await member.fetch()
+        assert (await member.fetch(epoch=9)).error_code == ErrorCode.INVALID_SHARE_SESSION_EPOCH
+        assert (await member.fetch(is_renew_ack=True)).error_code == ErrorCode.INVALID_REQUEST
+        refused = [(ErrorCode.INVALID_REQUEST, 0)]
+        for said in (
+            (1, 0, [ACCEPT]),
+            (0, 1, [ACCEPT] * 3),
+            (0, 0, []),
+            (0, 0, [9]),
+            (0, 2, [ACCEPT]),
+            (-1, 0, [ACCEPT]),
+        ):
+            assert errors(await member.acknowledge(said)) == refused
+        assert errors(await member.acknowledge((0, 0, [ACCEPT]), (0, 1, [ACCEPT]))) == refused
+        assert errors(await group.member("other").fetch((0, 0, [ACCEPT]), epoch=0)) == []
+        assert errors(await member.acknowledge((0, 1, [ACCEPT]))) == [(0, 0)]
+
+    scenario(body)
+
+
+def test_partitions_that_are_not_here_are_told_of(scenario: Any) -> None:
+    async def body(group: Group) -> None:
+        elsewhere = group.node.create_topic("elsewhere", leader=2)
+        member = group.member()
+        member.topic_id = elsewhere
+        reply = await member.fetch()
+        assert errors(reply) == [(ErrorCode.NOT_LEADER_OR_FOLLOWER, 0)]
+        assert reply.responses[0].partitions[0].current_leader.leader_id == 2
+        assert [endpoint.host for endpoint in reply.node_endpoints] == ["host-2"]
+        member = group.member()
+        member.topic_id = UUID(int=12345)
+        assert errors(await member.fetch()) == [(ErrorCode.UNKNOWN_TOPIC_ID, 0)]
+
+    scenario(body)
+
+
+def test_deleted_records_are_nobodys(scenario: Any, batch: Any) -> None:
+    async def body(group: Group) -> None:
+        group.produce(batch("a"), batch("b"), batch("c"))
+        one, other = group.member(), group.member()
+        await one.fetch(max_records=1)
+        topic = DeleteRecordsTopic(name="jobs", partitions=[DeleteRecordsPartition(partition_index=0, offset=2)])
+        group.node.call(DeleteRecordsRequest(topics=[topic]), 2)
+        assert acquired(await other.fetch()) == [(2, 2, 1)]
+        assert errors(await one.acknowledge((0, 0, [ACCEPT]))) == [(0, 0)]
+
+    scenario(body)
+
+
+def test_only_so_many_sessions(scenario: Any, batch: Any) -> None:
+    async def body(group: Group) -> None:
+        group.node.broker.share_groups.sessions._sessions_max = 1
+        group.produce(batch("a"))
+        await group.member().fetch()
+        assert (await group.member().fetch()).error_code == ErrorCode.SHARE_SESSION_LIMIT_REACHED
+
+    scenario(body)
