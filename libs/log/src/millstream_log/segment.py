@@ -16,7 +16,18 @@ from millstream_log.page_cache import NotResident, Reader, read_at_once
 from millstream_log.scan import scan_checked, scan_headers
 from millstream_log.time_index import TimeIndex
 from millstream_log.transaction_index import TransactionIndex
-from millstream_wire.records import HEADER_SIZE, NO_TIMESTAMP, BatchHeader, RecordsError, decode_batch, parse_header
+from millstream_wire.records import (
+    DECOMPRESSED_LIMIT,
+    HEADER_SIZE,
+    NO_TIMESTAMP,
+    BatchHeader,
+    RecordsError,
+    TimestampType,
+    encoded_records,
+    first_since,
+    parse_header,
+    records_of,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -198,10 +209,11 @@ class Segment:
         start = self.position_of(max(self.times.offset_before(timestamp, read), from_offset), read)
         for position, header in scan_headers(self.file.fileno(), start, self.size, read):
             if header.max_timestamp >= timestamp:
-                batch = read(self.file.fileno(), header.size, position)
-                for record in decode_batch(batch, header):
-                    if record.timestamp >= timestamp and record.offset >= from_offset:
-                        return TimestampedOffset(record.timestamp, record.offset, header.leader_epoch)
+                found = _find_in_batch(
+                    read(self.file.fileno(), header.size, position), header, timestamp, from_offset - header.base_offset
+                )
+                if found is not None:
+                    return TimestampedOffset(found[0], header.base_offset + found[1], header.leader_epoch)
         return None
 
     def header_at(self, position: int) -> BatchHeader:
@@ -339,3 +351,16 @@ class Segment:
 
     def close(self) -> None:
         self._file = None
+
+
+def _find_in_batch(
+    batch: bytes | bytearray, header: BatchHeader, timestamp: int, least_offset_delta: int
+) -> tuple[int, int] | None:
+    """Timestamp and offset delta of the first record of a batch that is not older than `timestamp`."""
+    records = records_of(batch, header, limit=DECOMPRESSED_LIMIT)
+    if header.timestamp_type is not TimestampType.LOG_APPEND_TIME:
+        return first_since(records, header.base_timestamp, timestamp, least_offset_delta)
+    for record in encoded_records(records, header):  # they share their timestamp, which is late enough
+        if record.offset_delta >= least_offset_delta:
+            return header.max_timestamp, record.offset_delta
+    return None

@@ -26,6 +26,7 @@ from millstream_wire.records.errors import (
     UnsupportedFormat,
 )
 from millstream_wire.records.record import (
+    DECOMPRESSED_LIMIT,
     EndMarker,
     Header,
     Record,
@@ -35,9 +36,11 @@ from millstream_wire.records.record import (
     records_of,
 )
 from millstream_wire.records.retained import EncodedRecord, encoded_records, retain_header, retain_records
+from millstream_wire.records.survey import first_since, keyless, untimely
 from millstream_wire.records.walk import walk
 
 __all__ = [
+    "DECOMPRESSED_LIMIT",
     "HEADER_SIZE",
     "NO_PRODUCER_ID",
     "NO_SEQUENCE",
@@ -65,6 +68,8 @@ __all__ = [
     "decompress",
     "encode_batch",
     "encoded_records",
+    "first_since",
+    "keyless",
     "parse_header",
     "records_of",
     "retain_header",
@@ -72,5 +77,6 @@ __all__ = [
     "split",
     "stamp",
     "stamp_log_append_time",
+    "untimely",
     "walk",
 ]

@@ -14,13 +14,13 @@ from millstream_wire.records import (
     HEADER_SIZE,
     BatchHeader,
     Compression,
-    Record,
     RecordsError,
     TimestampType,
     check,
     check_produced,
-    decode_batch,
-    decompress,
+    keyless,
+    records_of,
+    untimely,
     walk,
 )
 
@@ -29,6 +29,10 @@ ZSTD_SINCE: Final = 7
 
 # A batch may decompress to many times its size; nobody's legitimate batch gets here, a bomb does.
 DECOMPRESSED_MAX_BYTES = 128 << 20
+COMPRESSED_RECORDS_MAX = 1 << 20
+
+REFUSALS_MAX = 1000
+"""How many of a batch's bad records are named; a producer treats those that are not named like the rest of the batch."""
 
 _COMPRESSED: Final = 0x07
 _UNUSUAL: Final = 0x0F  # compression, append time: anything that not every client may send to every topic
@@ -125,16 +129,14 @@ def _check_attributes(header: BatchHeader, settings: TopicSettings, version: int
 
 def _check_encoded_records(batch: memoryview | bytearray, header: BatchHeader, settings: TopicSettings) -> None:
     """Look inside: unfold what is compressed, find the keys where the topic is compacted."""
+    records = _unfolded(batch, header)
+    walk(records, 0, len(records), header.record_count)
     if settings.compacts:
-        records = decode_batch(batch, header, limit=DECOMPRESSED_MAX_BYTES)
         _refuse(
             ErrorCode.INVALID_RECORD,
             "Every record of a compacted topic needs a key",
-            ((index, "A record of a compacted topic needs a key") for index, r in enumerate(records) if r.key is None),
+            ((index, "A record of a compacted topic needs a key") for index in keyless(records, REFUSALS_MAX)),
         )
-        return
-    unfolded = decompress(header.compression, memoryview(batch)[HEADER_SIZE:], limit=DECOMPRESSED_MAX_BYTES)
-    walk(unfolded, 0, len(unfolded), header.record_count)
 
 
 def _check_timestamps(batch: memoryview | bytearray, header: BatchHeader, settings: TopicSettings, now_ms: int) -> None:
@@ -144,18 +146,18 @@ def _check_timestamps(batch: memoryview | bytearray, header: BatchHeader, settin
     latest = now_ms + settings.timestamp_after_max_ms
     checks_age = settings.timestamp_before_max_ms < NO_LIMIT_MS
     earliest = now_ms - settings.timestamp_before_max_ms if checks_age else -NO_LIMIT_MS
-    records = decode_batch(batch, header, limit=DECOMPRESSED_MAX_BYTES)
+    found = untimely(_unfolded(batch, header), header.base_timestamp, earliest, latest, REFUSALS_MAX)
     _refuse(
         ErrorCode.INVALID_TIMESTAMP,
         "Timestamps are out of the range that the topic takes",
-        _untimely(records, earliest, latest),
+        ((index, f"Timestamp {timestamp} is outside [{earliest}, {latest}]") for index, timestamp in found),
     )
 
 
-def _untimely(records: Iterable[Record], earliest: int, latest: int) -> Iterable[tuple[int, str]]:
-    for index, record in enumerate(records):
-        if record.timestamp != -1 and not earliest <= record.timestamp <= latest:
-            yield index, f"Timestamp {record.timestamp} is outside [{earliest}, {latest}]"
+def _unfolded(batch: memoryview | bytearray, header: BatchHeader) -> bytes:
+    if header.attributes & _COMPRESSED and header.record_count > COMPRESSED_RECORDS_MAX:
+        raise Refused(ErrorCode.INVALID_RECORD, f"{header.record_count} records are too many for one compressed batch")
+    return records_of(batch, header, limit=DECOMPRESSED_MAX_BYTES)
 
 
 def _refuse(code: ErrorCode, message: str, found: Iterable[tuple[int, str]]) -> None:
