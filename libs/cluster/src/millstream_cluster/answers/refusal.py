@@ -87,7 +87,8 @@ def refuse_group(request: Request, version: int, code: ErrorCode) -> Response:
         case m.OffsetFetchRequest():
             return _refuse_offset_fetch(request, version, code)
         case m.JoinGroupRequest():
-            return m.JoinGroupResponse(error_code=code, member_id=request.member_id)
+            no_protocol = None if version >= 7 else ""
+            return m.JoinGroupResponse(error_code=code, protocol_name=no_protocol, member_id=request.member_id)
         case m.HeartbeatRequest():
             return m.HeartbeatResponse(error_code=code)
         case m.LeaveGroupRequest():

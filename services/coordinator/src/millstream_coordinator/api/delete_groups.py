@@ -12,7 +12,7 @@ async def handle_delete_groups(
     coordinator: Coordinator, request: DeleteGroupsRequest, context: RequestContext
 ) -> DeleteGroupsResponse:
     response = DeleteGroupsResponse()
-    for group_id in request.groups_names:
+    for group_id in dict.fromkeys(request.groups_names):
         error = await _delete(coordinator, group_id)
         response.results.append(DeletableGroupResult(group_id=group_id, error_code=error))
     return response

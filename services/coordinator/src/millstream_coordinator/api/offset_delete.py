@@ -11,7 +11,7 @@ from millstream_wire.messages.offset_delete import OffsetDeleteResponsePartition
 async def handle_offset_delete(
     coordinator: Coordinator, request: OffsetDeleteRequest, context: RequestContext
 ) -> OffsetDeleteResponse:
-    groups = coordinator.groups_of(request.group_id)
+    groups = coordinator.groups_of(request.group_id) if request.group_id else ErrorCode.INVALID_GROUP_ID
     if isinstance(groups, ErrorCode):
         return OffsetDeleteResponse(error_code=groups)
     image = coordinator.image

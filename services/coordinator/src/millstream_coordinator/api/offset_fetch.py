@@ -88,7 +88,7 @@ def _initial_offset_of(coordinator: Coordinator, group_id: str) -> InitialOffset
 def _look(group_id: str, member_id: str | None, member_epoch: int, *, stable: bool) -> Look:
     def look(shard: Shard) -> Offsets | ErrorCode:
         group = shard.consumers.get(group_id)
-        error = fetch_refusal(group, member_id, member_epoch) if group_id not in shard.groups else ErrorCode.NONE
+        error = ErrorCode.NONE if group is None else fetch_refusal(group, member_id, member_epoch)
         # A copy: commits that come while the answer waits are not in it.
         offsets = dict(shard.offsets.get(group_id, {}))
         if stable:

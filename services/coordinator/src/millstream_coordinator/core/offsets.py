@@ -89,6 +89,8 @@ def _committed(group_id: str, asked: OffsetToCommit, now_ms: int) -> OffsetCommi
 
 def commit_refusal(shard: Shard, group: ClassicGroup | None, request: CommitRequest) -> ErrorCode:
     """Administrators and consumers without a group commit with no generation, while the group is empty."""
+    if request.group_id in shard.shares:
+        return ErrorCode.GROUP_ID_NOT_FOUND if request.names_missing_group else ErrorCode.ILLEGAL_GENERATION
     consumer = shard.consumers.get(request.group_id)
     if consumer is not None:
         return _consumer_refusal(consumer, request)
@@ -125,7 +127,7 @@ def delete_offsets(
     shard: Shard, group_id: str, partitions: Iterable[TopicPartition]
 ) -> Decision[ShardRecord, ErrorCode | dict[TopicPartition, ErrorCode]]:
     """Forget these offsets unless a live consumer group reads the topic; an error for all, or one for each."""
-    if not shard.knows(group_id):
+    if not shard.knows(group_id) or group_id in shard.shares:
         return Decision((), ErrorCode.GROUP_ID_NOT_FOUND)
     group = shard.groups.get(group_id)
     in_use = group is not None and group.state is not GroupState.EMPTY
@@ -156,16 +158,21 @@ class Removal:
 
 def delete_group(shard: Shard, group_id: str) -> Decision[ShardRecord, Removal]:
     """Remove an empty group and its offsets, some at a time; the group itself goes last."""
-    if not shard.knows(group_id):
+    pending = [replace(each, value=None) for each in shard.pending.of_group(group_id)]
+    if not pending and not shard.knows(group_id):
         return Decision((), Removal(ErrorCode.GROUP_ID_NOT_FOUND))
     group = shard.groups.get(group_id)
     if group is not None and not group.is_unused:
         return Decision((), Removal(ErrorCode.NON_EMPTY_GROUP))
     consumer = shard.consumers.get(group_id)
-    if consumer is not None and consumer.members:
+    share = shard.shares.get(group_id)
+    if (consumer is not None and consumer.members) or (share is not None and share.members):
         return Decision((), Removal(ErrorCode.NON_EMPTY_GROUP))
+    if share is not None and share.kept.names:
+        # Its state has to go first, where that is kept.
+        return Decision((), Removal(ErrorCode.COORDINATOR_NOT_AVAILABLE))
     removed: list[ShardRecord] = [OffsetRemoved(group_id, *partition) for partition in shard.offsets.get(group_id, {})]
-    removed += (replace(pending, value=None) for pending in shard.pending.of_group(group_id))
+    removed += pending
     if len(removed) > REMOVALS_MAX:
         return Decision(tuple(removed[:REMOVALS_MAX]), Removal(more=True))
     return Decision((*removed, *_remove_group(shard, group_id)), Removal())
@@ -196,6 +203,8 @@ def expire(
     """
     records: list[ShardRecord] = []
     for group_id in list(shard.group_ids()):
+        if group_id in shard.shares:
+            continue  # what it has read is kept until somebody deletes the group
         group = shard.groups.get(group_id)
         consumer = shard.consumers.get(group_id)
         if (group is not None and not group.is_unused) or (consumer is not None and consumer.members):
@@ -225,4 +234,7 @@ def _remove_group(shard: Shard, group_id: str) -> tuple[ShardRecord, ...]:
     consumer = shard.consumers.get(group_id)
     if consumer is not None:
         return tuple(consumer.tombstones())
+    share = shard.shares.get(group_id)
+    if share is not None:
+        return tuple(share.tombstones())
     return (GroupRemoved(group_id),) if group_id in shard.stored else ()

@@ -42,7 +42,10 @@ def on_classic_join(
         return Decision((), JoinAnswer(error=error, member_id=request.member_id))
     if not request.member_id and request.group_instance_id is None and request.requires_known_member_id:
         return Decision((), JoinAnswer(error=ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id))
-    decision = on_heartbeat(shard, _heartbeat(group_id, member_id, request, image), image, now_ms)
+    heartbeat = _heartbeat(group_id, member_id, request, image)
+    if heartbeat is None:
+        return Decision((), JoinAnswer(error=ErrorCode.INCONSISTENT_GROUP_PROTOCOL, member_id=request.member_id))
+    decision = on_heartbeat(shard, heartbeat, image, now_ms)
     answer = decision.reply
     if answer.error is not ErrorCode.NONE:
         return Decision(decision.records, JoinAnswer(error=answer.error, member_id=request.member_id))
@@ -142,12 +145,14 @@ def _supports(group: ConsumerGroup, member_id: str, request: JoinRequest) -> boo
     for member in group.members.values():
         if member.classic is not None and member.member_id != member_id:
             common &= {protocol.name for protocol in member.classic.protocols}
-    return bool(common) and subscription_of(request.protocols[0].metadata) is not None
+    return bool(common)
 
 
-def _heartbeat(group_id: str, member_id: str, request: JoinRequest, image: Image) -> HeartbeatRequest:
+def _heartbeat(group_id: str, member_id: str, request: JoinRequest, image: Image) -> HeartbeatRequest | None:
+    """What the join says in the words of the other protocol; None if its subscription cannot be read."""
     subscription = subscription_of(request.protocols[0].metadata)
-    assert subscription is not None
+    if subscription is None:
+        return None
     return HeartbeatRequest(
         group_id=group_id,
         member_id=member_id,

@@ -42,12 +42,10 @@ def commit_refusal(
     return ErrorCode.NONE
 
 
-def fetch_refusal(group: ConsumerGroup | None, member_id: str | None, member_epoch: int) -> ErrorCode:
+def fetch_refusal(group: ConsumerGroup, member_id: str | None, member_epoch: int) -> ErrorCode:
     """Who does not say who it is may read; a member only in its epoch, so that it does not begin where another goes on."""
     if member_id is None and member_epoch < 0:
         return ErrorCode.NONE
-    if group is None:
-        return ErrorCode.NONE if member_epoch < 0 else ErrorCode.UNKNOWN_MEMBER_ID
     if member_id is None or member_id not in group.members:
         return ErrorCode.UNKNOWN_MEMBER_ID
     return ErrorCode.NONE if group.current(member_id).epoch == member_epoch else ErrorCode.STALE_MEMBER_EPOCH
