@@ -32,6 +32,7 @@ CLASSIC_HEARTBEAT_S = 3.0
 """What Java clients do by default; the consumer protocol's interval is the coordinator's to say."""
 CONNECTING_MAX = 50
 RETRY_S = 0.1
+REBALANCE_TIMEOUT_MS = 300_000
 
 _world = RealWorld(SocketNetwork())
 _connecting = asyncio.Semaphore(CONNECTING_MAX)
@@ -61,7 +62,12 @@ class Member:
             if answer.error_code != ErrorCode.COORDINATOR_NOT_AVAILABLE:
                 return answer
             self.refused += 1
+            request = self.whole(request)
             await asyncio.sleep(RETRY_S)
+
+    def whole(self, request: Any) -> Any:
+        """The request when it is sent again: nobody knows what of it was understood."""
+        return request
 
     async def timed(self, request: object) -> Any:
         started = time.monotonic()
@@ -111,7 +117,7 @@ class ClassicMember(Member):
                 JoinGroupRequest(
                     group_id=self.group,
                     session_timeout_ms=45_000,
-                    rebalance_timeout_ms=300_000,
+                    rebalance_timeout_ms=REBALANCE_TIMEOUT_MS,
                     member_id=self.member_id,
                     protocol_type="consumer",
                     protocols=[JoinGroupRequestProtocol(name="range", metadata=subscription)],
@@ -156,12 +162,17 @@ class ConsumerMember(Member):
     async def run(self) -> None:
         self.joined_at = time.monotonic()
         answer = await self._heartbeat(
-            topic_partitions=[], subscribed_topic_names=[self._topic], rebalance_timeout_ms=300_000
+            topic_partitions=[], subscribed_topic_names=[self._topic], rebalance_timeout_ms=REBALANCE_TIMEOUT_MS
         )
         while True:
             if answer is not None and not self._take(answer):
                 await asyncio.sleep(answer.heartbeat_interval_ms / 1000)
             answer = await self._heartbeat(topic_partitions=self._owned())
+
+    def whole(self, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatRequest:
+        request.subscribed_topic_names, request.rebalance_timeout_ms = [self._topic], REBALANCE_TIMEOUT_MS
+        request.topic_partitions = self._owned()
+        return request
 
     def farewell(self) -> ConsumerGroupHeartbeatRequest:
         return ConsumerGroupHeartbeatRequest(group_id=self.group, member_id=self.name, member_epoch=-1)
