@@ -19,6 +19,7 @@ from millstream_wire.codec import (
     encode_parts,
     encode_stored,
 )
+from millstream_wire.compile import REQUEST_ELEMENTS_MAX
 from millstream_wire.messages import (
     ApiVersionsResponse,
     DescribeTopicPartitionsRequest,
@@ -27,12 +28,15 @@ from millstream_wire.messages import (
     HeartbeatRequest,
     HeartbeatResponse,
     MetadataRequest,
+    OffsetFetchRequest,
     ProduceRequest,
 )
 from millstream_wire.messages.api_versions import ApiVersion
 from millstream_wire.messages.describe_topic_partitions import Cursor
 from millstream_wire.messages.fetch import FetchableTopicResponse, FetchTopic, PartitionData
+from millstream_wire.messages.metadata import MetadataRequestTopic
 from millstream_wire.messages.produce import PartitionProduceData, TopicProduceData
+from millstream_wire.primitive import write_uvarint
 from millstream_wire.stored import ConsumerProtocolSubscription, OffsetCommitKey, OffsetCommitValue
 
 EVERY_VERSION = [(cls, version) for cls in MESSAGES for version in versions_of(cls)]
@@ -183,6 +187,21 @@ def test_bytes_after_a_request_mean_nothing_but_an_answer_has_none() -> None:
 def test_an_array_cannot_claim_more_elements_than_there_are_bytes(version: int, count: bytes) -> None:
     with pytest.raises(DecodeError, match="more elements"):
         decode(MetadataRequest, version, count + bytes(50))
+
+
+def test_a_request_cannot_have_more_elements_than_anybody_needs() -> None:
+    """Two bytes each, in 100 MiB: they would keep everybody waiting for half a minute, in gigabytes of memory."""
+    at_most = REQUEST_ELEMENTS_MAX
+    few = encode(MetadataRequest(topics=[MetadataRequestTopic(name="")] * 10), 9)
+    assert len(decode(MetadataRequest, 9, few).topics or []) == 10
+    many = write_uvarint(at_most + 2) + b"\x01\x00" * (at_most + 1) + bytes(4)
+    with pytest.raises(DecodeError, match="more than"):
+        decode(MetadataRequest, 9, many)
+    # The same in many arrays, each within the bounds.
+    partitions = struct.pack(">i", 40_000) + bytes(160_000)
+    spread = struct.pack(">i", 30) + (b"\x00\x01t" + partitions) * 30
+    with pytest.raises(DecodeError, match="more than"):
+        decode(OffsetFetchRequest, 1, b"\x00\x01g" + spread)
 
 
 def test_every_message_cut_short_is_refused() -> None:

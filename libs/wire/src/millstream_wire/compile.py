@@ -27,13 +27,15 @@ Encoder: TypeAlias = Callable[[Any, Callable[[Any], object]], None]
 
 UUID = Fixed("16s")
 STRING = Sized("string")
+# A request's arrays together: nobody's honest request gets here, and what one is made into stays in the tens of megabytes.
+REQUEST_ELEMENTS_MAX = 1 << 19
 # An empty tag section is a single zero, which can wait together with fixed-width fields.
 NO_TAGS = ("0", "B")
 
 
 def compile_decoder(cls: type, version: int, flexible: bool) -> Decoder:
     """`decode(data, pos) -> (message, next_pos)`"""
-    code = DecoderSource(version, flexible)
+    code = DecoderSource(version, flexible, is_bounded=bool(getattr(cls, "is_request", False)))
     code.read_struct("message", cls)
     code.add("return message, pos")
     decoder: Decoder = code.compile(f"decode {cls.__name__} v{version}")
@@ -63,14 +65,16 @@ def compile_tag_encoder(field: Field, version: int) -> Encoder:
 
 
 class DecoderSource(Source):
-    def __init__(self, version: int, flexible: bool) -> None:
+    def __init__(self, version: int, flexible: bool, *, is_bounded: bool) -> None:
         super().__init__("data, pos")
-        self._version, self._flexible = version, flexible
+        self._version, self._flexible, self._is_bounded = version, flexible, is_bounded
         self._pending: list[tuple[str, str]] = []
         for known in (DecodeError, read_uvarint, skip_tags, uuid_of):
             self.bind(known.__name__, known)
         self.bind("new", object.__new__)
         self.bind("unpack_from", struct.unpack_from)
+        if is_bounded:
+            self.add(f"room = {REQUEST_ELEMENTS_MAX}")
 
     def read_struct(self, target: str, cls: type) -> None:
         fields = fields_at(cls, self._version)
@@ -162,6 +166,10 @@ class DecoderSource(Source):
         least = least_width(item, self._version, self._flexible)
         with self.block(f"if size{f' * {least}' if least > 1 else ''} > len(data) - pos:"):
             self.add(f"raise DecodeError({_plain(target) + ' has more elements than there are bytes'!r})")
+        if self._is_bounded:
+            self.add("room -= size")
+            with self.block("if room < 0:"):
+                self.add(f"raise DecodeError('more than {REQUEST_ELEMENTS_MAX} elements in one request')")
         if isinstance(item, Fixed) and item != UUID:
             self.add(f"{target} = list(unpack_from('>%d{item.format}' % size, data, pos))", f"pos += {least} * size")
             return
