@@ -315,16 +315,20 @@ def test_who_leaves_leaves_what_it_had_to_the_others(scenario: Any, batch: Any) 
         await one.fetch()
         assert errors(await one.acknowledge((0, 0, [ACCEPT]), epoch=-1)) == [(0, 0)]
         assert (await one.fetch(epoch=1)).error_code == ErrorCode.SHARE_SESSION_NOT_FOUND
-        assert acquired(await other.fetch()) == [(1, 1, 1)]
+        assert acquired(await other.fetch()) == [(1, 1, 2)]
         third = group.member()
         waiting = asyncio.create_task(third.fetch())
         await asyncio.sleep(0.1)
         other.disconnect()
-        assert acquired(await waiting) == [(1, 1, 1)]
-        assert len(group.node.broker.share_groups.sessions) == 1
+        assert acquired(await waiting) == [(1, 1, 3)]
+        groups = group.node.broker.share_groups
+        assert len(groups.sessions) == 1
         third.disconnect()
-        assert len(group.node.broker.share_groups.sessions) == 0
-        assert len(group.node.broker.share_groups.partitions) == 0
+        assert len(groups.sessions) == 0
+        while len(groups.partitions):
+            await group.coordinator.until(writes=group.coordinator.writes + 1)
+            await asyncio.sleep(0.01)
+        assert group.coordinator.states == {1: (0, 3)}
 
     scenario(body)
 

@@ -177,14 +177,16 @@ def test_what_takes_too_long_comes_back_and_counts() -> None:
     assert store(share) == Write(2, (StoredBatch(2, 3, AVAILABLE, 1), StoredBatch(3, 4, ARCHIVED, 2)), 1)
 
 
-def test_a_member_that_goes_leaves_no_trace() -> None:
-    share = new()
+def test_what_a_member_had_that_is_gone_was_delivered_all_the_same() -> None:
+    share = new(deliveries_max=2)
     acquire(share, log(4))
     say(share, 0, 1, ACCEPT)
-    assert share.release("a")
-    assert not share.release("a")
-    assert store(share) == Write(1, (), 0)
-    assert acquire(share, log(4), member="b") == [Acquired(1, 4, 1)]
+    assert share.release("a") == 3
+    assert share.release("a") == 0
+    assert store(share) == Write(1, (StoredBatch(1, 4, AVAILABLE, 1),), 0)
+    assert acquire(share, log(4), member="b") == [Acquired(1, 4, 2)]
+    share.release("b")
+    assert store(share) == Write(4, (), 0)
 
 
 def test_an_answer_is_not_taken_for_stored_by_a_write_that_began_before_it() -> None:
@@ -381,8 +383,7 @@ def test_it_is_as_if_each_offset_were_by_itself(sizes: list[int], steps: list[An
                 assert share.expire(now_ms) == len(late)
             case ("release", member):
                 for offset in model.held(member):
-                    model.cells[offset].deliveries -= 1
-                    model.become(model.cells[offset], AVAILABLE)
+                    model.become(model.cells[offset], model.returned(model.cells[offset]))
                 share.release(member)
             case ("begin",):
                 write = share.begin_write()

@@ -45,15 +45,11 @@ def handle_share_fetch(
 
 
 def _is_sound(request: ShareFetchRequest) -> bool:
-    """A first request has nothing to acknowledge, a last one nothing to fetch, a renewal does nothing else."""
+    """A first request has nothing to acknowledge, a renewal fetches nothing."""
     said = [bool(partition.acknowledgement_batches) for topic in request.topics for partition in topic.partitions]
     if request.is_renew_ack and (request.max_bytes or request.min_bytes or request.max_records or request.max_wait_ms):
         return False
-    if request.share_session_epoch == INITIAL_EPOCH:
-        return not any(said)
-    if request.share_session_epoch == FINAL_EPOCH:
-        return all(said) and not request.forgotten_topics_data
-    return True
+    return request.share_session_epoch != INITIAL_EPOCH or not any(said)
 
 
 def _session(

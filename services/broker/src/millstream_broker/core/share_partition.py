@@ -224,24 +224,21 @@ class SharePartition:
         self._runs.join()
         return ErrorCode.NONE
 
-    def release(self, member: str) -> bool:
-        """Take back what a member has that is gone, as if it had never been given; whether there was anything."""
-        held = [run for run in self._runs if run.is_held and run.member == member]
-        for run in held:
-            run.deliveries -= 1
-            run.become(DeliveryState.AVAILABLE)
-        self._tidy()
-        return bool(held)
+    def release(self, member: str) -> int:
+        """Take back what a member has that is gone; how many records. It may have died of them: the delivery counts."""
+        return self._take_back([run for run in self._runs if run.is_held and run.member == member])
 
     def expire(self, now_ms: int) -> int:
         """Take back what members have had for too long; how many records."""
-        late = [run for run in self._runs if run.is_held and run.deadline_ms <= now_ms]
-        for run in late:
+        return self._take_back([run for run in self._runs if run.is_held and run.deadline_ms <= now_ms])
+
+    def _take_back(self, runs: Sequence[Run]) -> int:
+        for run in runs:
             run.become(self._returned(run))
             run.unstored = True
             run.is_written = False
-        count = sum(map(len, late))
-        if late:
+        count = sum(map(len, runs))
+        if runs:
             self._is_stored = False
             self._tidy()
         return count

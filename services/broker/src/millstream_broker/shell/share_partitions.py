@@ -173,6 +173,7 @@ class SharePartitions:
                 continue
             shared.members.discard(member)
             if shared.share is not None and shared.share.release(member):
+                self._store_soon(shared)
                 self._delays.changed(shared.key)
             self._forget_unused(shared)
 
