@@ -25,8 +25,18 @@ RESERVED_TOPICS = frozenset({METADATA_TOPIC, TRANSACTIONS_TOPIC, SHARE_STATE_TOP
 """Topics that looking for them must not create: no topic, or one that only a coordinator has created."""
 
 
+TOPIC_IDS_SINCE = 12
+"""In versions 10 and 11 requests have a place for ids and for null names, and neither is taken."""
+
+
 def metadata(image: Image, request: MetadataRequest, version: int, *, listener_name: str) -> MetadataResponse:
     """Answer as clients of `listener_name` see the cluster; a topic that does not exist is an error in its place."""
+    if _is_refused(request, version):
+        topics = [
+            MetadataResponseTopic(error_code=ErrorCode.INVALID_REQUEST, name=topic.name or "", topic_id=topic.topic_id)
+            for topic in request.topics or ()
+        ]
+        return MetadataResponse(topics=topics)
     operations = TOPIC_OPERATIONS if request.include_topic_authorized_operations else NOT_ASKED
     asked = _asked_topics(request, version)
     if asked is None:
@@ -46,6 +56,8 @@ def metadata(image: Image, request: MetadataRequest, version: int, *, listener_n
 
 def missing_topics(image: Image, request: MetadataRequest, version: int) -> list[str]:
     """Valid names that were asked for and do not exist: what automatic creation may create."""
+    if _is_refused(request, version):
+        return []
     names = (topic.name for topic in _asked_topics(request, version) or () if topic.topic_id == ZERO_UUID)
     return [name for name in names if name is not None and _is_creatable(name) and image.topic(name) is None]
 
@@ -68,6 +80,12 @@ def offline_replicas(image: Image, partition: Partition) -> list[int]:
 
 def _is_creatable(name: str) -> bool:
     return is_valid_topic_name(name) and name not in RESERVED_TOPICS
+
+
+def _is_refused(request: MetadataRequest, version: int) -> bool:
+    return version < TOPIC_IDS_SINCE and any(
+        topic.name is None or topic.topic_id != ZERO_UUID for topic in request.topics or ()
+    )
 
 
 def _asked_topics(request: MetadataRequest, version: int) -> list[MetadataRequestTopic] | None:
