@@ -1,14 +1,13 @@
 """A live group goes from the classic protocol to the consumer protocol and back, one Java client at a time, while it reads."""
 
 import shutil
-import threading
 from collections.abc import Iterator
 
 import pytest
-from confluent_kafka import Producer
+from feed import Feed
 from servers import ServerProcess, eventually, node
 from test_confluent import create
-from verifiable_members import Partition, VerifiableMember, check_all_read, check_owners
+from verifiable_members import VerifiableMember, check_all_read, check_owners
 
 pytestmark = pytest.mark.skipif(shutil.which("java") is None, reason="java is not installed")
 
@@ -28,29 +27,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
         yield running
 
 
-class Feed:
-    """Records that come all the while, evenly over the partitions."""
-
-    def __init__(self, bootstrap: str, topic: str) -> None:
-        self.ends: dict[Partition, int] = {(topic, number): 0 for number in range(PARTITIONS)}
-        self._producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True})
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
-
-    def _run(self) -> None:
-        while not self._stop.wait(0.05):
-            for topic, number in self.ends:
-                self._producer.produce(topic, b"x", partition=number)
-                self.ends[topic, number] += 1
-            self._producer.poll(0)
-        assert self._producer.flush(30) == 0
-
-    def stop(self) -> None:
-        self._stop.set()
-        self._thread.join()
-
-
 def test_members_change_protocol_one_by_one(server: ServerProcess, topic: str) -> None:
     roll(server.bootstrap, topic)
 
@@ -59,7 +35,7 @@ def roll(bootstrap: str, topic: str) -> None:
     """Away from an eager classic member and back to a cooperative one."""
     create(bootstrap, topic, partitions=PARTITIONS)
     group = f"g-{topic}"
-    feed = Feed(bootstrap, topic)
+    feed = Feed(bootstrap, topic, PARTITIONS)
     members: list[VerifiableMember] = []
 
     def start(protocol: str, assignor: str = "") -> VerifiableMember:

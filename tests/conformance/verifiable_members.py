@@ -1,32 +1,27 @@
-"""Members of a group as Kafka's VerifiableConsumer, which tells in JSON what it has and what it read; and the checks of what they told."""
+"""Members of a group that tell in JSON what they have and what they read, as Kafka's VerifiableConsumer does; and the checks of what they told."""
 
 import json
 import subprocess
+import sys
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from kafka_tools import tool_command
+from kafka_tools import HERE, tool_command
 
 Partition = tuple[str, int]
+ABSENT = "absent"
 
 
-class VerifiableMember:
+class Member:
     """One process; `events` is what it has said so far, each with the time at which it was read."""
 
-    def __init__(self, name: str, bootstrap: str, topic: str, group: str, *options: str) -> None:
-        arguments = ["--bootstrap-server", bootstrap, "--topic", topic, "--group-id", group]
-        arguments += ["--reset-policy", "earliest", *options]
+    def __init__(self, name: str, command: Sequence[str]) -> None:
         self.name = name
         self.events: list[dict[str, Any]] = []
-        self.process = subprocess.Popen(
-            tool_command("kafka-verifiable-consumer", arguments),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
@@ -51,7 +46,14 @@ class VerifiableMember:
                     has -= named
                 case "shutdown_complete":
                     has = set()
+                case "absent":
+                    has = set()
         return has
+
+    def absent(self) -> None:
+        """It is killed, or made to stand still: whatever it says next, it was not there."""
+        had = self.owned
+        self.events.append({"name": ABSENT, "timestamp": int(time.time() * 1000), "had": had})
 
     @property
     def is_alive(self) -> bool:
@@ -73,7 +75,24 @@ class VerifiableMember:
         self.process.stdout.close()
 
 
-def spans_of(members: Iterable[VerifiableMember]) -> dict[Partition, list[tuple[int, int, str]]]:
+class VerifiableMember(Member):
+    """As Java's client does it."""
+
+    def __init__(self, name: str, bootstrap: str, topic: str, group: str, *options: str) -> None:
+        arguments = ["--bootstrap-server", bootstrap, "--topic", topic, "--group-id", group]
+        arguments += ["--reset-policy", "earliest", *options]
+        super().__init__(name, tool_command("kafka-verifiable-consumer", arguments))
+
+
+def python_member(
+    name: str, library: str, protocol: str, assignor: str, bootstrap: str, topic: str, group: str
+) -> Member:
+    """As a Python client does it; what it does with signals: python_member.py."""
+    program = str(HERE / "python_member.py")
+    return Member(name, [sys.executable, program, library, protocol, assignor, bootstrap, topic, group])
+
+
+def spans_of(members: Iterable[Member]) -> dict[Partition, list[tuple[int, int, str]]]:
     """Each partition's offsets as they were read: first, last, by whom; sorted."""
     spans: dict[Partition, list[tuple[int, int, str]]] = defaultdict(list)
     for member in members:
@@ -85,7 +104,7 @@ def spans_of(members: Iterable[VerifiableMember]) -> dict[Partition, list[tuple[
     return {partition: sorted(found) for partition, found in spans.items()}
 
 
-def check_all_read(members: Iterable[VerifiableMember], ends: dict[Partition, int], *, once: bool) -> None:
+def check_all_read(members: Iterable[Member], ends: dict[Partition, int], *, once: bool) -> None:
     """Every offset before its partition's end was read; `once`: and none of them twice."""
     spans = spans_of(members)
     for partition, end in ends.items():
@@ -97,11 +116,16 @@ def check_all_read(members: Iterable[VerifiableMember], ends: dict[Partition, in
         assert position >= end, f"{partition}: read up to {position} of {end}"
 
 
-def check_owners(members: Iterable[VerifiableMember]) -> None:
-    """At no time did two members have a partition, by the times at which they said so themselves."""
+def check_owners(members: Iterable[Member]) -> None:
+    """At no time did two members have a partition, by the times at which they said so themselves.
+
+    A member that was absent has nothing from then on, until it is given something anew: the group goes on without it.
+    """
     changes = []
     for member in members:
         for event in member.events:
+            if event["name"] == ABSENT:
+                changes += [(event["timestamp"], False, partition, member.name) for partition in event["had"]]
             gains = event["name"] == "partitions_assigned"
             if gains or event["name"] in ("partitions_revoked", "partitions_lost"):
                 for each in event["partitions"]:
