@@ -1,6 +1,7 @@
 """Idempotent producers, and a classic group that reads and commits."""
 
 import asyncio
+import random
 from collections.abc import Sequence
 
 from millstream.simulation.ledger import Ledger
@@ -16,6 +17,7 @@ GROUP = "readers"
 class ClassicWorkload:
     def __init__(self, stage: Stage, *, partitions: int, producers: int, members: int) -> None:
         self._stage = stage
+        self._random: random.Random = stage.random("readers")
         self._partitions = partitions
         self._ledger = Ledger(stage.story)
         self._producers = [
@@ -43,7 +45,12 @@ class ClassicWorkload:
         self._consuming = [tasks.create_task(member.run()) for member in self._members]
 
     async def trouble(self, until_s: float) -> None:
-        return
+        """Members stall, some for longer than their session lasts, and then go on as if nothing had happened."""
+        while asyncio.get_running_loop().time() < until_s:
+            await asyncio.sleep(self._random.uniform(1.0, 10.0))
+            number = self._random.randrange(len(self._members))
+            self._members[number].stall_s = self._random.choice([1.0, 4.0, 9.0])
+            self._stage.story.add("member stalls", member=number, seconds=self._members[number].stall_s)
 
     async def finish(self) -> None:
         for producer in self._producers:

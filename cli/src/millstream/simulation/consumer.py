@@ -81,7 +81,7 @@ class Consumer:
         self.name = name
         self.subscription = subscription
         self.stall_s = 0.0
-        """Set by whoever makes trouble: so long the member does nothing at all, once."""
+        """Set by whoever makes trouble: so long the member does nothing at all, once, with records in its hands."""
         self._member_id = member_id
         self._group = group
         self._clients = clients
@@ -135,9 +135,6 @@ class Consumer:
         loop = asyncio.get_running_loop()
         beat_s = -1.0
         while not self._stopping:
-            if self.stall_s:
-                stall_s, self.stall_s = self.stall_s, 0.0
-                await asyncio.sleep(stall_s)
             if loop.time() - beat_s >= HEARTBEAT_S or self._said != self.has:
                 await self._heartbeat()
                 beat_s = loop.time()
@@ -243,6 +240,9 @@ class Consumer:
             self._ledgers[topic].note_read(index, record.offset, record.value or b"")
         if not fetched.records:
             return
+        if self.stall_s:
+            stall_s, self.stall_s = self.stall_s, 0.0
+            await asyncio.sleep(stall_s)
         try:
             await self._handle(partition, fetched.records, fetched.next_offset)
         except Rewind:

@@ -36,6 +36,8 @@ class Member:
     def __init__(
         self, name: str, group: str, client: KafkaClient, partitions: int, ledger: Ledger, story: Story
     ) -> None:
+        self.stall_s = 0.0
+        """Set by whoever makes trouble: so long the member does nothing at all, once, with records in its hands."""
         self._name = name
         self._group = group
         self._client = client
@@ -151,6 +153,9 @@ class Member:
         for record in records:
             self._ledger.note_read(partition, record.offset, record.value or b"")
         if records:
+            if self.stall_s:
+                stall_s, self.stall_s = self.stall_s, 0.0
+                await asyncio.sleep(stall_s)
             await self._commit(partition, records[-1].offset + 1)
             positions[partition] = records[-1].offset + 1
 

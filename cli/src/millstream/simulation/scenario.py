@@ -16,6 +16,7 @@ from millstream.simulation.audit import Audit
 from millstream.simulation.classic_workload import ClassicWorkload
 from millstream.simulation.consumer_workload import ConsumerWorkload
 from millstream.simulation.host import Host
+from millstream.simulation.restored_store import RestoredStore
 from millstream.simulation.shape import Kind, Shape, drawn
 from millstream.simulation.stage import SETTLE_S, Stage, until_done
 from millstream.simulation.story import Story, Violation
@@ -115,6 +116,7 @@ class _Scenario:
         ports = range(FIRST_PORT, FIRST_PORT + 2 * sum(shape.counts.values()))
         planned = plan_processes(shape.counts, ports, directory, shape.settings, host_of=lambda name: name)
         self._hosts = [Host(each, self._network, seed, story, self._host_failed) for each in planned]
+        self._restored = RestoredStore(planned, self._network, seed, story)
         brokers = [host.address for host in self._hosts if host.role is Role.BROKER]
         self._controllers = [host.address for host in self._hosts if host.role is Role.CONTROLLER]
         self._stage = Stage(seed, self._network, brokers, story)
@@ -159,6 +161,7 @@ class _Scenario:
         nodes = sum(host.role is not Role.CONTROLLER for host in self._hosts)
         await until_done(admin.expect_nodes, nodes)
         await admin.close()
+        self._restored.back_up()
         for workload in self._workloads:
             await workload.prepare()
         async with asyncio.TaskGroup() as tasks:
@@ -174,6 +177,7 @@ class _Scenario:
             await self._check_metadata(observer)
             observing.cancel()
         await self._stop_cleanly()
+        await self._restored.judge()
 
     async def _live(self) -> None:
         clients = [host for workload in self._workloads for host in workload.hosts]

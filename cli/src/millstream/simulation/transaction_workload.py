@@ -20,6 +20,8 @@ SOURCE = "payments"
 SINK = "receipts"
 GROUP = "cashiers"
 LOOK_S = 0.5
+TIMEOUTS_MS = (4_000, 4_000, 12_000)
+"""Of transactions: as short as a member's session, or so long that the group goes on without a member whose transaction may yet end."""
 
 
 class TransactionWorkload:
@@ -103,7 +105,15 @@ class TransactionWorkload:
         number = len(self._running)
         groups = stage.client(slot, SOURCE)
         flow = self._random.choice([VERSION_1, VERSION_2])
-        producer = TransactionalProducer(slot, flow, stage.client(slot, SINK), groups, self.transactions, stage.story)
+        producer = TransactionalProducer(
+            slot,
+            flow,
+            stage.client(slot, SINK),
+            groups,
+            self.transactions,
+            stage.story,
+            timeout_ms=self._random.choice(TIMEOUTS_MS),
+        )
         transformation = Transformation(
             producer, self.transactions, stage.random(f"{slot} {number}"), partitions=self._sink_partitions
         )
@@ -152,8 +162,9 @@ class TransactionWorkload:
     async def _stall(self, slot: str) -> None:
         """In the middle of a transaction, perhaps for longer than that may take."""
         seconds = self._random.choice([0.5, 2.0, 6.0])
-        self._producer_of[self._latest[slot]].stall_s = seconds
-        self._stage.story.add("cashier stalls", slot=slot, seconds=seconds)
+        producer = self._producer_of[self._latest[slot]]
+        producer.stall_s, producer.stalls_late = seconds, self._random.random() < 0.5
+        self._stage.story.add("cashier stalls", slot=slot, seconds=seconds, late=producer.stalls_late)
 
     async def _replace(self, slot: str) -> None:
         """Taken for gone, it is replaced, and goes on as if nothing had happened."""

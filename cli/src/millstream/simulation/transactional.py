@@ -22,8 +22,6 @@ from millstream_wire.messages.txn_offset_commit import TxnOffsetCommitRequestPar
 from millstream_wire.records import Record, encode_batch
 
 PAUSE_S = 0.1
-TIMEOUT_MS = 4_000
-
 INIT_VERSION = 4
 ADD_VERSION = 3
 
@@ -88,15 +86,20 @@ class TransactionalProducer:
         groups: KafkaClient,
         ledger: TransactionLedger,
         story: Story,
+        *,
+        timeout_ms: int,
     ) -> None:
         self.stall_s = 0.0
         """Set by whoever makes trouble: so long it does nothing in the middle of its next transaction."""
+        self.stalls_late = False
+        """Then it is all but done: only the end has not been asked for yet."""
         self._id = transactional_id
         self._flow = flow
         self._client = client
         self._groups = groups
         self._ledger = ledger
         self._story = story
+        self._timeout_ms = timeout_ms
         self._producer_id = -1
         self._epoch = -1
         self._sequences: dict[int, int] = {}
@@ -106,7 +109,7 @@ class TransactionalProducer:
 
     async def init(self) -> None:
         """Become the producer of the transactional id; whoever was it is fenced."""
-        request = InitProducerIdRequest(transactional_id=self._id, transaction_timeout_ms=TIMEOUT_MS)
+        request = InitProducerIdRequest(transactional_id=self._id, transaction_timeout_ms=self._timeout_ms)
         answer = await self._coordinated(request, lambda answer: answer.error_code, version=INIT_VERSION)
         self._become(answer.producer_id, answer.producer_epoch)
         self._story.add("producer", transactional_id=self._id, producer_id=self._producer_id, epoch=self._epoch)
@@ -120,16 +123,20 @@ class TransactionalProducer:
                 await self._add_partitions(sorted(results))
             for partition, values in sorted(results.items()):
                 await self._write(attempt, partition, values)
-            if self.stall_s:
-                stall_s, self.stall_s = self.stall_s, 0.0
-                await asyncio.sleep(stall_s)
+            if not self.stalls_late:
+                await self._stall()
             await self._commit_offset(offset)
+            await self._stall()
         except Abortable:
             await self._end(attempt, commit=False)
             raise
         await self._end(attempt, commit=commit)
         if not commit:
             raise Abortable
+
+    async def _stall(self) -> None:
+        stall_s, self.stall_s = self.stall_s, 0.0
+        await asyncio.sleep(stall_s)
 
     def begin(self) -> Attempt:
         return self._ledger.begin(self._id, (self._producer_id, self._epoch))
