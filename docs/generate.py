@@ -7,8 +7,10 @@ from pathlib import Path
 from millstream_broker.api import HANDLERS as BROKER
 from millstream_cluster.configs import BROKER_CONFIGS, CLIENT_METRICS_CONFIGS, GROUP_CONFIGS, TOPIC_CONFIGS, ConfigKey
 from millstream_controller.api import HANDLERS as CONTROLLER
-from millstream_controller.api import UNADVERTISED
+from millstream_controller.api import UNADVERTISED as BETWEEN_CONTROLLERS
 from millstream_coordinator.api import HANDLERS as COORDINATOR
+from millstream_coordinator.api import SHARE_GROUP_APIS
+from millstream_coordinator.api import UNADVERTISED as TO_COORDINATORS
 from millstream_wire.api import ApiKey
 from millstream_wire.table import render
 
@@ -19,10 +21,11 @@ GENERATED = "Made from the code by `make docs`; do not edit.\n"
 def compatibility() -> str:
     served = {
         "Broker": set(BROKER) | {ApiKey.API_VERSIONS},
-        "Coordinator": set(COORDINATOR) | {ApiKey.API_VERSIONS},
+        "Coordinator": (set(COORDINATOR) - SHARE_GROUP_APIS) | {ApiKey.API_VERSIONS},
         "Controller": set(CONTROLLER) | {ApiKey.API_VERSIONS},
     }
-    internal = ", ".join(sorted(key.name for key in UNADVERTISED))
+    between_nodes = {*BETWEEN_CONTROLLERS, *TO_COORDINATORS} - SHARE_GROUP_APIS
+    internal = ", ".join(sorted(key.name for key in between_nodes))
     return (
         f"# Compatibility\n\n{GENERATED}\n"
         "Which of Kafka's APIs each kind of node answers, and in which versions. What a node does not answer it does not advertise.\n"

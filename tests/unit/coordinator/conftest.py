@@ -22,7 +22,7 @@ from millstream_runtime.properties import Properties
 from millstream_runtime.sockets.network import SocketNetwork
 from millstream_runtime.world import RealWorld
 from millstream_wire.errors import ErrorCode
-from millstream_wire.messages import CreateTopicsRequest, FindCoordinatorRequest, MetadataRequest
+from millstream_wire.messages import CreateTopicsRequest, DeleteTopicsRequest, FindCoordinatorRequest, MetadataRequest
 from millstream_wire.messages.create_topics import CreatableTopic
 
 ANY_PORT = (Endpoint("PLAINTEXT", "127.0.0.1", 0),)
@@ -114,6 +114,10 @@ class Cluster:
             return any(topic.name == name for topic in answer.topics)
 
         await until(is_known)
+
+    async def delete_topic(self, name: str) -> None:
+        asked = await self.client(self.broker.address)
+        await asked.request(DeleteTopicsRequest(topic_names=[name], timeout_ms=5_000), timeout_ms=5_000, version=5)
 
     async def coordinator_of(self, group_id: str) -> Client:
         """A connection to the group's coordinator once it serves the group."""

@@ -12,7 +12,7 @@ from uuid import UUID
 from millstream_cluster.features import FINALIZED_FEATURES, SUPPORTED_FEATURES
 from millstream_cluster.image import Image
 from millstream_cluster.records import ConfigChanged, MetadataRecord, ResourceType
-from millstream_coordinator.api import HANDLERS
+from millstream_coordinator.api import HANDLERS, UNADVERTISED
 from millstream_coordinator.config import CoordinatorConfig
 from millstream_coordinator.shell.clock import SteadyClock
 from millstream_coordinator.shell.coordinator import Coordinator
@@ -23,6 +23,8 @@ from millstream_coordinator.shell.metrics import CoordinatorMetrics
 from millstream_coordinator.shell.owned_shard import Surroundings
 from millstream_coordinator.shell.partition import Connections
 from millstream_coordinator.shell.shards import Shards
+from millstream_coordinator.shell.share_state_nodes import ShareStateNodes
+from millstream_coordinator.shell.share_states import share_state_shards
 from millstream_coordinator.shell.topic_creation import TopicCreation
 from millstream_coordinator.shell.transaction_nodes import TransactionNodes
 from millstream_coordinator.shell.transactions import transaction_shards
@@ -74,10 +76,18 @@ class CoordinatorApp:
         follower = MetadataFollower(world, link, node_id=config.node_id, on_records=self._on_records)
         clock = SteadyClock(world)
         around = self._surroundings(link, clock)
-        self._shards = Shards(
-            group_shards(config.groups, clock, lambda: follower.image), around, connections, lambda: follower.image
-        )
         nodes = Nodes(world, client_id=self.name)
+        topic_creation = TopicCreation(config, link)
+        share_state_nodes = ShareStateNodes(
+            nodes, lambda: follower.image, topic_creation.want, timeout_ms=config.offsets_commit_timeout_ms
+        )
+        self._shards = Shards(
+            group_shards(config.groups, clock, lambda: follower.image, share_state_nodes),
+            around,
+            connections,
+            lambda: follower.image,
+        )
+        self._share_state_shards = Shards(share_state_shards(), around, connections, lambda: follower.image)
         transaction_nodes = TransactionNodes(nodes, lambda: follower.image)
         self._transaction_shards = Shards(
             transaction_shards(config.transactions, clock, Markers(transaction_nodes, world.random)),
@@ -85,8 +95,8 @@ class CoordinatorApp:
             connections,
             lambda: follower.image,
         )
-        self._kinds = (self._shards, self._transaction_shards)
-        self._housekeeping = Housekeeping(config, self._shards, lambda: follower.image)
+        self._kinds = (self._shards, self._transaction_shards, self._share_state_shards)
+        self._housekeeping = Housekeeping(config, self._shards, self._share_state_shards, lambda: follower.image)
         coordinator = Coordinator(
             config,
             world,
@@ -94,8 +104,10 @@ class CoordinatorApp:
             connections=connections,
             shards=self._shards,
             transaction_shards=self._transaction_shards,
+            share_state_shards=self._share_state_shards,
+            share_state_nodes=share_state_nodes,
             transaction_nodes=transaction_nodes,
-            topic_creation=TopicCreation(config, link),
+            topic_creation=topic_creation,
             image=lambda: follower.image,
         )
         server = Server(
@@ -104,6 +116,7 @@ class CoordinatorApp:
             coordinator,
             world,
             config.limits,
+            unadvertised=UNADVERTISED,
             features=lambda: Features(SUPPORTED_FEATURES, FINALIZED_FEATURES, follower.image.offset),
         )
         metrics = CoordinatorMetrics(config.node_id, self._shards)
@@ -127,8 +140,7 @@ class CoordinatorApp:
             self.listeners |= await listen_on(server, self.config.listeners)
             registration = self._register(link, follower)
             children.append(tasks.create_task(registration.run()))
-            children.append(tasks.create_task(self._shards.run()))
-            children.append(tasks.create_task(self._transaction_shards.run()))
+            children += (tasks.create_task(kind.run()) for kind in self._kinds)
             children.append(tasks.create_task(self._housekeeping.run()))
             children.append(tasks.create_task(coordinator.topic_creation.run()))
             try:
@@ -143,8 +155,8 @@ class CoordinatorApp:
                 raise
 
     def _on_records(self, image: Image, records: Sequence[MetadataRecord]) -> None:
-        self._shards.on_change()
-        self._transaction_shards.on_change()
+        for kind in self._kinds:
+            kind.on_change()
         self._housekeeping.on_records(records)
         for record in records:
             if isinstance(record, ConfigChanged) and record.resource_type is ResourceType.GROUP:

@@ -7,6 +7,7 @@ from millstream_cluster.ids import COORDINATOR_ID_BASE, Role, node_id_of
 from millstream_cluster.records import Endpoint
 from millstream_coordinator.core.classic.limits import GroupLimits
 from millstream_coordinator.core.consumer.limits import ConsumerLimits, MigrationPolicy
+from millstream_coordinator.core.share.limits import ShareLimits
 from millstream_coordinator.core.share_state.limits import ShareStateLimits
 from millstream_coordinator.core.transactions.limits import TransactionLimits
 from millstream_runtime.listeners import limits_of, listeners_of
@@ -39,7 +40,8 @@ class CoordinatorConfig:
     request_timeout_ms: int = 30_000
     """request.timeout.ms: how long another node may take to answer."""
     groups: GroupLimits = field(default_factory=GroupLimits)
-    """group.initial.rebalance.delay.ms, group.min.session.timeout.ms, group.max.session.timeout.ms, group.max.size, group.consumer.*"""
+    """group.initial.rebalance.delay.ms, group.min.session.timeout.ms, group.max.session.timeout.ms, group.max.size, group.consumer.*,
+    group.share.*"""
     offset_metadata_max_bytes: int = 4_096
     """offset.metadata.max.bytes: the longest note a client may put beside an offset."""
     offsets_retention_ms: int = 7 * 24 * 3_600_000
@@ -114,10 +116,23 @@ def _group_limits(properties: Properties) -> GroupLimits:
         session_timeout_max_ms=properties.integer("group.max.session.timeout.ms", 1_800_000, least=1),
         size_max=properties.integer("group.max.size", 2**31 - 1, least=1),
         consumer=consumer,
+        share=_share_limits(properties),
     )
     if limits.session_timeout_min_ms > limits.session_timeout_max_ms:
         raise PropertyError("group.min.session.timeout.ms must not be more than group.max.session.timeout.ms")
     return limits
+
+
+def _share_limits(properties: Properties) -> ShareLimits:
+    share = ShareLimits(
+        session_timeout_ms=properties.integer("group.share.session.timeout.ms", 45_000, least=1),
+        heartbeat_interval_ms=properties.integer("group.share.heartbeat.interval.ms", 5_000, least=1),
+        assignment_interval_ms=properties.integer("group.share.assignment.interval.ms", 1_000, least=0),
+        size_max=properties.integer("group.share.max.size", 200, least=1, most=1_000),
+    )
+    if share.heartbeat_interval_ms >= share.session_timeout_ms:
+        raise PropertyError("group.share.heartbeat.interval.ms must be less than group.share.session.timeout.ms")
+    return share
 
 
 def _migration_policy(properties: Properties) -> MigrationPolicy:

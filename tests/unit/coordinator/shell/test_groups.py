@@ -15,6 +15,8 @@ from millstream_coordinator.core.records import GroupStored, ShardClaimed, Shard
 from millstream_coordinator.core.shard import Shard
 from millstream_coordinator.shell.clock import SteadyClock
 from millstream_coordinator.shell.groups import Groups
+from millstream_coordinator.shell.share_state_nodes import ShareStateNodes
+from millstream_runtime.client import Nodes
 from millstream_runtime.replicated import NotCommitted, Replicated
 from millstream_runtime.sockets.network import SocketNetwork
 from millstream_runtime.world import RealWorld
@@ -57,10 +59,12 @@ def sync(name: str, assignment: bytes = b"A") -> Callable[[Ticket], SyncRequest]
 def run(scenario: Callable[[Groups, Log], Any]) -> None:
     async def main() -> None:
         log = Log()
-        clock = SteadyClock(RealWorld(SocketNetwork()))
+        world = RealWorld(SocketNetwork())
+        clock = SteadyClock(world)
         replicated = Replicated[Shard, ShardRecord](Shard(LIMITS), log, clock.now_ms)
         async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
-            groups = Groups(replicated, clock, tasks, BARRIER, Image)
+            nobody = ShareStateNodes(Nodes(world, client_id="test"), Image, lambda _: None, timeout_ms=1_000)
+            groups = Groups(replicated, clock, tasks, BARRIER, Image, nobody)
             await scenario(groups, log)
             groups.close("the test is over")
             await replicated.stop(NotCommitted("the test is over"))

@@ -14,6 +14,7 @@ from millstream_wire.messages.create_topics import CreatableTopicResult
 from millstream_wire.messages.delete_groups import DeletableGroupResult
 from millstream_wire.messages.delete_topics import DeletableTopicResult
 from millstream_wire.messages.describe_groups import DescribedGroup
+from millstream_wire.messages.describe_share_group_offsets import DescribeShareGroupOffsetsResponseGroup
 from millstream_wire.messages.incremental_alter_configs import (
     AlterConfigsResourceResponse as IncrementalAlterConfigsResourceResponse,
 )
@@ -23,6 +24,7 @@ from millstream_wire.messages.offset_fetch import (
     OffsetFetchResponsePartition,
     OffsetFetchResponseTopic,
 )
+from millstream_wire.messages.share_group_describe import DescribedGroup as DescribedShareGroup
 from millstream_wire.schema import Request, Response
 
 
@@ -108,6 +110,27 @@ def refuse_group(request: Request, version: int, code: ErrorCode) -> Response:
             return m.ConsumerGroupDescribeResponse(groups=refused)
         case m.OffsetDeleteRequest():
             return m.OffsetDeleteResponse(error_code=code)
+        case _:
+            return _refuse_share_group(request, code)
+
+
+def _refuse_share_group(request: Request, code: ErrorCode) -> Response:
+    match request:
+        case m.ShareGroupHeartbeatRequest():
+            return m.ShareGroupHeartbeatResponse(error_code=code)
+        case m.ShareGroupDescribeRequest():
+            refused = [DescribedShareGroup(group_id=group, error_code=code) for group in request.group_ids]
+            return m.ShareGroupDescribeResponse(groups=refused)
+        case m.DescribeShareGroupOffsetsRequest():
+            groups = [
+                DescribeShareGroupOffsetsResponseGroup(group_id=group.group_id, error_code=code)
+                for group in request.groups
+            ]
+            return m.DescribeShareGroupOffsetsResponse(groups=groups)
+        case m.AlterShareGroupOffsetsRequest():
+            return m.AlterShareGroupOffsetsResponse(error_code=code)
+        case m.DeleteShareGroupOffsetsRequest():
+            return m.DeleteShareGroupOffsetsResponse(error_code=code)
         case _:
             raise TypeError(f"{type(request).__name__} is not a group request")
 

@@ -4,14 +4,17 @@ from collections.abc import Mapping
 
 from millstream_coordinator.api.add_offsets_to_txn import handle_add_offsets_to_txn
 from millstream_coordinator.api.add_partitions_to_txn import handle_add_partitions_to_txn
+from millstream_coordinator.api.alter_share_group_offsets import handle_alter_share_group_offsets
 from millstream_coordinator.api.consumer_group_describe import handle_consumer_group_describe
 from millstream_coordinator.api.consumer_group_heartbeat import handle_consumer_group_heartbeat
 from millstream_coordinator.api.delete_groups import handle_delete_groups
+from millstream_coordinator.api.delete_share_group_offsets import handle_delete_share_group_offsets
 from millstream_coordinator.api.describe_client_quotas import handle_describe_client_quotas
 from millstream_coordinator.api.describe_cluster import handle_describe_cluster
 from millstream_coordinator.api.describe_configs import handle_describe_configs
 from millstream_coordinator.api.describe_groups import handle_describe_groups
 from millstream_coordinator.api.describe_log_dirs import handle_describe_log_dirs
+from millstream_coordinator.api.describe_share_group_offsets import handle_describe_share_group_offsets
 from millstream_coordinator.api.describe_topic_partitions import handle_describe_topic_partitions
 from millstream_coordinator.api.describe_transactions import handle_describe_transactions
 from millstream_coordinator.api.end_txn import handle_end_txn
@@ -31,6 +34,15 @@ from millstream_coordinator.api.offset_commit import handle_offset_commit
 from millstream_coordinator.api.offset_delete import handle_offset_delete
 from millstream_coordinator.api.offset_fetch import handle_offset_fetch
 from millstream_coordinator.api.security_requests import handle_security_request
+from millstream_coordinator.api.share_group_describe import handle_share_group_describe
+from millstream_coordinator.api.share_group_heartbeat import handle_share_group_heartbeat
+from millstream_coordinator.api.share_group_state import (
+    handle_delete_share_group_state,
+    handle_initialize_share_group_state,
+    handle_read_share_group_state,
+    handle_read_share_group_state_summary,
+    handle_write_share_group_state,
+)
 from millstream_coordinator.api.sync_group import handle_sync_group
 from millstream_coordinator.api.txn_offset_commit import handle_txn_offset_commit
 from millstream_coordinator.api.write_txn_markers import handle_write_txn_markers
@@ -87,4 +99,33 @@ HANDLERS: Mapping[ApiKey, Handler] = {
     ApiKey.LIST_TRANSACTIONS: handle_list_transactions,
     ApiKey.LIST_CONFIG_RESOURCES: handle_list_config_resources,
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: handle_describe_topic_partitions,
+    ApiKey.SHARE_GROUP_HEARTBEAT: handle_share_group_heartbeat,
+    ApiKey.SHARE_GROUP_DESCRIBE: handle_share_group_describe,
+    ApiKey.INITIALIZE_SHARE_GROUP_STATE: handle_initialize_share_group_state,
+    ApiKey.READ_SHARE_GROUP_STATE: handle_read_share_group_state,
+    ApiKey.WRITE_SHARE_GROUP_STATE: handle_write_share_group_state,
+    ApiKey.DELETE_SHARE_GROUP_STATE: handle_delete_share_group_state,
+    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: handle_read_share_group_state_summary,
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: handle_describe_share_group_offsets,
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: handle_alter_share_group_offsets,
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: handle_delete_share_group_offsets,
 }
+
+SHARE_GROUP_APIS = frozenset(
+    {
+        ApiKey.SHARE_GROUP_HEARTBEAT,
+        ApiKey.SHARE_GROUP_DESCRIBE,
+        ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
+        ApiKey.ALTER_SHARE_GROUP_OFFSETS,
+        ApiKey.DELETE_SHARE_GROUP_OFFSETS,
+    }
+)
+"""Not advertised before brokers hand out records to share groups."""
+UNADVERTISED = SHARE_GROUP_APIS | {
+    ApiKey.INITIALIZE_SHARE_GROUP_STATE,
+    ApiKey.READ_SHARE_GROUP_STATE,
+    ApiKey.WRITE_SHARE_GROUP_STATE,
+    ApiKey.DELETE_SHARE_GROUP_STATE,
+    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY,
+}
+"""What only nodes of the cluster send."""

@@ -1,4 +1,4 @@
-"""DeleteGroups (API key 42), versions 0 to 2: empty groups and their offsets."""
+"""DeleteGroups (API key 42), versions 0 to 2: empty groups and their offsets, or the state of what they share."""
 
 from millstream_coordinator.core.offsets import delete_group
 from millstream_coordinator.shell.coordinator import Coordinator
@@ -23,6 +23,11 @@ async def _delete(coordinator: Coordinator, group_id: str) -> ErrorCode:
         groups = coordinator.groups_of(group_id)
         if isinstance(groups, ErrorCode):
             return groups
+        if group_id in groups.shard.shares:
+            deleted = await coordinator.committed(groups.shares.delete_state(group_id, None))
+            error = deleted if isinstance(deleted, ErrorCode) else deleted.error
+            if error:
+                return error
         removal = await coordinator.committed(groups.execute(lambda shard, _: delete_group(shard, group_id)))
         if isinstance(removal, ErrorCode):
             return removal

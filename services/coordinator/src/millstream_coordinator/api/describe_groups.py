@@ -42,7 +42,7 @@ def _described(shard: Shard, group_id: str, version: int) -> DescribedGroup:
     described = DescribedGroup(group_id=group_id, group_state=state)
     if state is GroupState.DEAD and version >= GROUP_ID_NOT_FOUND_SINCE:
         described.error_code = ErrorCode.GROUP_ID_NOT_FOUND
-        is_other = group_id in shard.consumers
+        is_other = group_id in shard.consumers or group_id in shard.shares
         described.error_message = (
             f"Group {group_id} is not a classic group." if is_other else f"There is no group {group_id}."
         )

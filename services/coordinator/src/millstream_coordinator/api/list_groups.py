@@ -9,7 +9,8 @@ from millstream_wire.messages.list_groups import ListedGroup
 
 CLASSIC = "classic"
 CONSUMER = "consumer"
-"""The type of a group; also the protocol type of what such groups and most others do."""
+SHARE = "share"
+"""The type of a group; also the protocol type of what such groups do, and of what most classic ones do."""
 
 
 def handle_list_groups(
@@ -33,6 +34,9 @@ def _listed(shard: Shard, group_id: str) -> ListedGroup:
     consumer = shard.consumers.get(group_id)
     if consumer is not None:
         return ListedGroup(group_id=group_id, protocol_type=CONSUMER, group_state=consumer.state, group_type=CONSUMER)
+    share = shard.shares.get(group_id)
+    if share is not None:
+        return ListedGroup(group_id=group_id, protocol_type=SHARE, group_state=share.state, group_type=SHARE)
     group = shard.groups.get(group_id)
     return ListedGroup(
         group_id=group_id,

@@ -16,6 +16,8 @@ from millstream_coordinator.core.records import (
     ShardClaimed,
     ShardRecord,
 )
+from millstream_coordinator.core.share.record_format import SHARE_KEYS, encode_share_record
+from millstream_coordinator.core.share.records import ShareRecord
 from millstream_coordinator.core.stored_group import StoredGroup, StoredMember
 from millstream_coordinator.core.transactions.pending_format import (
     PENDING_KEY,
@@ -59,6 +61,8 @@ def encode_record(record: ShardRecord) -> tuple[bytes, bytes | None]:
         case OffsetPending() | ProducerSeen():
             return encode_pending_record(record)
         case _:
+            if isinstance(record, ShareRecord):
+                return encode_share_record(record)
             return encode_consumer_record(record)
 
 
@@ -96,6 +100,8 @@ def decode_record(key: bytes | None, value: bytes | None) -> ShardRecord | None:
         return _decode_group(decode_stored(GroupMetadataKey, key).group, value)
     if kind in CONSUMER_KEYS:
         return CONSUMER_KEYS[kind](key, value)
+    if kind in SHARE_KEYS:
+        return SHARE_KEYS[kind](key, value)
     if kind == PENDING_KEY:
         return decode_pending(key, value)
     if kind == PRODUCER_KEY:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from millstream_coordinator.core.consumer.records import ConsumerRecord
+from millstream_coordinator.core.share.records import ShareRecord
 from millstream_coordinator.core.stored_group import StoredGroup
 from millstream_coordinator.core.transactions.pending_records import PendingRecord
 
@@ -54,5 +55,12 @@ class ShardClaimed:
 
 
 ShardRecord = (
-    OffsetCommitted | OffsetRemoved | GroupStored | GroupRemoved | ShardClaimed | ConsumerRecord | PendingRecord
+    OffsetCommitted
+    | OffsetRemoved
+    | GroupStored
+    | GroupRemoved
+    | ShardClaimed
+    | ConsumerRecord
+    | ShareRecord
+    | PendingRecord
 )

@@ -1,8 +1,8 @@
 """A shard: the groups whose ids hash to one partition of `__consumer_offsets`, with their committed offsets.
 
-The log's part of it (`offsets`, `stored`, `consumers`, `pending`) is written by `apply` alone, so that replaying the log gives the live
+The log's part of it (`offsets`, `stored`, `consumers`, `shares`, `pending`) is written by `apply` alone, so that replaying the log gives the live
 state. Classic groups (who waits, whose session ends when) live in memory only and begin from what is stored; of consumer
-groups only the members' `sessions` do.
+and share groups only the members' `sessions` do.
 """
 
 from collections.abc import Iterator
@@ -21,6 +21,8 @@ from millstream_coordinator.core.records import (
     ShardClaimed,
     ShardRecord,
 )
+from millstream_coordinator.core.share.group import ShareGroup
+from millstream_coordinator.core.share.records import ShareEpochStored, ShareRecord
 from millstream_coordinator.core.stored_group import StoredGroup
 from millstream_coordinator.core.transactions.pending import Pending
 from millstream_coordinator.core.transactions.pending_records import OffsetPending, ProducerSeen
@@ -40,6 +42,7 @@ class Shard:
         self.stored: dict[str, StoredGroup] = {}
         self.groups: dict[str, ClassicGroup] = {}
         self.consumers: dict[str, ConsumerGroup] = {}
+        self.shares: dict[str, ShareGroup] = {}
         self.sessions = Sessions()
         self.pending = Pending()
 
@@ -62,7 +65,10 @@ class Shard:
             case OffsetPending() | ProducerSeen():
                 self.pending.apply(record)
             case _:
-                self._apply_consumer(record)
+                if isinstance(record, ShareRecord):
+                    self._apply_share(record)
+                else:
+                    self._apply_consumer(record)
 
     def _apply_consumer(self, record: ConsumerRecord) -> None:
         if isinstance(record, GroupEpochStored) and record.value is None:
@@ -71,6 +77,15 @@ class Shard:
             group = self.consumers.get(record.group_id)
             if group is None:
                 group = self.consumers[record.group_id] = ConsumerGroup(record.group_id)
+            group.apply(record)
+
+    def _apply_share(self, record: ShareRecord) -> None:
+        if isinstance(record, ShareEpochStored) and record.value is None:
+            self.shares.pop(record.group_id, None)
+        elif record.value is not None or record.group_id in self.shares:
+            group = self.shares.get(record.group_id)
+            if group is None:
+                group = self.shares[record.group_id] = ShareGroup(record.group_id)
             group.apply(record)
 
     def begin(self, now_ms: int) -> None:
@@ -86,23 +101,28 @@ class Shard:
                 self.sessions.hear_from(key, now_ms + session_ms)
                 if consumer.current(member_id).revoking:
                     self.sessions.await_revocation(key, now_ms + member.rebalance_timeout_ms)
+        for group_id, share in self.shares.items():
+            for member_id in share.members:
+                self.sessions.hear_from((group_id, member_id), now_ms + self.limits.share.session_timeout_ms)
 
     def group_ids(self) -> Iterator[str]:
         yield from self.groups
         yield from self.consumers
+        yield from self.shares
         yield from (
             group_id for group_id in self.offsets if group_id not in self.groups and group_id not in self.consumers
         )
 
     def knows(self, group_id: str) -> bool:
-        return group_id in self.groups or group_id in self.consumers or group_id in self.offsets
+        is_group = group_id in self.groups or group_id in self.consumers or group_id in self.shares
+        return is_group or group_id in self.offsets
 
     def state_of(self, group_id: str) -> GroupState:
         """Of a classic group: one that only has offsets is Empty; one that nobody ever heard of is Dead."""
         group = self.groups.get(group_id)
         if group is not None:
             return group.state
-        if group_id in self.consumers:
+        if group_id in self.consumers or group_id in self.shares:
             return GroupState.DEAD
         return GroupState.EMPTY if group_id in self.offsets else GroupState.DEAD
 
@@ -140,4 +160,9 @@ class Shard:
             assert group_id not in self.groups
             assert group_id not in self.stored
             consumer.check()
+        for group_id, share in self.shares.items():
+            assert share.group_id == group_id
+            others = (self.groups, self.stored, self.consumers, self.offsets)
+            assert not any(group_id in other for other in others)
+            share.check()
         self.sessions.check()

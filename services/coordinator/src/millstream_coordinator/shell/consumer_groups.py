@@ -63,7 +63,7 @@ class ConsumerGroups:
         self._on_classic = on_classic
         self._armed: tuple[int, asyncio.TimerHandle] | None = None
         self._closed = False
-        self._arm()
+        self.arm()
 
     async def heartbeat(self, request: HeartbeatRequest) -> HeartbeatAnswer:
         """NotCommitted if this shard is not ours any more."""
@@ -88,7 +88,7 @@ class ConsumerGroups:
     def classic_heartbeat(self, group_id: str, member_id: str, generation: int, instance_id: str | None) -> ErrorCode:
         now_ms = self._clock.now_ms()
         error = on_classic_heartbeat(self._shard, group_id, member_id, generation, instance_id, self._image(), now_ms)
-        self._arm()
+        self.arm()
         return error
 
     async def classic_leave(self, group_id: str, leaving: Sequence[LeavingMember]) -> tuple[LeftMember, ...]:
@@ -102,7 +102,7 @@ class ConsumerGroups:
         try:
             return await self._replicated.execute(decide)
         finally:
-            self._arm()
+            self.arm()
             self._tell(before, group_id)
 
     def _tell(self, before: ClassicGroup | None, group_id: str) -> None:
@@ -116,7 +116,7 @@ class ConsumerGroups:
         if self._armed is not None:
             self._armed[1].cancel()
 
-    def _arm(self, at_least_ms: int = 0) -> None:
+    def arm(self, at_least_ms: int = 0) -> None:
         """Have the shard woken when the first member may have been silent for too long."""
         deadline_ms = self._shard.sessions.deadline()
         if deadline_ms is None or self._closed:
@@ -151,4 +151,4 @@ class ConsumerGroups:
             if removed:
                 names = ",".join(f"{group_id}/{member_id}" for group_id, member_id in removed)
                 logger.info("members timed out protocol=consumer members=%s", names)
-        self._arm(retry_ms)
+        self.arm(retry_ms)

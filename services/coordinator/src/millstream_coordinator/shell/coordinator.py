@@ -3,15 +3,19 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
+from uuid import UUID
 
 from millstream_cluster.answers.metadata import any_live_broker
 from millstream_cluster.image import Image
+from millstream_cluster.shard import share_key
 from millstream_coordinator.config import CoordinatorConfig
 from millstream_coordinator.core.record_format import fits
 from millstream_coordinator.shell.groups import Groups
 from millstream_coordinator.shell.initial_offsets import InitialOffsets
 from millstream_coordinator.shell.partition import Connections
 from millstream_coordinator.shell.shards import Shards
+from millstream_coordinator.shell.share_state_nodes import ShareStateNodes
+from millstream_coordinator.shell.share_states import ShareStates
 from millstream_coordinator.shell.topic_creation import TopicCreation
 from millstream_coordinator.shell.transaction_nodes import TransactionNodes
 from millstream_coordinator.shell.transactions import Transactions
@@ -38,6 +42,8 @@ class Coordinator:
         connections: Connections,
         shards: Shards[Groups],
         transaction_shards: Shards[Transactions],
+        share_state_shards: Shards[ShareStates],
+        share_state_nodes: ShareStateNodes,
         transaction_nodes: TransactionNodes,
         topic_creation: TopicCreation,
         image: Callable[[], Image],
@@ -47,6 +53,8 @@ class Coordinator:
         self.controllers = controllers
         self.shards = shards
         self.transaction_shards = transaction_shards
+        self.share_state_shards = share_state_shards
+        self.share_state_nodes = share_state_nodes
         self.transaction_nodes = transaction_nodes
         self.topic_creation = topic_creation
         self._brokers = connections.reads
@@ -66,6 +74,12 @@ class Coordinator:
         if not transactional_id or not fits(transactional_id):
             return ErrorCode.INVALID_REQUEST
         return self.transaction_shards.of(transactional_id)
+
+    def share_states_of(self, group_id: str, topic_id: UUID, partition: int) -> ShareStates | ErrorCode:
+        """Where the state of the share partition is kept, or what who asks has to be told."""
+        if not group_id or not fits(group_id):
+            return ErrorCode.INVALID_GROUP_ID
+        return self.share_state_shards.of(share_key(group_id, topic_id, partition))
 
     async def committed(self, outcome: Awaitable[T]) -> T | ErrorCode:
         """The outcome once it is in the log; if that takes too long, the client is to ask again."""

@@ -38,6 +38,8 @@ from millstream_coordinator.shell.clock import SteadyClock
 from millstream_coordinator.shell.consumer_groups import ConsumerGroups
 from millstream_coordinator.shell.journal import Codec
 from millstream_coordinator.shell.owned_shard import ShardKind
+from millstream_coordinator.shell.share_groups import ShareGroups
+from millstream_coordinator.shell.share_state_nodes import ShareStateNodes
 from millstream_runtime.replicated import NotCommitted, Replicated
 from millstream_wire.errors import ErrorCode
 
@@ -58,6 +60,7 @@ class Groups:
         tasks: asyncio.TaskGroup,
         barrier: ShardClaimed,
         image: Callable[[], Image],
+        states: ShareStateNodes,
     ) -> None:
         self.shard = replicated.machine
         self._replicated = replicated
@@ -66,6 +69,7 @@ class Groups:
         self._barrier = barrier
         self._image = image
         self.consumers = ConsumerGroups(replicated, clock, tasks, image, on_classic=self._on_migration)
+        self.shares = ShareGroups(replicated, tasks, image, states, on_sessions=self.consumers.arm)
         self._tickets = 0
         self._waiting: dict[Ticket, asyncio.Future[JoinAnswer | SyncAnswer]] = {}
         self._timers: dict[str, tuple[int, asyncio.TimerHandle]] = {}
@@ -80,6 +84,8 @@ class Groups:
             joined = await self.consumers.classic_join(group_id, request(Ticket(0)), self._limits_of(group_id))
             if joined is not None:
                 return joined
+        if group_id in self.shard.shares:
+            return JoinAnswer(error=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         now_ms = self._clock.now_ms()
         ticket, answer = self._ticket()
         group = self.shard.enter(group_id, now_ms)
@@ -235,12 +241,14 @@ class Groups:
         self._waiting.clear()
 
 
-def group_shards(limits: GroupLimits, clock: SteadyClock, image: Callable[[], Image]) -> ShardKind[Shard, Groups]:
+def group_shards(
+    limits: GroupLimits, clock: SteadyClock, image: Callable[[], Image], states: ShareStateNodes
+) -> ShardKind[Shard, Groups]:
     """The shards that the partitions of `__consumer_offsets` are."""
 
     def serve(replicated: Replicated[Shard, ShardRecord], tasks: asyncio.TaskGroup, barrier: ShardClaimed) -> Groups:
         replicated.machine.begin(clock.now_ms())
-        return Groups(replicated, clock, tasks, barrier, image)
+        return Groups(replicated, clock, tasks, barrier, image, states)
 
     return ShardKind(
         topic=OFFSETS_TOPIC,

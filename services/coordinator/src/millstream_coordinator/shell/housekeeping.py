@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from uuid import UUID
 
 from millstream_cluster import records as r
 from millstream_cluster.decision import Decision
@@ -11,18 +12,28 @@ from millstream_coordinator.core.offsets import Removal, expire, remove_topic
 from millstream_coordinator.core.policy import GroupPolicy
 from millstream_coordinator.core.records import ShardRecord
 from millstream_coordinator.core.shard import Shard
+from millstream_coordinator.core.share.state import forget_missing_topics
+from millstream_coordinator.core.share_state.commands import forget_topics
 from millstream_coordinator.core.transactions.group_offsets import forget_producers
 from millstream_coordinator.shell.groups import Groups
 from millstream_coordinator.shell.shards import Shards
+from millstream_coordinator.shell.share_states import ShareStates
 from millstream_runtime.replicated import NotCommitted
 
 Decide = Callable[[Shard, int], Decision[ShardRecord, Removal]]
 
 
 class Housekeeping:
-    def __init__(self, config: CoordinatorConfig, shards: Shards[Groups], image: Callable[[], Image]) -> None:
+    def __init__(
+        self,
+        config: CoordinatorConfig,
+        shards: Shards[Groups],
+        share_states: Shards[ShareStates],
+        image: Callable[[], Image],
+    ) -> None:
         self._config = config
         self._shards = shards
+        self._share_states = share_states
         self._image = image
         self._topic_deleted = asyncio.Event()
 
@@ -39,6 +50,7 @@ class Housekeeping:
                 await self._everywhere(self._expire)
             self._topic_deleted.clear()
             await self._everywhere(self._forget_deleted_topics)
+            await self._forget_share_states()
 
     async def _everywhere(self, clean: Callable[[Groups], Awaitable[None]]) -> None:
         for groups in self._shards.serving():
@@ -69,6 +81,18 @@ class Housekeeping:
         known |= {topic for waiting in groups.shard.pending.offsets.values() for _, topic, _ in waiting}
         for topic in sorted(known - image.topics.keys()):
             await _until_done(groups, _removal_of(topic))
+        await _until_done(groups, lambda shard, _: forget_missing_topics(shard, image))
+
+    async def _forget_share_states(self) -> None:
+        for states in self._share_states.serving():
+            try:
+                while (await states.execute(lambda shard, _: forget_topics(shard, self._exists))).more:
+                    pass
+            except NotCommitted:
+                continue  # not ours any more: its new owner cleans it
+
+    def _exists(self, topic_id: UUID) -> bool:
+        return self._image().topic(topic_id) is not None
 
 
 def _removal_of(topic: str) -> Decide:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from millstream_coordinator.core.consumer.limits import ConsumerLimits
 from millstream_coordinator.core.policy import OPEN_POLICY, GroupPolicy
+from millstream_coordinator.core.share.limits import ShareLimits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +20,8 @@ class GroupLimits:
     """A member that never got its id cannot heartbeat; after this long without a rebalance it is taken for gone."""
     consumer: ConsumerLimits = field(default_factory=ConsumerLimits)
     """Of groups that speak the other protocol."""
+    share: ShareLimits = field(default_factory=ShareLimits)
+    """Of share groups."""
     policy: GroupPolicy = OPEN_POLICY
 
     def of_group(self, configs: Mapping[str, str]) -> "GroupLimits":

@@ -21,6 +21,8 @@ def enter(
     group = shard.consumers.get(group_id)
     if group is not None:
         return (), group
+    if group_id in shard.shares:
+        raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group.")
     classic = shard.groups.get(group_id)
     is_live = classic is not None and not classic.is_unused
     if classic is not None and is_live and not (may_begin and can_upgrade(classic, limits)):

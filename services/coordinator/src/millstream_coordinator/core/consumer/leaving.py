@@ -15,6 +15,7 @@ from millstream_coordinator.core.consumer.sessions import MemberKey
 from millstream_coordinator.core.record_format import COMMAND_BYTES_MAX, size_of
 from millstream_coordinator.core.records import ShardRecord
 from millstream_coordinator.core.shard import Shard
+from millstream_coordinator.core.share.leaving import without_members
 from millstream_wire.errors import ErrorCode
 
 DOWNGRADE_BYTES_MAX = COMMAND_BYTES_MAX // 4
@@ -68,19 +69,26 @@ def remove_silent(shard: Shard, image: Image, now_ms: int) -> Decision[ShardReco
     """Remove the members whose time is over; who they are. Those who are left are assigned anew when they are heard of."""
     drafts: dict[str, Draft] = {}
     removed: list[MemberKey] = []
+    of_shares: list[MemberKey] = []
     for group_id, member_id in shard.sessions.take_due(now_ms):
+        share = shard.shares.get(group_id)
+        if share is not None and member_id in share.members:
+            of_shares.append((group_id, member_id))
+            if len(removed) + len(of_shares) >= REMOVED_MAX:
+                break
+            continue
         group = shard.consumers.get(group_id)
         if group is None or member_id not in group.members:
             continue
         draft = drafts.setdefault(group_id, Draft(group))
         draft.write(*draft.group.member_tombstones(member_id))
         removed.append((group_id, member_id))
-        if len(removed) >= REMOVED_MAX:
+        if len(removed) + len(of_shares) >= REMOVED_MAX:
             break
     for draft in drafts.values():
         draft.raise_epoch()
     records = tuple(record for draft in drafts.values() for record in settled(shard, draft, image, now_ms))
-    return Decision(records, tuple(removed))
+    return Decision((*records, *without_members(shard, of_shares)), (*removed, *of_shares))
 
 
 def settled(shard: Shard, draft: Draft, image: Image, now_ms: int) -> tuple[ShardRecord, ...]:

@@ -1,0 +1,51 @@
+"""AlterShareGroupOffsets (API key 91), version 0: an empty share group goes on elsewhere; its state begins anew there."""
+
+from millstream_coordinator.core.consumer.member import TopicIdPartition
+from millstream_coordinator.core.share.state import StateChange
+from millstream_coordinator.shell.coordinator import Coordinator
+from millstream_runtime.context import RequestContext
+from millstream_wire.errors import ErrorCode
+from millstream_wire.messages import AlterShareGroupOffsetsRequest, AlterShareGroupOffsetsResponse
+from millstream_wire.messages.alter_share_group_offsets import (
+    AlterShareGroupOffsetsResponsePartition,
+    AlterShareGroupOffsetsResponseTopic,
+)
+from millstream_wire.schema import ZERO_UUID
+
+
+async def handle_alter_share_group_offsets(
+    coordinator: Coordinator, request: AlterShareGroupOffsetsRequest, context: RequestContext
+) -> AlterShareGroupOffsetsResponse:
+    groups = coordinator.groups_of(request.group_id)
+    if isinstance(groups, ErrorCode):
+        return AlterShareGroupOffsetsResponse(error_code=groups)
+    image = coordinator.image
+    ids = {asked.topic_name: image.topic(asked.topic_name) for asked in request.topics}
+    names = {topic.topic_id: topic.name for topic in ids.values() if topic is not None}
+    start_offsets: dict[TopicIdPartition, int] = {
+        (topic.topic_id, each.partition_index): each.start_offset
+        for asked in request.topics
+        if (topic := ids[asked.topic_name]) is not None
+        for each in asked.partitions
+        if image.partition(topic.topic_id, each.partition_index) is not None
+    }
+    altered = await coordinator.committed(groups.shares.alter(request.group_id, start_offsets, names))
+    if isinstance(altered, ErrorCode):
+        return AlterShareGroupOffsetsResponse(error_code=altered)
+    if isinstance(altered, StateChange):
+        return AlterShareGroupOffsetsResponse(error_code=altered.error, error_message=altered.message)
+    response = AlterShareGroupOffsetsResponse()
+    for asked in request.topics:
+        topic = ids[asked.topic_name]
+        topic_id = topic.topic_id if topic is not None else ZERO_UUID
+        partitions = [
+            AlterShareGroupOffsetsResponsePartition(
+                partition_index=each.partition_index,
+                error_code=altered.get((topic_id, each.partition_index), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+            )
+            for each in asked.partitions
+        ]
+        response.responses.append(
+            AlterShareGroupOffsetsResponseTopic(topic_name=asked.topic_name, topic_id=topic_id, partitions=partitions)
+        )
+    return response

@@ -1,0 +1,31 @@
+"""DeleteShareGroupOffsets (API key 92), version 0: an empty share group forgets topics; in one that it reads again it begins anew."""
+
+from millstream_coordinator.shell.coordinator import Coordinator
+from millstream_runtime.context import RequestContext
+from millstream_wire.errors import ErrorCode
+from millstream_wire.messages import DeleteShareGroupOffsetsRequest, DeleteShareGroupOffsetsResponse
+from millstream_wire.messages.delete_share_group_offsets import DeleteShareGroupOffsetsResponseTopic
+
+
+async def handle_delete_share_group_offsets(
+    coordinator: Coordinator, request: DeleteShareGroupOffsetsRequest, context: RequestContext
+) -> DeleteShareGroupOffsetsResponse:
+    groups = coordinator.groups_of(request.group_id)
+    if isinstance(groups, ErrorCode):
+        return DeleteShareGroupOffsetsResponse(error_code=groups)
+    topics = [coordinator.image.topic(asked.topic_name) for asked in request.topics]
+    known = frozenset(topic.topic_id for topic in topics if topic is not None)
+    deleted = await coordinator.committed(groups.shares.delete_state(request.group_id, known))
+    if isinstance(deleted, ErrorCode):
+        return DeleteShareGroupOffsetsResponse(error_code=deleted)
+    if deleted.error:
+        return DeleteShareGroupOffsetsResponse(error_code=deleted.error, error_message=deleted.message)
+    response = DeleteShareGroupOffsetsResponse()
+    for asked, topic in zip(request.topics, topics, strict=True):
+        result = DeleteShareGroupOffsetsResponseTopic(topic_name=asked.topic_name)
+        if topic is None:
+            result.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        else:
+            result.topic_id = topic.topic_id
+        response.responses.append(result)
+    return response

@@ -1,0 +1,124 @@
+"""DescribeShareGroupOffsets (API key 90), versions 0 and 1: where share groups go on in partitions, and (1) how far that is
+from the end. A group that has not begun in a partition is at -1 there.
+"""
+
+from collections.abc import Mapping
+from uuid import UUID
+
+from millstream_cluster.decision import Decision
+from millstream_coordinator.core.consumer.member import Partitions, TopicIdPartition
+from millstream_coordinator.core.policy import InitialOffset
+from millstream_coordinator.core.shard import Shard
+from millstream_coordinator.core.share_state.state import NOT_BEGUN
+from millstream_coordinator.shell.coordinator import Coordinator
+from millstream_runtime.context import RequestContext
+from millstream_wire.errors import ErrorCode
+from millstream_wire.messages import DescribeShareGroupOffsetsRequest, DescribeShareGroupOffsetsResponse
+from millstream_wire.messages.describe_share_group_offsets import (
+    DescribeShareGroupOffsetsRequestGroup,
+    DescribeShareGroupOffsetsRequestTopic,
+    DescribeShareGroupOffsetsResponseGroup,
+    DescribeShareGroupOffsetsResponsePartition,
+    DescribeShareGroupOffsetsResponseTopic,
+)
+from millstream_wire.messages.read_share_group_state_summary import PartitionResult
+
+UNKNOWN_LAG = -1
+
+
+async def handle_describe_share_group_offsets(
+    coordinator: Coordinator, request: DescribeShareGroupOffsetsRequest, context: RequestContext
+) -> DescribeShareGroupOffsetsResponse:
+    return DescribeShareGroupOffsetsResponse(groups=[await _describe(coordinator, group) for group in request.groups])
+
+
+async def _describe(
+    coordinator: Coordinator, asked: DescribeShareGroupOffsetsRequestGroup
+) -> DescribeShareGroupOffsetsResponseGroup:
+    described = DescribeShareGroupOffsetsResponseGroup(group_id=asked.group_id)
+    groups = coordinator.groups_of(asked.group_id)
+    if isinstance(groups, ErrorCode):
+        described.error_code = groups
+        return described
+    kept = await coordinator.committed(groups.execute(lambda shard, _: Decision((), _kept(shard, asked.group_id))))
+    if kept is None:
+        described.error_code = ErrorCode.GROUP_ID_NOT_FOUND
+        described.error_message = f"Share group {asked.group_id} not found."
+        return described
+    if isinstance(kept, ErrorCode):
+        described.error_code = kept
+        return described
+    topics = _all(coordinator, kept) if asked.topics is None else asked.topics
+    wanted = [
+        (topic.topic_id, number)
+        for each in topics
+        if (topic := coordinator.image.topic(each.topic_name)) is not None
+        for number in each.partitions
+        if coordinator.image.partition(topic.topic_id, number) is not None
+    ]
+    summaries = await coordinator.share_state_nodes.summaries(asked.group_id, wanted)
+    ends = await _ends(coordinator, summaries)
+    for each in topics:
+        described.topics.append(_topic(coordinator, each, summaries, ends))
+    return described
+
+
+def _kept(shard: Shard, group_id: str) -> Partitions | None:
+    group = shard.shares.get(group_id)
+    return None if group is None else group.kept.initializing | group.kept.initialized
+
+
+def _all(coordinator: Coordinator, kept: Partitions) -> list[DescribeShareGroupOffsetsRequestTopic]:
+    topics: dict[UUID, DescribeShareGroupOffsetsRequestTopic] = {}
+    for topic_id, number in sorted(kept):
+        topic = coordinator.image.topic(topic_id)
+        if topic is not None:
+            named = DescribeShareGroupOffsetsRequestTopic(topic_name=topic.name)
+            topics.setdefault(topic_id, named).partitions.append(number)
+    return list(topics.values())
+
+
+async def _ends(
+    coordinator: Coordinator, summaries: Mapping[TopicIdPartition, PartitionResult]
+) -> Mapping[tuple[str, int], int]:
+    """Where the partitions end that the group has begun in; nothing if one of their leaders does not say."""
+    image = coordinator.image
+    begun = [
+        (topic.name, number)
+        for (topic_id, number), summary in summaries.items()
+        if summary.start_offset != NOT_BEGUN and (topic := image.topic(topic_id)) is not None
+    ]
+    return await coordinator.initial_offsets.find(begun, InitialOffset.LATEST) or {}
+
+
+def _topic(
+    coordinator: Coordinator,
+    asked: DescribeShareGroupOffsetsRequestTopic,
+    summaries: Mapping[TopicIdPartition, PartitionResult],
+    ends: Mapping[tuple[str, int], int],
+) -> DescribeShareGroupOffsetsResponseTopic:
+    described = DescribeShareGroupOffsetsResponseTopic(topic_name=asked.topic_name)
+    topic = coordinator.image.topic(asked.topic_name)
+    if topic is not None:
+        described.topic_id = topic.topic_id
+    for number in asked.partitions:
+        partition = DescribeShareGroupOffsetsResponsePartition(partition_index=number, start_offset=NOT_BEGUN)
+        described.partitions.append(partition)
+        if topic is None or coordinator.image.partition(topic.topic_id, number) is None:
+            partition.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            continue
+        summary = summaries.get((topic.topic_id, number))
+        if summary is None:
+            partition.error_code = ErrorCode.COORDINATOR_NOT_AVAILABLE
+            continue
+        partition.error_code, partition.error_message = summary.error_code, summary.error_message
+        partition.start_offset, partition.leader_epoch = summary.start_offset, summary.leader_epoch
+        partition.lag = _lag(summary, ends.get((topic.name, number)))
+    return described
+
+
+def _lag(summary: PartitionResult, end: int | None) -> int:
+    """Records that the group has yet to be done with, or UNKNOWN_LAG."""
+    if end is None or summary.start_offset == NOT_BEGUN or summary.delivery_complete_count < 0:
+        return UNKNOWN_LAG
+    return max(0, end - summary.start_offset - summary.delivery_complete_count)

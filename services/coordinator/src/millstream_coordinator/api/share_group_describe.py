@@ -1,0 +1,78 @@
+"""ShareGroupDescribe (API key 77), version 1: share groups with their members and what each reads."""
+
+from millstream_cluster.answers.operations import GROUP_OPERATIONS
+from millstream_cluster.decision import Decision
+from millstream_cluster.image import Image
+from millstream_coordinator.core.consumer.member import Partitions
+from millstream_coordinator.core.shard import Shard
+from millstream_coordinator.core.share.assignor import NAME
+from millstream_coordinator.shell.coordinator import Coordinator
+from millstream_runtime.context import RequestContext
+from millstream_wire.errors import ErrorCode
+from millstream_wire.messages import ShareGroupDescribeRequest, ShareGroupDescribeResponse
+from millstream_wire.messages.share_group_describe import Assignment, DescribedGroup, Member, TopicPartitions
+
+
+async def handle_share_group_describe(
+    coordinator: Coordinator, request: ShareGroupDescribeRequest, context: RequestContext
+) -> ShareGroupDescribeResponse:
+    response = ShareGroupDescribeResponse()
+    for group_id in request.group_ids:
+        described = await _describe(coordinator, group_id)
+        if request.include_authorized_operations and described.error_code == ErrorCode.NONE:
+            described.authorized_operations = GROUP_OPERATIONS
+        response.groups.append(described)
+    return response
+
+
+async def _describe(coordinator: Coordinator, group_id: str) -> DescribedGroup:
+    if not group_id:
+        return DescribedGroup(group_id=group_id, error_code=ErrorCode.INVALID_GROUP_ID)
+    groups = coordinator.groups_of(group_id)
+    if isinstance(groups, ErrorCode):
+        return DescribedGroup(group_id=group_id, error_code=groups)
+    image = coordinator.image
+    described = await coordinator.committed(
+        groups.execute(lambda shard, _: Decision((), _described(shard, group_id, image)))
+    )
+    if isinstance(described, ErrorCode):
+        return DescribedGroup(group_id=group_id, error_code=described)
+    return described
+
+
+def _described(shard: Shard, group_id: str, image: Image) -> DescribedGroup:
+    group = shard.shares.get(group_id)
+    if group is None:
+        what = "is not a share group" if shard.knows(group_id) else "not found"
+        message = f"Group {group_id} {what}."
+        return DescribedGroup(group_id=group_id, error_code=ErrorCode.GROUP_ID_NOT_FOUND, error_message=message)
+    return DescribedGroup(
+        group_id=group_id,
+        group_state=group.state,
+        group_epoch=group.epoch,
+        assignment_epoch=group.assignment_epoch,
+        assignor_name=NAME,
+        members=[
+            Member(
+                member_id=member.member_id,
+                rack_id=member.rack_id,
+                member_epoch=group.current(member.member_id).epoch,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                subscribed_topic_names=list(member.topics),
+                assignment=_assignment(group.current(member.member_id).assigned, image),
+            )
+            for member in group.members.values()
+        ],
+    )
+
+
+def _assignment(partitions: Partitions, image: Image) -> Assignment:
+    """By topic; those that were deleted meanwhile have no name any more."""
+    topics: dict[object, TopicPartitions] = {}
+    for topic_id, partition in sorted(partitions):
+        topic = image.topic(topic_id)
+        if topic is not None:
+            listed = topics.setdefault(topic_id, TopicPartitions(topic_id=topic_id, topic_name=topic.name))
+            listed.partitions.append(partition)
+    return Assignment(topic_partitions=list(topics.values()))

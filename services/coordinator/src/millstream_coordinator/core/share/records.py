@@ -1,0 +1,59 @@
+"""The facts of which a share group is made, as Kafka has them; None in place of a value is a tombstone."""
+
+from dataclasses import dataclass
+
+from millstream_coordinator.core.consumer.member import Partitions
+from millstream_coordinator.core.consumer.records import GroupEpoch, TargetEpoch
+from millstream_coordinator.core.share.kept import Kept
+from millstream_coordinator.core.share.member import ShareCurrent, ShareMember
+
+
+@dataclass(frozen=True, slots=True)
+class ShareEpochStored:
+    group_id: str
+    value: GroupEpoch | None
+
+
+@dataclass(frozen=True, slots=True)
+class ShareMemberStored:
+    group_id: str
+    member_id: str
+    value: ShareMember | None
+
+
+@dataclass(frozen=True, slots=True)
+class ShareTargetEpochStored:
+    group_id: str
+    value: TargetEpoch | None
+
+
+@dataclass(frozen=True, slots=True)
+class ShareTargetStored:
+    """What a member should read."""
+
+    group_id: str
+    member_id: str
+    value: Partitions | None
+
+
+@dataclass(frozen=True, slots=True)
+class ShareCurrentStored:
+    group_id: str
+    member_id: str
+    value: ShareCurrent | None
+
+
+@dataclass(frozen=True, slots=True)
+class ShareKeptStored:
+    group_id: str
+    value: Kept | None
+
+
+ShareRecord = (
+    ShareEpochStored
+    | ShareMemberStored
+    | ShareTargetEpochStored
+    | ShareTargetStored
+    | ShareCurrentStored
+    | ShareKeptStored
+)

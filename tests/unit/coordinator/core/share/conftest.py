@@ -1,0 +1,9 @@
+"""What the tests of share groups share."""
+
+import pytest
+from share_course import ShareCourse
+
+
+@pytest.fixture
+def course() -> ShareCourse:
+    return ShareCourse()
