@@ -155,6 +155,21 @@ def test_a_full_disk_can_be_recovered_and_read(crashed: Path, tmp_path: Path) ->
     assert Log.open(directory, CONFIG, now_ms=0, clean=True).offset_for_timestamp(1030).offset == 30
 
 
+def test_times_are_known_after_a_crash_and_then_a_clean_stop(tmp_path: Path, make) -> None:
+    """The end of a segment is not in its time index until it is full or closed, and a crash closes nothing."""
+    config = LogConfig(segment_bytes=500, index_interval_bytes=200)
+    log = Log.open(tmp_path, config, now_ms=0)
+    for i in range(BATCHES):
+        batch, header = make(timestamp=1000 + i)
+        log.append(batch, header, leader_epoch=0, now_ms=0)
+    log.abandon()
+    log = Log.open(tmp_path, config, now_ms=0)
+    log.close()
+    log = Log.open(tmp_path, config, now_ms=0, clean=True)
+    assert [log.offset_for_timestamp(1000 + i).offset for i in range(BATCHES)] == list(range(BATCHES))
+    assert [segment.max_timestamp for segment in log.segments] == [999 + segment.end_offset for segment in log.segments]
+
+
 def test_leftovers_of_interrupted_work_are_removed(crashed: Path, tmp_path: Path) -> None:
     directory = tmp_path / "topic-0"
     shutil.copytree(crashed, directory)

@@ -288,6 +288,8 @@ class Segment:
             os.ftruncate(fd, self.size)
         if self.size:
             self._first_timestamp = self.header_at(0).max_timestamp
+        if self.max_timestamp >= 0:  # as a closed segment has it: the next clean start takes it from there
+            self.times.add(self.max_timestamp, self.max_timestamp_offset)
         try:
             self.flush_indexes()
         except OSError as error:  # a full disk can still be read: the entries stay in memory until they can be written
