@@ -240,6 +240,7 @@ def test_a_standby_answers_not_controller_to_everything_and_names_the_active_one
         m.BrokerRegistrationRequest(),
         m.BrokerHeartbeatRequest(),
         m.UnregisterBrokerRequest(),
+        m.UpdateFeaturesRequest(),
         m.AllocateProducerIdsRequest(),
     ]
 

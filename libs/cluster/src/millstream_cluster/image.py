@@ -37,6 +37,7 @@ class Image:
         self._partitions: dict[UUID, list[Partition]] = {}
         self._configs: dict[tuple[r.ResourceType, str], dict[str, str]] = {}
         self._quotas: dict[tuple[r.QuotaEntity, ...], dict[str, float]] = {}
+        self._features: dict[str, int] = {}
         self._shards: dict[tuple[UUID, int], Shard] = {}
 
     @staticmethod
@@ -109,6 +110,11 @@ class Image:
         """Quotas by whom they are for, then by their keys."""
         return MappingProxyType(self._quotas)
 
+    @property
+    def feature_levels(self) -> Mapping[str, int]:
+        """Levels by feature, of those that somebody has set."""
+        return MappingProxyType(self._features)
+
     def records(self) -> Iterator[r.MetadataRecord]:
         """The shortest list of records that folds into this Image: a snapshot."""
         if self.cluster_id is not None:
@@ -130,6 +136,7 @@ class Image:
             yield from (r.ConfigChanged(kind, name, key, value) for key, value in values.items())
         for entity, quotas in self._quotas.items():
             yield from (r.ClientQuotaChanged(entity, key, value) for key, value in quotas.items())
+        yield from (r.FeatureLevelSet(name, level) for name, level in self._features.items())
         for shard in self._shards.values():
             yield shard.assigned()
 
@@ -151,6 +158,7 @@ class Image:
             self._by_name,
             self._configs,
             self._quotas,
+            self._features,
             self._shards,
         )
 
@@ -184,6 +192,8 @@ class Image:
                 _set(self._configs, (record.resource_type, record.resource_name), record.key, record.value)
             case r.ClientQuotaChanged():
                 _set(self._quotas, record.entity, record.key, record.value)
+            case r.FeatureLevelSet():
+                self._features[record.name] = record.level
             case r.TopicCreated() | r.TopicDeleted() | r.PartitionCreated() | r.PartitionChanged() | r.ShardAssigned():
                 self._apply_topic(record)
             case _:

@@ -177,6 +177,14 @@ class ClientQuotaChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class FeatureLevelSet:
+    """From now on the cluster does this much of a feature."""
+
+    name: str
+    level: int
+
+
+@dataclass(frozen=True, slots=True)
 class ProducerIdsAllocated:
     """Every producer id below `next_producer_id` is given away."""
 
@@ -208,6 +216,7 @@ MetadataRecord: TypeAlias = (
     | TopicDeleted
     | ConfigChanged
     | ClientQuotaChanged
+    | FeatureLevelSet
     | ProducerIdsAllocated
     | ShardAssigned
 )

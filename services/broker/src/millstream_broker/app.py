@@ -19,7 +19,7 @@ from millstream_broker.shell.delays import Delays
 from millstream_broker.shell.hosting import Hosting
 from millstream_broker.shell.replicas import Replicas
 from millstream_broker.shell.upkeep import Upkeep
-from millstream_cluster.features import FINALIZED_FEATURES, SUPPORTED_FEATURES
+from millstream_cluster.features import SUPPORTED_FEATURES, finalized_features
 from millstream_cluster.image import Image
 from millstream_cluster.records import MetadataRecord
 from millstream_log import CorruptFile, DataDir, LogError, UnusableDirectory
@@ -124,7 +124,7 @@ class BrokerApp:
             world,
             config.limits,
             shortcuts=SHORTCUTS,
-            features=lambda: Features(SUPPORTED_FEATURES, FINALIZED_FEATURES, follower.image.offset),
+            features=lambda: _features(follower.image),
         )
         world.metrics.register(broker.metrics)
         try:
@@ -209,3 +209,7 @@ class BrokerApp:
         """Bytes of the file system, and those that may still be used."""
         space = os.statvfs(self.config.data_dir)
         return space.f_blocks * space.f_frsize, space.f_bavail * space.f_frsize
+
+
+def _features(image: Image) -> Features:
+    return Features(SUPPORTED_FEATURES, finalized_features(image.feature_levels), image.offset)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from millstream_cluster.features import FINALIZED_FEATURES, SUPPORTED_FEATURES
+from millstream_cluster.features import SUPPORTED_FEATURES, finalized_features
 from millstream_cluster.image import Image
 from millstream_cluster.records import ConfigChanged, MetadataRecord, ResourceType
 from millstream_coordinator.api import HANDLERS, UNADVERTISED
@@ -117,7 +117,7 @@ class CoordinatorApp:
             world,
             config.limits,
             unadvertised=UNADVERTISED,
-            features=lambda: Features(SUPPORTED_FEATURES, FINALIZED_FEATURES, follower.image.offset),
+            features=lambda: _features(follower.image),
         )
         metrics = CoordinatorMetrics(config.node_id, self._shards)
         world.metrics.register(metrics)
@@ -196,3 +196,7 @@ class CoordinatorApp:
             metadata_offset=lambda: follower.image.offset,
         )
         return self._registration
+
+
+def _features(image: Image) -> Features:
+    return Features(SUPPORTED_FEATURES, finalized_features(image.feature_levels), image.offset)

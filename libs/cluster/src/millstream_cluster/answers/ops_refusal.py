@@ -44,5 +44,7 @@ def refuse_ops(request: Request, code: ErrorCode, text: str) -> Response:
                 ResponseEntryData(error_code=code, error_message=text, entity=entry.entity) for entry in request.entries
             ]
             return m.AlterClientQuotasResponse(entries=entries)
+        case m.UpdateFeaturesRequest():
+            return m.UpdateFeaturesResponse(error_code=code, error_message=text)
         case _:
             raise TypeError(f"{type(request).__name__} is not forwarded")

@@ -78,6 +78,7 @@ HANDLERS: Mapping[ApiKey, Handler] = {
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: handle_security_request,
     ApiKey.OFFSET_DELETE: handle_group_request,
     ApiKey.DESCRIBE_QUORUM: handle_forwarded,
+    ApiKey.UPDATE_FEATURES: handle_forwarded,
     ApiKey.DESCRIBE_CLUSTER: handle_describe_cluster,
     ApiKey.DESCRIBE_PRODUCERS: handle_describe_producers,
     ApiKey.UNREGISTER_BROKER: handle_forwarded,

@@ -21,6 +21,7 @@ from millstream_controller.api.list_offsets import handle_list_offsets
 from millstream_controller.api.metadata import handle_metadata
 from millstream_controller.api.produce import handle_produce
 from millstream_controller.api.unregister_broker import handle_unregister_broker
+from millstream_controller.api.update_features import handle_update_features
 from millstream_runtime.context import Handler
 from millstream_wire.api import ApiKey
 
@@ -39,6 +40,7 @@ HANDLERS: Mapping[ApiKey, Handler] = {
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: handle_alter_partition_reassignments,
     ApiKey.ALTER_CLIENT_QUOTAS: handle_alter_client_quotas,
     ApiKey.DESCRIBE_QUORUM: handle_describe_quorum,
+    ApiKey.UPDATE_FEATURES: handle_update_features,
     ApiKey.FETCH_SNAPSHOT: handle_fetch_snapshot,
     ApiKey.BROKER_REGISTRATION: handle_broker_registration,
     ApiKey.BROKER_HEARTBEAT: handle_broker_heartbeat,

@@ -91,6 +91,7 @@ HANDLERS: Mapping[ApiKey, Handler] = {
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: handle_security_request,
     ApiKey.OFFSET_DELETE: handle_offset_delete,
     ApiKey.DESCRIBE_QUORUM: handle_forwarded,
+    ApiKey.UPDATE_FEATURES: handle_forwarded,
     ApiKey.DESCRIBE_CLUSTER: handle_describe_cluster,
     ApiKey.UNREGISTER_BROKER: handle_forwarded,
     ApiKey.CONSUMER_GROUP_HEARTBEAT: handle_consumer_group_heartbeat,

@@ -5,6 +5,7 @@ A group of the classic protocol is not found here; tools then ask DescribeGroups
 
 from millstream_cluster.answers.operations import GROUP_OPERATIONS
 from millstream_cluster.decision import Decision
+from millstream_cluster.features import GROUP_VERSION, feature_level
 from millstream_cluster.image import Image
 from millstream_coordinator.core.consumer.assignors import DEFAULT_ASSIGNOR
 from millstream_coordinator.core.consumer.group import ConsumerGroup
@@ -35,6 +36,8 @@ async def handle_consumer_group_describe(
 async def _describe(coordinator: Coordinator, group_id: str) -> DescribedGroup:
     if not group_id:
         return DescribedGroup(group_id=group_id, error_code=ErrorCode.INVALID_GROUP_ID)
+    if not feature_level(coordinator.image.feature_levels, GROUP_VERSION):
+        return DescribedGroup(group_id=group_id, error_code=ErrorCode.UNSUPPORTED_VERSION)
     groups = coordinator.groups_of(group_id)
     if isinstance(groups, ErrorCode):
         return DescribedGroup(group_id=group_id, error_code=groups)

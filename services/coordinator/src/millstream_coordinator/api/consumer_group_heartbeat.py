@@ -4,6 +4,7 @@ Version 0 has no regular expressions and lets the coordinator choose the member'
 """
 
 from millstream_cluster.answers.refusal import refuse_group
+from millstream_cluster.features import GROUP_VERSION, feature_level
 from millstream_coordinator.core.consumer.assignors import ASSIGNORS
 from millstream_coordinator.core.consumer.member import (
     JOINING_EPOCH,
@@ -29,6 +30,8 @@ async def handle_consumer_group_heartbeat(
     coordinator: Coordinator, request: ConsumerGroupHeartbeatRequest, context: RequestContext
 ) -> Response:
     """Answer when what the heartbeat changed is in the log; most change nothing."""
+    if not feature_level(coordinator.image.feature_levels, GROUP_VERSION):
+        return ConsumerGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
     error, message = _flaw(request, context.version)
     if error:
         return ConsumerGroupHeartbeatResponse(error_code=error, error_message=message)
