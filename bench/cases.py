@@ -166,5 +166,6 @@ def all_cases(client: Path) -> list[Case]:
         librdkafka("librdkafka, 1 KiB, linger 5 ms", messages=300_000, value_size=1024),
         fetch_back("fetching 100 B back, librdkafka", messages=1_000_000, value_size=100, passes=3),
         fetch_back("fetching 1 KiB back, librdkafka", messages=300_000, value_size=1024, passes=3),
-        end_to_end("end to end at 1,000/s, librdkafka", records_per_second=1000, seconds=10, value_size=100),
+        end_to_end("end to end at 1,000/s, librdkafka", records_per_second=1_000, seconds=10, value_size=100),
+        end_to_end("end to end at 10,000/s, librdkafka", records_per_second=10_000, seconds=5, value_size=100),
     ]

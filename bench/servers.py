@@ -1,5 +1,6 @@
 """The two servers under comparison, each started on a directory of its own and on loopback."""
 
+import random
 import signal
 import socket
 import subprocess
@@ -111,8 +112,12 @@ class Millstream:
 
 
 def _free_port_range(count: int) -> int:
-    """Return the first of `count` free ports in a row, below those that the kernel hands out."""
-    for first in range(19_092, 32_000, count):
+    """Return the first of `count` free ports in a row, below those that the kernel hands out.
+
+    From a random place on, because another run of this may look for ports at the same time.
+    """
+    first_of_all = random.randrange(12_000, 30_000)
+    for first in range(first_of_all, 32_000, count):
         try:
             held = [socket.create_server(("127.0.0.1", first + i)) for i in range(count)]
         except OSError:
