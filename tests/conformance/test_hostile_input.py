@@ -29,6 +29,7 @@ FRAMES_A_LOOK = 200
 FUZZED_BYTES_MAX = 150 * MIB
 BOMB_BYTES_MAX = 400 * MIB
 PATIENCE_S = 120
+AMPLE = str(64 * MIB)
 ONE = encode_batch([Record(-1, 1, b"k", b"x" * 100)])
 ABSURD = [
     b"\x7f\xff\xff\xff",
@@ -192,14 +193,13 @@ def compressed(codec: Compression, records: bytes, count: int) -> bytes:
 
 @pytest.mark.parametrize("codec", [each for each in Compression if each], ids=lambda codec: codec.name.lower())
 def test_bombs_are_refused_and_many_records_are_not_a_bomb(fresh: Path, codec: Compression) -> None:
-    limits = {"max_message_bytes": str(64 * MIB)}
     with servers.node(fresh) as node, WireClient(node.bootstrap) as client:
         client.socket.settimeout(PATIENCE_S)
         account = ProcessAccount(node.pid)
-        client.create_topic("plain", **limits)
-        client.create_topic("compacted", cleanup_policy="compact", **limits)
-        client.create_topic("aged", message_timestamp_before_max_ms="1000", **limits)
-        client.create_topic("by-append", message_timestamp_type="LogAppendTime", **limits)
+        client.create_topic("plain", max_message_bytes=AMPLE)
+        client.create_topic("compacted", cleanup_policy="compact", max_message_bytes=AMPLE)
+        client.create_topic("aged", message_timestamp_before_max_ms="1000", max_message_bytes=AMPLE)
+        client.create_topic("by-append", message_timestamp_type="LogAppendTime", max_message_bytes=AMPLE)
         bystander = Bystander(node.bootstrap)
         bystander.looks()
         before = account.resident_bytes

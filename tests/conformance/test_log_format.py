@@ -161,11 +161,11 @@ def test_we_open_what_kafka_wrote_and_kafka_what_we_added(broker: KafkaBroker, c
     data = DataDir(broker.data, node_id=1, cluster_id=broker.cluster_id)
     assert data.was_clean is clean
     key = TopicPartition("exchange", 0)
-    topic_id = data.partitions()[key]
+    topic_id = data.topic_id(key)
     assert topic_id is not None
     config = LogConfig(segment_bytes=1 << 20, index_interval_bytes=500)
-    for other, other_id in data.partitions().items():
-        data.open_log(other, other_id, config, now_ms=START_MS)
+    for other in data.partitions():
+        data.open_log(other, data.topic_id(other), config, now_ms=START_MS)
     log = data.logs[key]
     log.check()
     assert [(record.key, record.value) for record in everything(log)] == sent

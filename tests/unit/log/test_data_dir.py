@@ -26,7 +26,8 @@ def test_a_clean_close_is_known_at_the_next_start(tmp_path: Path, make) -> None:
     data = open_dir(data.path)
     assert data.was_clean
     assert data.directory_id == directory_id
-    assert data.partitions() == {KEY: TOPIC_ID}
+    assert data.partitions() == {KEY}
+    assert data.topic_id(KEY) == TOPIC_ID
     log = data.open_log(KEY, TOPIC_ID, CONFIG, now_ms=0)
     assert (log.log_end_offset, log.recovery_point, data.high_watermark(KEY)) == (3, 3, 2)
     data.abandon()
@@ -88,7 +89,8 @@ def test_a_topic_made_anew_starts_empty_and_the_old_one_is_set_aside(tmp_path: P
     data = open_dir(tmp_path)
     log = data.open_log(KEY, OTHER_ID, CONFIG, now_ms=0)
     assert (log.log_end_offset, data.high_watermark(KEY)) == (0, 0)
-    assert data.partitions() == {KEY: OTHER_ID}
+    assert data.partitions() == {KEY}
+    assert data.topic_id(KEY) == OTHER_ID
     (stray,) = tmp_path.glob("some-topic-3.*-stray")
     assert (stray / f"{0:020d}.log").stat().st_size > 0
 
@@ -97,7 +99,7 @@ def test_a_deleted_partition_is_gone_and_its_name_is_free(tmp_path: Path, make) 
     data = open_dir(tmp_path)
     data.open_log(KEY, TOPIC_ID, CONFIG, now_ms=0).append(*make(3), leader_epoch=0, now_ms=0)
     data.delete_log(KEY)
-    assert data.partitions() == {}
+    assert data.partitions() == set()
     assert data.open_log(KEY, OTHER_ID, CONFIG, now_ms=0).log_end_offset == 0
 
 
@@ -135,7 +137,7 @@ def test_an_interrupted_deletion_is_finished(tmp_path: Path) -> None:
     (tmp_path / "gone-0.0123456789abcdef0123456789abcdef-delete").mkdir()
     data = open_dir(tmp_path)
     assert not list(tmp_path.glob("*-delete"))
-    assert data.partitions() == {}
+    assert data.partitions() == set()
 
 
 def test_the_longest_topic_names_fit_also_while_they_go(tmp_path: Path) -> None:
@@ -143,7 +145,7 @@ def test_the_longest_topic_names_fit_also_while_they_go(tmp_path: Path) -> None:
     key = TopicPartition("t" * 249, 12)
     data.open_log(key, TOPIC_ID, CONFIG, now_ms=0)
     data.set_aside(key)
-    assert data.partitions() == {}
+    assert data.partitions() == set()
 
 
 def test_a_disk_that_fails_one_log_closes_the_others_and_claims_nothing(tmp_path: Path, make) -> None:

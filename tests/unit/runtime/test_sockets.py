@@ -326,7 +326,7 @@ def test_a_file_shorter_than_its_slice_closes_the_connection(tmp_path, caplog) -
 
     file = SegmentFile(tmp_path / "segment", os.O_RDONLY)
     asyncio.run(scenario())
-    assert "short_file" in caplog.text
+    assert "unreadable_file" in caplog.text
 
 
 def test_who_does_not_read_is_not_read() -> None:

@@ -128,14 +128,14 @@ class DataDir:
 
     # ---- partitions ----
 
-    def partitions(self) -> dict[TopicPartition, UUID | None]:
-        """Which partitions have a directory here, and the topic id that each carries."""
-        found = {}
-        for entry in os.scandir(self.path):
-            key = _parse_name(entry.name) if entry.is_dir() else None
-            if key is not None:
-                found[key] = load_topic_id(self.path / entry.name)
-        return found
+    def partitions(self) -> set[TopicPartition]:
+        """Which partitions have a directory here."""
+        names = (entry.name for entry in os.scandir(self.path) if entry.is_dir())
+        return {key for key in map(_parse_name, names) if key is not None}
+
+    def topic_id(self, key: TopicPartition) -> UUID | None:
+        """The topic id that a partition's directory carries."""
+        return load_topic_id(self.path / str(key))
 
     def open_log(self, key: TopicPartition, topic_id: UUID | None, config: LogConfig, *, now_ms: int) -> Log:
         """Open a partition's log, made if there is none; one of another topic of that name is set aside first."""
@@ -234,7 +234,7 @@ class DataDir:
             failed = [key for key in self.logs if not self._close_log(key)]
             self.checkpoint(high_watermarks)
             # A partition that nobody opened is as the process before this one left it.
-            if not failed and (self.was_clean or self.partitions().keys() <= self.logs.keys()):
+            if not failed and (self.was_clean or self.partitions() <= self.logs.keys()):
                 proof = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))
                 replace_file(self.path / _CLEAN_SHUTDOWN, proof.encode(), durable=True)
         finally:

@@ -9,7 +9,7 @@ from millstream_runtime.network import Accept, Limits, Part
 from millstream_runtime.sockets.disk_threads import DiskThreads
 from millstream_runtime.sockets.pool import BufferPool
 from millstream_runtime.sockets.receiving import NO_MEMORY, BadFrame, Receiver
-from millstream_runtime.sockets.sending import Sender, ShortFile
+from millstream_runtime.sockets.sending import Sender, UnreadableFile
 
 logger = logging.getLogger(__name__)
 
@@ -192,8 +192,8 @@ class SocketChannel:
             return
         try:
             done = self._sender.flush(self._sock)
-        except ShortFile as error:
-            logger.error("connection closed peer=%s reason=short_file detail=%s", self.peer, error)
+        except UnreadableFile as error:
+            logger.error("connection closed peer=%s reason=unreadable_file detail=%s", self.peer, error)
             self.close(str(error))
             return
         except OSError as error:

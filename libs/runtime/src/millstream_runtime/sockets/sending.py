@@ -5,6 +5,7 @@ the connection, because its length is already on the way. sendfile would wait fo
 every other connection with it: what is next to go is looked for first, and if it is missing the sender says so and stops.
 """
 
+import errno
 import os
 import socket
 from collections import deque
@@ -22,8 +23,8 @@ WINDOW_BYTES = (
 _LENGTH = 4
 
 
-class ShortFile(Exception):
-    """A file slice could not be sent in full."""
+class UnreadableFile(Exception):
+    """A file slice cannot be sent in full: the file is shorter, or its disk gives an error."""
 
 
 class Sender:
@@ -60,7 +61,7 @@ class Sender:
             elif isinstance(part, bytearray):
                 queue.append(memoryview(part))
             elif size < COPIED_SLICE_MAX_BYTES:
-                content = part.read_resident()
+                content = _resident(part)
                 if content is None:
                     queue.append(_Sending(part))
                 else:
@@ -72,7 +73,7 @@ class Sender:
         self.unsent_bytes += _LENGTH + total
 
     def flush(self, sock: socket.socket) -> bool:
-        """Send what the socket takes (bounded) and memory has; True when nothing is left. Raises OSError, ShortFile."""
+        """Send what the socket takes (bounded) and memory has; True when nothing is left. Raises OSError, UnreadableFile."""
         self.loading = None
         budget = FLUSH_MAX_BYTES
         queue = self._queue
@@ -152,14 +153,30 @@ class _Sending:
             return None
         length = min(WINDOW_BYTES, self.unsent_bytes)
         self.ready_end = self.position + length
-        if self.slice.is_resident(self.position) and self.slice.is_resident(self.ready_end - 1):
-            return None
+        try:
+            if self.slice.is_resident(self.position) and self.slice.is_resident(self.ready_end - 1):
+                return None
+        except OSError as error:
+            raise UnreadableFile(str(error)) from error
         return self.slice.loading(self.position, length)
 
     def send(self, sock: socket.socket) -> int:
-        sent = os.sendfile(sock.fileno(), self.slice.fileno(), self.position, self.ready_end - self.position)
+        try:
+            sent = os.sendfile(sock.fileno(), self.slice.fileno(), self.position, self.ready_end - self.position)
+        except OSError as error:
+            if error.errno == errno.EIO:  # anything else is the socket's
+                raise UnreadableFile(str(error)) from error
+            raise
         if sent == 0:
-            raise ShortFile(f"{self.unsent_bytes} bytes of a file slice are not there")
+            raise UnreadableFile(f"{self.unsent_bytes} bytes of a file slice are not there")
         self.position += sent
         self.unsent_bytes -= sent
         return sent
+
+
+def _resident(part: FileSlice) -> bytes | bytearray | None:
+    """What is in memory of a small slice; None where it is not, or there is an error that sending it will meet."""
+    try:
+        return part.read_resident()
+    except OSError:
+        return None

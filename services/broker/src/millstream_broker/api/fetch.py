@@ -14,7 +14,7 @@ from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.cold_reads import once_loaded
 from millstream_broker.shell.leaders import endpoints, leader_elsewhere
 from millstream_broker.shell.replica import Replica
-from millstream_log import ColdRead, LogError, Read
+from millstream_log import ColdRead, LogError, Read, StorageError
 from millstream_runtime.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import FetchRequest, FetchResponse
@@ -140,6 +140,8 @@ class _Fetch:
             return ErrorCode.NONE, None
         except LogError as error:
             self.is_complete = True
+            if isinstance(error, StorageError):
+                self._broker.read_failed(replica, error)
             return ErrorCode(error.error_code), None
         if found is not None and found.next_offset < end:
             self.is_complete = True  # there is more behind this segment or limit: waiting would bring nothing

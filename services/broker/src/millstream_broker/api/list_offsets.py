@@ -11,7 +11,7 @@ from typing import Any
 from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.cold_reads import once_loaded
 from millstream_broker.shell.replica import Replica
-from millstream_log import ColdRead, LogError, TimestampedOffset
+from millstream_log import ColdRead, LogError, StorageError, TimestampedOffset
 from millstream_runtime.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import ListOffsetsRequest, ListOffsetsResponse
@@ -75,6 +75,8 @@ def _find(
         cold.append(missing)
         return _refused(asked, ErrorCode.NONE)  # not sent: it is asked again
     except LogError as error:
+        if isinstance(error, StorageError):
+            broker.read_failed(replica, error)
         return _refused(asked, ErrorCode(error.error_code))
     return ListOffsetsPartitionResponse(
         partition_index=asked.partition_index,

@@ -33,6 +33,7 @@ logger = logging.getLogger(__name__)
 
 FETCH_SESSION_EVICTION_MS = 120_000
 CLUSTER_PATIENCE_MS = 5_000
+UNREADABLE_TOLD_MS = 60_000
 
 
 class Broker:
@@ -62,6 +63,8 @@ class Broker:
         self.log_dir_space = log_dir_space
         self._failing: set[ReplicaKey] = set()
         """Partitions whose last append the file system refused: said once, not for every producer's retry."""
+        self._unreadable: dict[ReplicaKey, int] = {}
+        """When it was last said of a partition that it cannot be read."""
         self._image = image
         self._cluster_is_visible = asyncio.Event()
 
@@ -123,6 +126,13 @@ class Broker:
             return
         self._failing.add(replica.key)
         logger.error("append failed partition=%s reason=%s", replica.name, error)
+
+    def read_failed(self, replica: Replica, error: StorageError) -> None:
+        """Note that a log cannot be read where somebody wants to: its readers are told, and ask again and again."""
+        now_ms = self.world.monotonic_ms()
+        if now_ms - self._unreadable.get(replica.key, -UNREADABLE_TOLD_MS) >= UNREADABLE_TOLD_MS:
+            self._unreadable[replica.key] = now_ms
+            logger.error("read failed partition=%s reason=%s", replica.name, error)
 
     def _absence(self, topic: str | UUID, index: int) -> ErrorCode:
         partition = self.image.partition(topic, index)

@@ -34,6 +34,7 @@ class Replicas:
         self._by_id: dict[ReplicaKey, Replica] = {}
         self._by_name: dict[TopicPartition | tuple[str, int], Replica] = {}
         self._failed: dict[ReplicaKey, None] = {}
+        self._unopened: set[TopicPartition] = set()
         self._doomed: list[Path] = []
 
     def __len__(self) -> int:
@@ -48,7 +49,7 @@ class Replicas:
 
     @property
     def failed(self) -> KeysView[ReplicaKey]:
-        """Partitions that should be here and whose directory could not be made."""
+        """Partitions that should be here and whose directory could not be made or read."""
         return self._failed.keys()
 
     def find(self, topic: str | UUID, index: int) -> Replica | None:
@@ -57,14 +58,21 @@ class Replicas:
         return self._by_id.get((topic, index))
 
     def load(self) -> None:
-        """Open and, after a crash, recover every log in the directory; whose leader we are comes later."""
-        for name, topic_id in sorted(self._directory.partitions().items()):
-            if topic_id is None:
-                self._directory.set_aside(name)
-                continue
-            settings = TopicSettings()
-            log = self._directory.open_log(name, topic_id, settings.log, now_ms=self._world.now_ms())
-            self._add(Replica(name, topic_id, log, settings, node_id=self._node_id))
+        """Open and, after a crash, recover every log in the directory that can be; whose leader we are comes later."""
+        for name in sorted(self._directory.partitions()):
+            try:
+                self._load(name)
+            except (OSError, LogError) as error:
+                self._tell_unopened(name, error)
+
+    def _load(self, name: TopicPartition) -> None:
+        topic_id = self._directory.topic_id(name)
+        if topic_id is None:
+            self._directory.set_aside(name)
+            return
+        settings = TopicSettings()
+        log = self._directory.open_log(name, topic_id, settings.log, now_ms=self._world.now_ms())
+        self._add(Replica(name, topic_id, log, settings, node_id=self._node_id))
 
     # ---- following the metadata ----
 
@@ -100,14 +108,23 @@ class Replicas:
         try:
             log = self._directory.open_log(name, partition.topic_id, settings.log, now_ms=self._world.now_ms())
         except (OSError, LogError) as error:
-            logger.error("partition not created partition=%s reason=%s", name, error)
             self._failed[key] = None
+            self._tell_unopened(name, error)
             return
         self._failed.pop(key, None)
+        if name in self._unopened:
+            self._unopened.remove(name)
+            logger.info("partition opened at last partition=%s", name)
         replica = Replica(name, partition.topic_id, log, settings, node_id=self._node_id)
         self._add(replica)
         logger.debug("partition created partition=%s topic_id=%s", name, partition.topic_id)
         self._assign(replica, partition)
+
+    def _tell_unopened(self, name: TopicPartition, error: Exception) -> None:
+        """One partition is left out, the others are served; it is tried again and again, which need not be told each time."""
+        if name not in self._unopened:
+            self._unopened.add(name)
+            logger.error("partition not opened partition=%s reason=%s", name, error)
 
     def _assign(self, replica: Replica, partition: Partition) -> None:
         event = Assigned(
