@@ -39,12 +39,14 @@ class Archive:
     def run_and_kill(self, when: Callable[[], bool], *more: str) -> None:
         """Run as a process of its own, and kill it and its JVM as `when` says so."""
         command = [sys.executable, "-m", "millstream_spark.main", "archive", *self.arguments(*more)]
-        job = subprocess.Popen(command, start_new_session=True, stderr=subprocess.DEVNULL)
+        log = self.checkpoint.with_name("killed-job.log")
+        with log.open("wb") as stderr:
+            job = subprocess.Popen(command, start_new_session=True, stderr=stderr)
         try:
-            deadline = time.monotonic() + 90
+            deadline = time.monotonic() + 240  # a busy machine takes a minute to start a JVM and its first batch
             while not when():
-                assert job.poll() is None, f"the job ended with status {job.returncode} before it could be killed"
-                assert time.monotonic() < deadline, "the job never came to the point where it was to be killed"
+                assert job.poll() is None, f"the job ended with status {job.returncode} too early: {_tail(log)}"
+                assert time.monotonic() < deadline, f"the job never came to where it was to be killed: {_tail(log)}"
                 time.sleep(0.01)
         finally:
             os.killpg(job.pid, signal.SIGKILL)
@@ -56,3 +58,7 @@ class Archive:
         return (
             {int(path.name) for path in directory.iterdir() if path.name.isdecimal()} if directory.is_dir() else set()
         )
+
+
+def _tail(log: Path) -> str:
+    return log.read_text(errors="replace")[-4_000:]
