@@ -23,6 +23,7 @@ from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec  # noqa: E40
 from groups import GROUPS_CASE, measure_groups  # noqa: E402
 from kafka_tools import KAFKA_VERSION, KafkaUnavailable  # noqa: E402
 from report import Measurement, table  # noqa: E402
+from retained import RETAINED_CASE, measure_retained  # noqa: E402
 from servers import Kafka, Millstream, Server  # noqa: E402
 from usage import machine_busy_s, usage_of  # noqa: E402
 
@@ -47,6 +48,8 @@ def main() -> int:
         if options.only in GROUPS_CASE:
             _say(GROUPS_CASE)
             measure_groups(directory / "groups", options.scale, options.rounds)
+        if options.only and options.only in RETAINED_CASE:  # it takes that much of a disk, and minutes
+            measure_retained(directory, _compile_client(directory), options.scale, options.rounds, _say)
     return 0
 
 

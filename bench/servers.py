@@ -96,6 +96,12 @@ class Millstream:
             process.kill()
             process.wait()
 
+    def kill(self) -> None:
+        assert self._process is not None, "not started"
+        self._process.kill()
+        self._process.wait()
+        self._process = None
+
     def _wait_until_it_answers(self) -> None:
         deadline = time.monotonic() + _START_TIMEOUT_S
         while True:
