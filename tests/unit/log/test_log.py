@@ -215,20 +215,24 @@ def test_old_segments_go_while_their_readers_stay(tmp_path: Path, make) -> None:
     fill(log, make, 50)
     held = log.read(0, 1000).slice
     bytes_before = held.read()
-    log.delete_segments(2)
+    doomed = log.doom_segments(2)
     log.check()
     assert log.log_start_offset == log.segments[0].base_offset > 0
     assert held.read() == bytes_before
-    assert not any(int(path.name[:20]) < log.log_start_offset for path in tmp_path.glob("*.*") if path.name[0] == "0")
+    old = {path for path in tmp_path.glob("0*.*") if int(path.name[:20]) < log.log_start_offset}
+    assert old == set(doomed)
+    assert {path.suffix for path in doomed} == {".deleted"}
+    assert [path.name[20:] for path in doomed if ".log" in path.name] == [".log.deleted"] * 2
     log.abandon()
     assert Log.open(tmp_path, SMALL, now_ms=0).log_start_offset == log.log_start_offset
+    assert not any(path.exists() for path in doomed)
 
 
 def test_an_emptied_log_remembers_its_end(tmp_path: Path, make) -> None:
     log = Log.open(tmp_path, SMALL, now_ms=0)
     fill(log, make, 5)
     log.roll(0)
-    log.delete_segments(len(log.segments) - 1)
+    log.doom_segments(len(log.segments) - 1)
     log.abandon()
     log = Log.open(tmp_path, SMALL, now_ms=0)
     assert (log.log_start_offset, log.log_end_offset) == (10, 10)

@@ -83,7 +83,7 @@ class LogMachine(RuleBasedStateMachine):
     @precondition(lambda self: len(self.log.segments) > 1)
     @rule(data=st.data())
     def delete_segments(self, data: st.DataObject) -> None:
-        self.log.delete_segments(data.draw(st.integers(1, len(self.log.segments) - 1)))
+        self.log.doom_segments(data.draw(st.integers(1, len(self.log.segments) - 1)))
         self.start = max(self.start, self.log.segments[0].base_offset)
         self.batches = [batch for batch in self.batches if batch[0].offset >= self.log.segments[0].base_offset]
 

@@ -284,14 +284,14 @@ class Log:
             self._epochs.truncate_start(offset)
             self._epochs.store()
 
-    def delete_segments(self, count: int) -> None:
-        """Remove the oldest segments; the last one stays, so roll first if all of it has to go."""
+    def doom_segments(self, count: int) -> list[Path]:
+        """Let the oldest segments go; the last one stays, so roll first if all of it has to go. Their files, for the caller to remove."""
         assert count < len(self._segments)
         gone, self._segments = self._segments[:count], self._segments[count:]
-        for segment in gone:
-            segment.delete()
+        doomed = [path for segment in gone for path in segment.doom()]
         self.advance_start(self._segments[0].base_offset)
         delete_snapshots(self.directory, before=self._segments[0].base_offset)
+        return doomed
 
     def truncate_to(self, offset: int, *, now_ms: int) -> None:
         """Cut the log so that it ends at `offset` or, if a batch spans it, before that batch."""

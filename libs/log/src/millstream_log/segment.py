@@ -5,6 +5,7 @@ Which batches go in, and when the next segment begins, is the log's to say.
 
 import logging
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ from millstream_log.file_slice import FileSlice, SegmentFile, read_fully, write_
 from millstream_log.offset_index import OffsetIndex
 from millstream_log.page_cache import NotResident, Reader, read_at_once
 from millstream_log.scan import scan_checked, scan_headers
+from millstream_log.segment_swap import DELETED
 from millstream_log.time_index import TimeIndex
 from millstream_log.transaction_index import TransactionIndex
 from millstream_wire.records import (
@@ -343,6 +345,15 @@ class Segment:
         for path in (self.log_path, self.index.path, self.times.path, self.aborted.path):
             path.unlink(missing_ok=True)
         self._file = None
+
+    def doom(self) -> list[Path]:
+        """Rename the files to what the next start removes; return them, to be removed when nobody waits for the disk."""
+        doomed = []
+        for path in (self.log_path, self.index.path, self.times.path, self.aborted.path):
+            with suppress(FileNotFoundError):  # few segments have an index of aborted transactions
+                doomed.append(path.rename(path.with_name(path.name + DELETED)))
+        self._file = None
+        return doomed
 
     def drop_suffix(self) -> None:
         """Follow the files, which have got the names of a segment of the log."""

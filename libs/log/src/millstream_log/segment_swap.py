@@ -65,12 +65,11 @@ def discard_cleaned(directory: Path, base_offset: int) -> None:
         _with(_file(directory, base_offset, kind), CLEANED).unlink(missing_ok=True)
 
 
-def remove_deleted(directory: Path, gone: Sequence[int]) -> None:
-    """Free the space of segments that were exchanged: it waits for the disk, so not on the event loop."""
+def settle_exchange(directory: Path, gone: Sequence[int]) -> list[Path]:
+    """Bring an exchange to the disk, which waits for it, so not on the event loop; return the old files, which may go now."""
     sync_directory(directory)
-    for offset in gone:
-        for kind in _KINDS:
-            _with(_file(directory, offset, kind), DELETED).unlink(missing_ok=True)
+    old = [_with(_file(directory, offset, kind), DELETED) for offset in gone for kind in _KINDS]
+    return [path for path in old if path.exists()]
 
 
 def complete_swaps(directory: Path) -> None:

@@ -140,6 +140,7 @@ class BrokerApp:
                 children.append(tasks.create_task(registration.run()))
                 for work in (broker.topic_creation.run(), broker.share_groups.run(), hosting.run()):
                     children.append(tasks.create_task(work))
+                children.append(tasks.create_task(replicas.removals.run()))
                 children.append(
                     tasks.create_task(applied.run(world, lambda: follower.applied, config.checkpoint_interval_ms))
                 )

@@ -40,7 +40,8 @@ def offsets(node: Any, topic: str) -> list[int]:
 
 def test_the_dirtiest_log_is_cleaned_first_and_what_is_clean_is_left_alone(node: Any) -> None:
     for topic in ("one", "two", "plain"):
-        node.create_topic(topic, cleanup_policy="delete" if topic == "plain" else "compact")
+        policy = "delete" if topic == "plain" else "compact"
+        node.create_topic(topic, cleanup_policy=policy, file_delete_delay_ms="0" if topic == "two" else "60000")
     for topic in ("one", "two", "plain"):
         put(node, topic, (b"a", b"1"), (b"a", b"2"))
     work = cleaner(node)
@@ -52,12 +53,14 @@ def test_the_dirtiest_log_is_cleaned_first_and_what_is_clean_is_left_alone(node:
         for value in range(3):
             put(node, "two", (b"a", b"%d" % value))
         assert await work.clean_dirtiest()
+        await node.replicas.removals.remove_due()
 
     asyncio.run(clean())
     assert (offsets(node, "one"), offsets(node, "two"), offsets(node, "plain")) == ([1], [4], [0, 1])
     checkpoint = (node.config.data_dir / "cleaner-offset-checkpoint").read_text()
     assert checkpoint.splitlines() == ["0", "2", "one 0 2", "two 0 5"]
     assert not list(node.replica("two").log.directory.glob("*.deleted"))
+    assert list(node.replica("one").log.directory.glob("*.log.deleted"))
     asyncio.run(work.clean_dirtiest())
 
 

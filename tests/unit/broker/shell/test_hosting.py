@@ -38,12 +38,12 @@ def test_configs_reach_the_log(node: Any) -> None:
 
 
 def test_a_topic_deleted_and_created_again_starts_empty(node: Any, batch: Any) -> None:
-    topic_id = node.create_topic("orders")
+    topic_id = node.create_topic("orders", file_delete_delay_ms="0")
     append(node, batch("a"))
     node.learn(r.TopicDeleted(topic_id))
     (doomed,) = names(node.config.data_dir)
     assert doomed.endswith("-delete")
-    asyncio.run(node.replicas.remove_doomed())
+    asyncio.run(node.replicas.removals.remove_due())
     assert names(node.config.data_dir) == []
     node.create_topic("more")
     node.create_topic("orders")
@@ -78,8 +78,9 @@ def test_what_the_metadata_does_not_explain_is_set_aside_and_deletions_are_caugh
     second = new_broker(tmp_path)
     second.learn(r.TopicCreated("gone", gone, False), r.TopicDeleted(gone))
     second.start()
-    asyncio.run(second.replicas.remove_doomed())
-    (stray,) = names(tmp_path)
+    doomed, stray = names(tmp_path)
+    assert doomed.startswith("gone-0.")
+    assert doomed.endswith("-delete")
     assert stray.startswith("unexplained-0.")
     assert stray.endswith("-stray")
     assert any((tmp_path / stray).glob("*.log"))

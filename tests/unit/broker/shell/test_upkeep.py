@@ -30,6 +30,26 @@ def test_old_segments_go_and_young_ones_stay(node: Any, batch: Any) -> None:
     assert (log.log_start_offset, log.log_end_offset, len(log.segments)) == (1, 2, 1)
 
 
+def test_files_of_deleted_segments_stay_for_their_topics_delay(node: Any, batch: Any) -> None:
+    for topic, delay_ms in (("orders", "0"), ("bills", "60000")):
+        node.create_topic(topic, retention_ms="60000", file_delete_delay_ms=delay_ms)
+        append(node, batch("old", timestamp=1000), topic=topic)
+
+    async def scenario() -> None:
+        await upkeep(node).retain()
+        assert deleted("orders") == deleted("bills") != []
+        await node.replicas.removals.remove_due()
+
+    def deleted(topic: str) -> list[str]:
+        return sorted(path.name for path in node.replica(topic).log.directory.glob("*.deleted"))
+
+    asyncio.run(scenario())
+    old = f"{0:020d}"
+    assert deleted("orders") == []
+    assert deleted("bills") == [f"{old}.{kind}.deleted" for kind in ("index", "log", "timeindex")]
+    assert node.replica("bills").log.size == 0
+
+
 def test_a_log_that_is_old_as_a_whole_keeps_its_offsets(node: Any, batch: Any) -> None:
     node.create_topic("orders", retention_ms="60000")
     log = node.replica("orders").log

@@ -11,8 +11,8 @@ from millstream_log.cleaner import (
     Cleaning,
     Compaction,
     find_cleanable,
-    remove_replaced,
     replace_segments,
+    settle_replacement,
 )
 from millstream_wire.records import EndMarker, Record, check, decode_batches, encode_batch
 
@@ -72,7 +72,8 @@ class CompactedLog:
                     before_swap(step)
                 if not replace_segments(self.log, step):
                     return False
-                remove_replaced(self.log, step)
+                for path in settle_replacement(self.log, step):
+                    path.unlink()
         self.first_dirty_offset = cleaning.cleaned_end_offset
         self.log.check()
         return True

@@ -231,7 +231,7 @@ def test_a_cleaning_gives_way_to_deletion_and_truncation(compacted):
     for _ in range(3):
         log.put(b"a", b"")
         log.roll()
-    assert not log.clean(before_swap=lambda _: log.log.delete_segments(1))
+    assert not log.clean(before_swap=lambda _: log.log.doom_segments(1))
     assert log.offsets() == [1, 2]
     assert not log.clean(before_swap=lambda _: log.log.truncate_to(2, now_ms=0))
     assert log.offsets() == [1]

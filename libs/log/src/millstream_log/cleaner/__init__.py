@@ -2,7 +2,7 @@
 
 from millstream_log.cleaner.cleaning import Cleaned, Cleaning, Step, Worked
 from millstream_log.cleaner.plan import Cleanable, Compaction, find_cleanable, wants_cleaning
-from millstream_log.cleaner.replacement import remove_replaced, replace_segments
+from millstream_log.cleaner.replacement import replace_segments, settle_replacement
 
 __all__ = [
     "Cleanable",
@@ -12,7 +12,7 @@ __all__ = [
     "Step",
     "Worked",
     "find_cleanable",
-    "remove_replaced",
     "replace_segments",
+    "settle_replacement",
     "wants_cleaning",
 ]

@@ -1,10 +1,12 @@
 """The moment a cleaning shows: on the event loop, between two requests, a group of segments becomes one."""
 
+from pathlib import Path
+
 from millstream_log.cleaner.cleaning import Cleaned
 from millstream_log.errors import StorageError
 from millstream_log.log import Log
 from millstream_log.producer_snapshot import snapshot_offsets, snapshot_path
-from millstream_log.segment_swap import Irreversible, discard_cleaned, exchange, remove_deleted
+from millstream_log.segment_swap import Irreversible, discard_cleaned, exchange, settle_exchange
 
 
 def replace_segments(log: Log, cleaned: Cleaned) -> bool:
@@ -27,10 +29,11 @@ def replace_segments(log: Log, cleaned: Cleaned) -> bool:
     return True
 
 
-def remove_replaced(log: Log, cleaned: Cleaned) -> None:
-    """Free the space of the old segments: it waits for the disk, so not on the event loop."""
+def settle_replacement(log: Log, cleaned: Cleaned) -> list[Path]:
+    """Bring the replacement to the disk, which waits for it, so not on the event loop; return the old files, for the caller to remove."""
     bases = [segment.base_offset for segment in cleaned.gone]
-    remove_deleted(log.directory, bases)
+    doomed = settle_exchange(log.directory, bases)
     for offset in snapshot_offsets(log.directory)[:-1]:
         if offset in bases[1:]:
             snapshot_path(log.directory, offset).unlink(missing_ok=True)
+    return doomed

@@ -25,6 +25,8 @@ class TopicSettings:
     timestamp_after_max_ms: int = 3_600_000
     flush_ms: int = NO_LIMIT_MS
     """flush.ms: how long appended records may stay off the disk."""
+    file_delete_delay_ms: int = 60_000
+    """file.delete.delay.ms: how long deleted files stay, out of the way."""
     retention: Retention = field(default_factory=Retention)
     compaction: Compaction = field(default_factory=Compaction)
     log: LogConfig = field(default_factory=LogConfig)
@@ -43,6 +45,7 @@ class TopicSettings:
             timestamp_before_max_ms=values["message.timestamp.before.max.ms"],
             timestamp_after_max_ms=values["message.timestamp.after.max.ms"],
             flush_ms=values["flush.ms"],
+            file_delete_delay_ms=values["file.delete.delay.ms"],
             retention=Retention(values["retention.ms"], values["retention.bytes"]),
             compaction=Compaction(
                 min_cleanable_ratio=values["min.cleanable.dirty.ratio"],

@@ -22,8 +22,8 @@ from millstream_log.cleaner import (
     Step,
     Worked,
     find_cleanable,
-    remove_replaced,
     replace_segments,
+    settle_replacement,
     wants_cleaning,
 )
 from millstream_runtime.world import World
@@ -128,7 +128,8 @@ class Cleaner:
                 return
             size_before += sum(segment.size for segment in step.gone)
             size_after += step.put.size
-            await self._world.run_blocking(partial(remove_replaced, log, step))
+            doomed = await self._world.run_blocking(partial(settle_replacement, log, step))
+            self._replicas.removals.add(doomed, replica.settings.file_delete_delay_ms)
         if self._is_hosted(replica):
             self._directory.note_cleaned(name, cleaning.cleaned_end_offset)
         logger.info(

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Sequence
 
 from millstream_broker.config import BrokerConfig
-from millstream_broker.core.hosting import Create, Delete, ReplicaKey, Step, Touched, plan_changes, plan_start
+from millstream_broker.core.hosting import Create, ReplicaKey, Step, Touched, plan_changes, plan_start
 from millstream_broker.core.topic_settings import TopicSettings
 from millstream_broker.shell.replicas import Replicas
 from millstream_cluster.configs import EffectiveConfigs
@@ -58,7 +58,7 @@ class Hosting:
         self._missed = Touched()
 
     async def run(self) -> None:
-        """Do what plans left for later: make logs, free the space of deleted ones, try again what failed."""
+        """Do what plans left for later: make logs, try again what failed."""
         while True:
             try:
                 async with asyncio.timeout(RETRY_FAILED_MS / 1000):
@@ -69,11 +69,8 @@ class Hosting:
             while self._to_make:
                 self._make(next(iter(self._to_make)))
                 await asyncio.sleep(0)
-            await self._replicas.remove_doomed()
 
     def _execute(self, steps: Sequence[Step]) -> None:
-        if any(isinstance(step, Delete) for step in steps):
-            self._wake.set()
         creates = [step for step in steps if isinstance(step, Create)]
         if len(creates) <= MADE_AT_ONCE_MAX:
             self._replicas.apply(steps, self.settings_of)

@@ -3,9 +3,6 @@
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, KeysView, Sequence
-from functools import partial
-from pathlib import Path
-from shutil import rmtree
 from typing import TypeAlias
 from uuid import UUID
 
@@ -13,6 +10,7 @@ from millstream_broker.core.hosting import Create, Delete, ReplicaKey, SetAside,
 from millstream_broker.core.partition import Assigned, LeadershipBegan, LeadershipEnded
 from millstream_broker.core.topic_settings import TopicSettings
 from millstream_broker.shell.delays import Delays
+from millstream_broker.shell.removals import Removals
 from millstream_broker.shell.replica import Replica
 from millstream_cluster.members import Partition
 from millstream_log import DataDir, LogError, TopicPartition
@@ -27,6 +25,7 @@ class Replicas:
     """Invariant: the same replicas by id and by name, each with an open log in the data directory."""
 
     def __init__(self, directory: DataDir, delays: Delays, world: World, *, node_id: int) -> None:
+        self.removals = Removals(world)
         self._directory = directory
         self._delays = delays
         self._world = world
@@ -35,7 +34,6 @@ class Replicas:
         self._by_name: dict[TopicPartition | tuple[str, int], Replica] = {}
         self._failed: dict[ReplicaKey, None] = {}
         self._unopened: set[TopicPartition] = set()
-        self._doomed: list[Path] = []
 
     def __len__(self) -> int:
         return len(self._by_id)
@@ -151,18 +149,9 @@ class Replicas:
         if keep:
             self._directory.set_aside(replica.name)
         else:
-            self._doomed.append(self._directory.doom_log(replica.name))
+            self.removals.add([self._directory.doom_log(replica.name)], replica.settings.file_delete_delay_ms)
             logger.info("partition deleted partition=%s topic_id=%s", replica.name, replica.topic_id)
         self._delays.changed(key)
-
-    async def remove_doomed(self) -> None:
-        """Free the space of deleted partitions, which takes the file system a while; the next start finds the rest."""
-        doomed, self._doomed = self._doomed, []
-        for path in doomed:
-            try:
-                await self._world.run_blocking(partial(rmtree, path))
-            except OSError as error:
-                logger.error("directory not removed path=%s reason=%s", path, error)
 
     # ---- checkpoints and the end ----
 

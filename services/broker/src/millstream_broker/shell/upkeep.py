@@ -108,7 +108,7 @@ class Upkeep:
             return
         if count == len(log.segments):
             log.roll(now_ms)
-        log.delete_segments(count)
+        self._replicas.removals.add(log.doom_segments(count), replica.settings.file_delete_delay_ms)
         logger.info(
             "segments deleted partition=%s count=%d log_start_offset=%d", replica.name, count, log.log_start_offset
         )

@@ -125,7 +125,8 @@ class FileStore:
             self._remove_old_snapshots()
             log.roll(self._world.now_ms())
             covered = sum(segment.end_offset <= snapshot.end_offset for segment in log.segments[:-1])
-            log.delete_segments(covered)
+            for path in log.doom_segments(covered):
+                path.unlink()
             log.flush()
         except (OSError, LogError) as error:
             raise StoreBroken(f"the metadata log in {directory} cannot be trimmed: {error}") from error
