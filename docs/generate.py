@@ -30,6 +30,7 @@ def compatibility() -> str:
         f"# Compatibility\n\n{GENERATED}\n"
         "Which of Kafka's APIs each kind of node answers, and in which versions. What a node does not answer it does not advertise.\n"
         "A broker answers what belongs to groups and transactions with NOT_COORDINATOR: some clients take one node's list for all.\n"
+        "A coordinator answers Produce with NOT_LEADER_OR_FOLLOWER: old producers stop at a node that does not offer it.\n"
         f"Only nodes of the cluster send to each other: {internal}.\n\n{render(served)}"
     )
 

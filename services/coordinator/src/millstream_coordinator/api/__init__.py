@@ -33,6 +33,7 @@ from millstream_coordinator.api.metadata import handle_metadata
 from millstream_coordinator.api.offset_commit import handle_offset_commit
 from millstream_coordinator.api.offset_delete import handle_offset_delete
 from millstream_coordinator.api.offset_fetch import handle_offset_fetch
+from millstream_coordinator.api.produce import handle_produce
 from millstream_coordinator.api.security_requests import handle_security_request
 from millstream_coordinator.api.share_group_describe import handle_share_group_describe
 from millstream_coordinator.api.share_group_heartbeat import handle_share_group_heartbeat
@@ -50,6 +51,7 @@ from millstream_runtime.context import Handler
 from millstream_wire.api import ApiKey
 
 HANDLERS: Mapping[ApiKey, Handler] = {
+    ApiKey.PRODUCE: handle_produce,
     ApiKey.METADATA: handle_metadata,
     ApiKey.OFFSET_COMMIT: handle_offset_commit,
     ApiKey.OFFSET_FETCH: handle_offset_fetch,

@@ -1,5 +1,6 @@
 """AddOffsetsToTxn (API key 25), versions 0 to 4: the transaction will commit offsets of a group too."""
 
+from millstream_cluster.ids import OFFSETS_TOPIC
 from millstream_coordinator.core.transactions.courses import Producer, add_partitions
 from millstream_coordinator.shell.coordinator import Coordinator
 from millstream_runtime.context import RequestContext
@@ -25,7 +26,10 @@ async def _add(coordinator: Coordinator, request: AddOffsetsToTxnRequest) -> Err
     if isinstance(transactions, ErrorCode):
         return transactions
     partition = coordinator.transaction_nodes.offsets_partition(request.group_id)
-    if partition is None:
+    if (
+        partition is None
+    ):  # nobody has asked for a group's coordinator yet, and this producer will not before we say yes
+        coordinator.topic_creation.want(OFFSETS_TOPIC)
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
     producer = Producer(request.transactional_id, request.producer_id, request.producer_epoch)
     return await coordinator.committed(

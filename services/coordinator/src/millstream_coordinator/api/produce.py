@@ -1,0 +1,17 @@
+"""Produce (0), versions 0 to 13, refused: a coordinator keeps no partitions.
+
+It is offered because Kafka's older producers (2.1 is one) take every node they ever asked for one that records could be sent to,
+and stop for good at the first that does not offer it: their transactions' coordinator.
+"""
+
+from millstream_cluster.answers.produce_refusal import refuse_produce
+from millstream_coordinator.shell.coordinator import Coordinator
+from millstream_runtime.context import CloseConnection, RequestContext
+from millstream_wire.errors import ErrorCode
+from millstream_wire.messages import ProduceRequest, ProduceResponse
+
+
+def handle_produce(coordinator: Coordinator, request: ProduceRequest, context: RequestContext) -> ProduceResponse:
+    if request.acks == 0:
+        raise CloseConnection("a produce with acks=0 came to a coordinator")
+    return refuse_produce(request, ErrorCode.NOT_LEADER_OR_FOLLOWER, "a coordinator keeps no partitions")
