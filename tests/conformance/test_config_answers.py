@@ -46,7 +46,7 @@ NOT_OURS = {
         r"(kafka\.metrics|metrics\.|telemetry)",  # measured otherwise: /metrics
         r".*threads.*",  # one event loop
         r".*purgatory.*|.*cached\.buffer.*|.*append\.linger.*|.*load\.buffer\.size|log\.cleaner\.io\.buffer.*",
-        r"(max\.connection\.creation\.rate|max\.connections\.per\.ip.*|queued\.max\.request\.bytes)",
+        r"(max\.connection\.creation\.rate|max\.connections\.per\.ip\.overrides|queued\.max\.request\.bytes)",
         r"(max\.request\.partition\.size\.limit|socket\.connection\.setup.*)",
         r"group\.streams\.",  # the streams protocol (KIP-1071) is not there
         r"group\.consumer\.(assignors|(min|max)\.(session|heartbeat|assignment).*)",  # one group's policy has limits
@@ -67,6 +67,7 @@ READ_AT_START = {
     "log.cleaner.dedupe.buffer.size",
     "log.cleaner.io.max.bytes.per.second",
     "max.connections",
+    "max.connections.per.ip",
     "producer.id.expiration.ms",
     "transaction.partition.verification.enable",
 }

@@ -23,6 +23,7 @@ def test_they_reach_each_service(read: Callable[[Properties], Any]) -> None:
     told = {"max.connections": "7", "socket.request.max.bytes": "1000", "connections.max.idle.ms": "50"}
     limits = read(Properties(NEEDED | told)).limits
     assert (limits.connections_max, limits.frame_max_bytes, limits.connections_max_idle_ms) == (7, 1000, 50)
-    assert read(Properties(NEEDED)).limits.connections_max == 2**31 - 1
+    assert (limits.connections_per_ip_max, read(Properties(NEEDED)).limits.connections_max) == (2**31 - 1, 2**31 - 1)
+    assert read(Properties(NEEDED | {"max.connections.per.ip": "3"})).limits.connections_per_ip_max == 3
     with pytest.raises(PropertyError, match=r"max\.connections.* must be at least 0"):
         read(Properties(NEEDED | {"max.connections": "-1"}))

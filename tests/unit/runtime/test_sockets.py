@@ -374,6 +374,31 @@ def test_connections_beyond_the_limit_are_refused_once_logged(caplog) -> None:
     assert caplog.text.count("connections refused") == 1
 
 
+def test_connections_from_one_address_have_a_limit_of_their_own(caplog) -> None:
+    async def scenario() -> None:
+        async with Harness(connections_per_ip_max=1) as harness:
+            _, first = await harness.connect()
+            for _ in range(2):
+                refused, other = await harness.connect()
+                assert await ends(refused)
+                other.close()
+            reader, elsewhere = await asyncio.open_connection(
+                "127.0.0.1", harness.listener.port, local_addr=("127.0.0.2", 0)
+            )
+            elsewhere.write(framed(b"another address"))
+            assert await read_frame(reader) == b"another address"
+            first.close()
+            await asyncio.sleep(0.05)
+            reader, again = await harness.connect()
+            again.write(framed(b"free again"))
+            assert await read_frame(reader) == b"free again"
+            again.close()
+            elsewhere.close()
+
+    asyncio.run(scenario())
+    assert "reason=max.connections.per.ip" in caplog.text
+
+
 def test_descriptors_are_kept_for_files(caplog) -> None:
     async def scenario() -> None:
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

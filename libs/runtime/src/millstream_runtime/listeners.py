@@ -44,6 +44,7 @@ def limits_of(properties: Properties) -> Limits:
     return Limits(
         frame_max_bytes=properties.integer("socket.request.max.bytes", defaults.frame_max_bytes, least=1),
         connections_max=properties.integer("max.connections", defaults.connections_max, least=0),
+        connections_per_ip_max=properties.integer("max.connections.per.ip", defaults.connections_per_ip_max, least=0),
         connections_max_idle_ms=properties.integer(
             "connections.max.idle.ms", defaults.connections_max_idle_ms, least=1
         ),

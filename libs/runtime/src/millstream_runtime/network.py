@@ -41,6 +41,8 @@ class Limits:
     """socket.request.max.bytes: a longer frame closes the connection."""
     connections_max: int = 2_147_483_647
     """max.connections: a connection beyond it is closed at once, and so is one that would take the last file descriptors."""
+    connections_per_ip_max: int = 2_147_483_647
+    """max.connections.per.ip: the same for those from one address."""
     connections_max_idle_ms: int = 600_000
     """connections.max.idle.ms: a connection on which nothing moved for this long is closed."""
     frame_timeout_ms: int = 30_000

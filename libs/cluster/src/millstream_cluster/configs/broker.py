@@ -61,6 +61,7 @@ _OWN = (
     _static("socket.receive.buffer.bytes", _I, "102400", "The socket's receive buffer; -1 leaves it to the system."),
     _static("socket.listen.backlog.size", _I, "50", "How many connections may wait to be accepted.", at_least(1)),
     _static("max.connections", _I, str(2**31 - 1), "How many connections each listener keeps at a time.", at_least(0)),
+    _static("max.connections.per.ip", _I, str(2**31 - 1), "How many of them may come from one address.", at_least(0)),
     _static("connections.max.idle.ms", _L, "600000", "How long an idle client connection is kept."),
     _static("queued.max.requests", _I, "500", "How many requests may wait before no more are read.", at_least(1)),
     _static("request.timeout.ms", _I, "30000", "How long nodes wait for one another's answers.", at_least(1)),

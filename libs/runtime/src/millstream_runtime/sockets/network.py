@@ -6,7 +6,9 @@ import logging
 import resource
 import socket
 import sys
+from collections import Counter
 from collections.abc import Callable
+from functools import partial
 
 from millstream_runtime.network import DEFAULT_LIMITS, Accept, Limits
 from millstream_runtime.sockets.channel import SocketChannel
@@ -102,6 +104,7 @@ class SocketListener:
         self._accept = accept
         self._limits = limits
         self._open = 0
+        self._open_from: Counter[str] = Counter()
         self._closed = False
         self._refused = 0
         self._refusals_logged_at = -REFUSALS_LOGGED_SECONDS
@@ -130,10 +133,12 @@ class SocketListener:
                 return
             if self._open >= self._limits.connections_max:
                 self._refuse(sock, "max.connections")
+            elif self._open_from[address[0]] >= self._limits.connections_per_ip_max:
+                self._refuse(sock, "max.connections.per.ip")
             elif sock.fileno() > last_descriptor:  # the kernel gives the lowest that is free
                 self._refuse(sock, "file_descriptors")
             else:
-                self._take(sock, f"{address[0]}:{address[1]}")
+                self._take(sock, address[0], address[1])
 
     def _listen_again(self) -> None:
         if not self._closed:
@@ -152,13 +157,17 @@ class SocketListener:
             )
             self._refusals_logged_at, self._refused = now, 0
 
-    def _take(self, sock: socket.socket, peer: str) -> None:
+    def _take(self, sock: socket.socket, host: str, port: int) -> None:
         sock.setblocking(False)
         self._open += 1
-        self._network.adopt(sock, peer, self._accept, self._limits, self._gone)
+        self._open_from[host] += 1
+        self._network.adopt(sock, f"{host}:{port}", self._accept, self._limits, partial(self._gone, host))
 
-    def _gone(self) -> None:
+    def _gone(self, host: str) -> None:
         self._open -= 1
+        self._open_from[host] -= 1
+        if not self._open_from[host]:
+            del self._open_from[host]
 
 
 def _last_for_sockets() -> int:
