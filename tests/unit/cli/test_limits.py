@@ -8,6 +8,7 @@ import pytest
 from millstream_broker.config import BrokerConfig
 from millstream_controller.config import ControllerConfig
 from millstream_coordinator.config import CoordinatorConfig
+from millstream_runtime.network import Limits
 from millstream_runtime.properties import Properties, PropertyError
 
 NEEDED = {
@@ -25,5 +26,11 @@ def test_they_reach_each_service(read: Callable[[Properties], Any]) -> None:
     assert (limits.connections_max, limits.frame_max_bytes, limits.connections_max_idle_ms) == (7, 1000, 50)
     assert (limits.connections_per_ip_max, read(Properties(NEEDED)).limits.connections_max) == (2**31 - 1, 2**31 - 1)
     assert read(Properties(NEEDED | {"max.connections.per.ip": "3"})).limits.connections_per_ip_max == 3
+    told = {"queued.max.requests": "3", "socket.listen.backlog.size": "4"}
+    told |= {"socket.send.buffer.bytes": "20000", "socket.receive.buffer.bytes": "30000"}
+    limits = read(Properties(NEEDED | told)).limits
+    assert (limits.pending_requests_max, limits.backlog) == (3, 4)
+    assert (limits.send_buffer_bytes, limits.receive_buffer_bytes) == (20_000, 30_000)
+    assert read(Properties(NEEDED)).limits == Limits()
     with pytest.raises(PropertyError, match=r"max\.connections.* must be at least 0"):
         read(Properties(NEEDED | {"max.connections": "-1"}))

@@ -353,6 +353,21 @@ def test_who_does_not_read_is_not_read() -> None:
     asyncio.run(scenario())
 
 
+def test_connections_have_the_buffers_of_their_listener() -> None:
+    async def scenario() -> None:
+        async with Harness(send_buffer_bytes=20_000, receive_buffer_bytes=30_000) as harness:
+            reader, writer = await harness.connect()
+            writer.write(framed(b"accepted"))
+            assert await read_frame(reader) == b"accepted"
+            sock = harness.users[0].channel._sock
+            # The kernel counts its own bookkeeping too, and says twice of what it was told.
+            assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) == 40_000
+            assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) == 60_000
+            writer.close()
+
+    asyncio.run(scenario())
+
+
 def test_connections_beyond_the_limit_are_refused_once_logged(caplog) -> None:
     async def scenario() -> None:
         async with Harness(connections_max=1) as harness:

@@ -48,6 +48,10 @@ def limits_of(properties: Properties) -> Limits:
         connections_max_idle_ms=properties.integer(
             "connections.max.idle.ms", defaults.connections_max_idle_ms, least=1
         ),
+        pending_requests_max=properties.integer("queued.max.requests", defaults.pending_requests_max, least=1),
+        backlog=properties.integer("socket.listen.backlog.size", defaults.backlog, least=1),
+        send_buffer_bytes=properties.integer("socket.send.buffer.bytes", defaults.send_buffer_bytes, least=-1),
+        receive_buffer_bytes=properties.integer("socket.receive.buffer.bytes", defaults.receive_buffer_bytes, least=-1),
     )
 
 

@@ -48,9 +48,15 @@ class Limits:
     frame_timeout_ms: int = 30_000
     """A frame that has begun must be complete within this time (per MiB of it)."""
     pending_requests_max: int = 100
-    """Requests of one connection that may be under way; beyond it the connection is not read."""
+    """queued.max.requests: requests of one connection that may be under way; beyond it the connection is not read."""
     unsent_max_bytes: int = 16 * 1024 * 1024
     """Bytes queued for one connection beyond which it is not read."""
+    backlog: int = 1024
+    """socket.listen.backlog.size: connections that may wait to be accepted."""
+    send_buffer_bytes: int = -1
+    """socket.send.buffer.bytes; -1 leaves it to the system."""
+    receive_buffer_bytes: int = -1
+    """socket.receive.buffer.bytes; -1 leaves it to the system."""
 
 
 DEFAULT_LIMITS = Limits()

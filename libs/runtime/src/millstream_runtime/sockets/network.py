@@ -24,7 +24,6 @@ CONNECT_TIMEOUT_SECONDS = 10.0
 SWEEP_SECONDS = 1.0
 SWEPT_PER_TICK = 256
 ACCEPTS_PER_TICK = 64
-BACKLOG = 1024
 NO_DESCRIPTORS_PAUSE_SECONDS = 1.0
 REFUSALS_LOGGED_SECONDS = 10.0
 RESERVED_SHARE, RESERVED_MAX = 8, 1000  # of the descriptors, an eighth or so many are for files only
@@ -52,7 +51,13 @@ class SocketNetwork:
         self, host: str, port: int, accept: Accept, *, limits: Limits = DEFAULT_LIMITS
     ) -> "SocketListener":
         family, address = (await _resolve(host or "0.0.0.0", port))[0]
-        sock = socket.create_server(address, family=family, backlog=BACKLOG)
+        sock = socket.create_server(address, family=family, backlog=limits.backlog)
+        for option, size in (
+            (socket.SO_SNDBUF, limits.send_buffer_bytes),
+            (socket.SO_RCVBUF, limits.receive_buffer_bytes),
+        ):
+            if size >= 0:
+                sock.setsockopt(socket.SOL_SOCKET, option, size)  # each connection inherits it
         sock.setblocking(False)
         return SocketListener(self, sock, accept, limits)
 
