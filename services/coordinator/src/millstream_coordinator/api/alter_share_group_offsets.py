@@ -39,9 +39,9 @@ async def handle_alter_share_group_offsets(
         topic = ids[asked.topic_name]
         topic_id = topic.topic_id if topic is not None else ZERO_UUID
         partitions = [
-            AlterShareGroupOffsetsResponsePartition(
-                partition_index=each.partition_index,
-                error_code=altered.get((topic_id, each.partition_index), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+            _partition(
+                each.partition_index,
+                altered.get((topic_id, each.partition_index), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
             )
             for each in asked.partitions
         ]
@@ -49,3 +49,8 @@ async def handle_alter_share_group_offsets(
             AlterShareGroupOffsetsResponseTopic(topic_name=asked.topic_name, topic_id=topic_id, partitions=partitions)
         )
     return response
+
+
+def _partition(number: int, error: ErrorCode) -> AlterShareGroupOffsetsResponsePartition:
+    message = f"Partition {number}: {error.name}." if error else None
+    return AlterShareGroupOffsetsResponsePartition(partition_index=number, error_code=error, error_message=message)

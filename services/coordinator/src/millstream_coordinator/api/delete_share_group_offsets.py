@@ -23,8 +23,9 @@ async def handle_delete_share_group_offsets(
     response = DeleteShareGroupOffsetsResponse()
     for asked, topic in zip(request.topics, topics, strict=True):
         result = DeleteShareGroupOffsetsResponseTopic(topic_name=asked.topic_name)
-        if topic is None:
+        if topic is None or topic.topic_id not in deleted.topics:
             result.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            result.error_message = f"Group {request.group_id} has nothing of topic {asked.topic_name}."
         else:
             result.topic_id = topic.topic_id
         response.responses.append(result)

@@ -1,12 +1,12 @@
 """DescribeShareGroupOffsets (API key 90), versions 0 and 1: where share groups go on in partitions, and (1) how far that is
-from the end. A group that has not begun in a partition is at -1 there.
+from the end. A group that has not begun in a partition is at -1 there, and so is one that nobody has heard of, as in Kafka.
 """
 
 from collections.abc import Mapping
 from uuid import UUID
 
 from millstream_cluster.decision import Decision
-from millstream_coordinator.core.consumer.member import Partitions, TopicIdPartition
+from millstream_coordinator.core.consumer.member import NO_PARTITIONS, Partitions, TopicIdPartition
 from millstream_coordinator.core.policy import InitialOffset
 from millstream_coordinator.core.shard import Shard
 from millstream_coordinator.core.share_state.state import NOT_BEGUN
@@ -41,10 +41,6 @@ async def _describe(
         described.error_code = groups
         return described
     kept = await coordinator.committed(groups.execute(lambda shard, _: Decision((), _kept(shard, asked.group_id))))
-    if kept is None:
-        described.error_code = ErrorCode.GROUP_ID_NOT_FOUND
-        described.error_message = f"Share group {asked.group_id} not found."
-        return described
     if isinstance(kept, ErrorCode):
         described.error_code = kept
         return described
@@ -63,9 +59,9 @@ async def _describe(
     return described
 
 
-def _kept(shard: Shard, group_id: str) -> Partitions | None:
+def _kept(shard: Shard, group_id: str) -> Partitions:
     group = shard.shares.get(group_id)
-    return None if group is None else group.kept.initializing | group.kept.initialized
+    return NO_PARTITIONS if group is None else group.kept.initializing | group.kept.initialized
 
 
 def _all(coordinator: Coordinator, kept: Partitions) -> list[DescribeShareGroupOffsetsRequestTopic]:
@@ -104,7 +100,9 @@ def _topic(
     for number in asked.partitions:
         partition = DescribeShareGroupOffsetsResponsePartition(partition_index=number, start_offset=NOT_BEGUN)
         described.partitions.append(partition)
-        if topic is None or coordinator.image.partition(topic.topic_id, number) is None:
+        if topic is None:
+            continue  # where nobody has begun: as in Kafka no error
+        if coordinator.image.partition(topic.topic_id, number) is None:
             partition.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             continue
         summary = summaries.get((topic.topic_id, number))

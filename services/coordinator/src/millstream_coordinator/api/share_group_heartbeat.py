@@ -17,6 +17,8 @@ async def handle_share_group_heartbeat(
     coordinator: Coordinator, request: ShareGroupHeartbeatRequest, context: RequestContext
 ) -> Response:
     """Answer when what the heartbeat changed is in the log; most change nothing."""
+    if not request.member_id:
+        return ShareGroupHeartbeatResponse(error_code=ErrorCode.INVALID_REQUEST)
     if flaw := _flaw(request):
         return ShareGroupHeartbeatResponse(error_code=ErrorCode.INVALID_REQUEST, error_message=flaw)
     groups = coordinator.groups_of(request.group_id)
@@ -42,8 +44,6 @@ def _flaw(request: ShareGroupHeartbeatRequest) -> str | None:
     """What is wrong with the request whatever the group is like."""
     if not request.group_id:
         return "GroupId can't be empty."
-    if not request.member_id:
-        return "MemberId can't be empty."
     if not fits(request.member_id):
         return "MemberId is too long."
     if request.rack_id == "":

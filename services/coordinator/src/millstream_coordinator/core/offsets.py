@@ -90,7 +90,7 @@ def _committed(group_id: str, asked: OffsetToCommit, now_ms: int) -> OffsetCommi
 def commit_refusal(shard: Shard, group: ClassicGroup | None, request: CommitRequest) -> ErrorCode:
     """Administrators and consumers without a group commit with no generation, while the group is empty."""
     if request.group_id in shard.shares:
-        return ErrorCode.GROUP_ID_NOT_FOUND if request.names_missing_group else ErrorCode.ILLEGAL_GENERATION
+        return ErrorCode.GROUP_ID_NOT_FOUND
     consumer = shard.consumers.get(request.group_id)
     if consumer is not None:
         return _consumer_refusal(consumer, request)

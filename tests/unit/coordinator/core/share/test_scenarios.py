@@ -116,7 +116,15 @@ def test_an_empty_group_goes_on_elsewhere(course: ShareCourse) -> None:
     assert course.group.kept.initializing == decision.reply.partitions == first
     course.begin(first)
     assert course.group.kept.initialized == {(topic_id, 0), (topic_id, 1)}
-    assert begin_anew(course.shard, "other", first, {}).reply.error is ErrorCode.GROUP_ID_NOT_FOUND
+
+
+def test_an_administrator_says_where_a_group_begins_that_nobody_has_joined_yet(course: ShareCourse) -> None:
+    topic_id = course.create("t", 1)
+    first = frozenset({(topic_id, 0)})
+    course.write(begin_anew(course.shard, "g", first, {topic_id: "t"}).records)
+    course.begin(first)
+    said = course.say("m", 0, ("t",))
+    assert (said.answer.assignment, said.initializing) == (first, frozenset())
 
 
 def test_a_group_is_deleted_after_its_state(course: ShareCourse) -> None:

@@ -53,8 +53,9 @@ def state_begun(
 def begin_anew(
     shard: Shard, group_id: str, partitions: Iterable[TopicIdPartition], names: Mapping[UUID, str]
 ) -> Change:
-    """An administrator says where an empty group goes on in these partitions."""
-    group = _empty_group(shard, group_id)
+    """An administrator says where an empty group goes on in these partitions, or where a new one begins."""
+    is_new = not shard.knows(group_id) and not any(shard.pending.of_group(group_id))
+    group = ShareGroup(group_id) if is_new else _empty_group(shard, group_id)
     if isinstance(group, StateChange):
         return Decision((), group)
     asked = frozenset(each for each in partitions if each[0] not in group.kept.deleting)

@@ -1,0 +1,119 @@
+"""Requests about share groups that are right, wrong or stale: what we answer and what Apache Kafka answers, field by field."""
+
+from collections.abc import Callable
+
+import pytest
+from kafka_broker import KafkaBroker
+from raw_share_groups import RawShareGroup
+from servers import ServerProcess
+
+
+def a_group_that_is_not_there(group: RawShareGroup) -> None:
+    group.share_describe()
+    group.describe_offsets()
+    group.describe_offsets(0)
+    group.alter_offsets((0, 1))
+    group.delete_share_offsets()
+    group.share_heartbeat("a", 1)
+    group.share_heartbeat("a", -1)
+    group.delete()
+
+
+def heartbeats_that_cannot_be(group: RawShareGroup) -> None:
+    group.share_heartbeat("", 0, subscribed_topic_names=[group.topic])
+    group.share_heartbeat("a", 0)
+    group.share_heartbeat("a", 0, subscribed_topic_names=[])
+    group.share_heartbeat("a", -2)
+    group.share_join("a", rack_id="")
+    group.share_join("a", group="")
+    group.share_join("a")
+    group.share_heartbeat("b", 1)
+    group.share_heartbeat("a", 99)
+    group.share_heartbeat("b", -1)
+    group.share_heartbeat("a", -1)
+    group.share_heartbeat("a", -1)
+    group.delete()
+
+
+def a_group_with_a_member(group: RawShareGroup) -> None:
+    group.share_join("a")
+    group.list_share_groups()
+    group.alter_offsets((0, 1))
+    group.delete_share_offsets()
+    group.delete()
+    group.share_heartbeat("a", -1)
+    group.list_share_groups()
+    group.delete()
+    group.share_describe()
+
+
+def offsets_of_an_empty_group(group: RawShareGroup) -> None:
+    group.share_join("a")
+    group.share_heartbeat("a", -1)
+    group.alter_offsets((0, 0), (1, 0), (7, 0))
+    group.alter_offsets((0, 0), topic="no-such-topic")
+    group.describe_offsets()
+    # Of a partition that is not there Kafka says nothing at all, ever.
+    group.describe_offsets(0, 1)
+    group.describe_offsets(0, topic="no-such-topic")
+    group.delete_share_offsets(group.topic, "no-such-topic")
+    group.describe_offsets()
+    group.delete_share_offsets()
+    group.delete()
+
+
+def other_protocols_in_a_share_group(group: RawShareGroup) -> None:
+    group.share_join("a")
+    for _ in range(2):
+        group.consumer_join("c")
+        group.consumer_heartbeat("c", 1, topic_partitions=[])
+        group.join(member_id="")
+        group.heartbeat("a", 1)
+        group.sync("a", 1)
+        group.leave(("a", None))
+        group.describe()
+        group.commit((0, 1), version=9)
+        group.commit((0, 1), version=8)
+        group.delete_offsets(0)
+        group.share_heartbeat("a", -1)
+    group.delete()
+
+
+def a_share_member_in_other_groups(group: RawShareGroup) -> None:
+    group.commit((0, 1))
+    group.share_join("a")
+    group.share_describe()
+    group.alter_offsets((0, 1))
+    group.delete()
+    epoch = group.consumer_join("c").member_epoch
+    group.share_join("a")
+    group.share_heartbeat("a", epoch)
+    group.share_heartbeat("a", -1)
+    group.share_describe()
+    group.describe_offsets()
+    group.delete_share_offsets()
+    group.consumer_heartbeat("c", -1)
+    group.share_join("a")
+    group.delete()
+
+
+COURSES = (
+    a_group_that_is_not_there,
+    heartbeats_that_cannot_be,
+    a_group_with_a_member,
+    offsets_of_an_empty_group,
+    other_protocols_in_a_share_group,
+    a_share_member_in_other_groups,
+)
+
+
+@pytest.mark.parametrize("course", COURSES, ids=lambda course: course.__name__)
+def test_kafka_answers_the_same(
+    node: ServerProcess, kafka: KafkaBroker, topic: str, course: Callable[[RawShareGroup], None]
+) -> None:
+    groups = [RawShareGroup(running.bootstrap, f"g-{topic}", topic) for running in (node, kafka)]
+    for group in groups:
+        course(group)
+    ours, theirs = (group.transcript for group in groups)
+    assert len(ours) == len(theirs)
+    assert ours == theirs
