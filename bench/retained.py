@@ -14,7 +14,8 @@ from servers import Millstream
 from usage import usage_of
 from wire_client import WireClient
 
-from millstream_wire.records import Record, encode_batch
+from millstream_log import DataDir, LogConfig, TopicPartition
+from millstream_wire.records import Record, encode_batch, parse_header
 
 HERE = Path(__file__).resolve().parent
 RETAINED_CASE = "retained: 20 GB of old records"
@@ -38,9 +39,10 @@ def measure_retained(directory: Path, client: Path, scale: float, rounds: int, s
         for node in (empty, full):
             node.start()
             _create(node)
-        requests = round(RETAINED_BYTES * scale / (BATCH_RECORDS * VALUE_BYTES))
         say(f"writing {RETAINED_BYTES * scale / 1e9:.1f} GB")
-        _produce(client, full, 5, requests, BATCH_RECORDS, VALUE_BYTES)
+        full.stop()
+        _fill(directory / "retained" / "data" / "broker", RETAINED_BYTES * scale)
+        full.start()
         files = list((directory / "retained").rglob(f"{TOPIC}-0/*"))
         segments = [file for file in files if file.suffix == ".log"]
         index_bytes = sum(file.stat().st_size for file in files if file.suffix == ".index")
@@ -66,6 +68,22 @@ def _create(node: Millstream) -> None:
         for topic in (TOPIC, OTHER):
             while client.produce(topic, ONE).error_code:
                 time.sleep(0.05)
+
+
+def _fill(path: Path, size: float) -> None:
+    """Append as the broker does, but in this process and with nobody to answer."""
+    data = DataDir(path, node_id=0, cluster_id=None)
+    config = LogConfig(segment_bytes=SEGMENT_BYTES)
+    now_ms = int(time.time() * 1000)
+    for key in data.partitions():
+        data.open_log(key, data.topic_id(key), config, now_ms=now_ms)
+    log = data.logs[TopicPartition(TOPIC, 0)]
+    values = (os.urandom(VALUE_BYTES) for _ in range(BATCH_RECORDS))
+    batch = bytearray(encode_batch([Record(-1, now_ms, None, value) for value in values]))
+    header = parse_header(batch)
+    for _ in range(round(size / len(batch))):
+        log.append(batch, header, leader_epoch=log.latest_epoch, now_ms=now_ms)
+    data.close()
 
 
 def _produce(client: Path, node: Millstream, window: int, requests: int, records: int, value_size: int) -> None:
