@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from millstream.commands.arguments import add_client_commands
+from millstream.commands.late_parser import LateParser
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 9092
@@ -44,10 +45,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="millstream", description="Event streaming that speaks the Kafka protocol.")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    _add_node(commands.add_parser("node", help="one process: broker, controller and coordinator, or some of them"))
-    _add_cluster(commands.add_parser("cluster", help="a cluster of processes on this machine"))
-    _add_simulate(commands.add_parser("simulate", help="the whole system in virtual time with a hostile network"))
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=LateParser)
+    commands.add_parser("node", help="one process: broker, controller and coordinator, or some of them", fill=_add_node)
+    commands.add_parser("cluster", help="a cluster of processes on this machine", fill=_add_cluster)
+    commands.add_parser("simulate", help="the whole system in virtual time with a hostile network", fill=_add_simulate)
     add_client_commands(commands)
     return parser
 

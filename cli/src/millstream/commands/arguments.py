@@ -10,13 +10,15 @@ COMPRESSIONS = ("none", "gzip", "snappy", "lz4", "zstd")
 RESOURCES = ("topic", "broker", "group")
 
 
-# What `add_subparsers` returns has no public name.
+# What `add_subparsers` returns has no public name; its parsers are LateParsers.
 def add_client_commands(commands: Any) -> None:
-    _add_topic(commands.add_parser("topic", help="list, create, describe, alter and delete topics"))
-    _add_produce(commands.add_parser("produce", help="write lines from the standard input to a topic"))
-    _add_consume(commands.add_parser("consume", help="print a topic's messages"))
-    _add_config(commands.add_parser("config", help="describe, set and delete settings of topics, brokers and groups"))
-    _add_log(commands.add_parser("log", help="look into log directories"))
+    commands.add_parser("topic", help="list, create, describe, alter and delete topics", fill=_add_topic)
+    commands.add_parser("produce", help="write lines from the standard input to a topic", fill=_add_produce)
+    commands.add_parser("consume", help="print a topic's messages", fill=_add_consume)
+    commands.add_parser(
+        "config", help="describe, set and delete settings of topics, brokers and groups", fill=_add_config
+    )
+    commands.add_parser("log", help="look into log directories", fill=_add_log)
 
 
 def _add_topic(parser: argparse.ArgumentParser) -> None:

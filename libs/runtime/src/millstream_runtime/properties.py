@@ -9,7 +9,6 @@ Each config's `from_properties` takes what it knows; a key that nobody took is a
 """
 
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from pathlib import Path
 
 
@@ -93,6 +92,8 @@ class Properties:
         known = self._known | set(also_known)
         for key in sorted(self._values):
             if key not in known:
+                from difflib import get_close_matches  # a start that is right need not wait for it
+
                 near = get_close_matches(key, sorted(known), n=1)
                 raise PropertyError(f"unknown property {key}" + (f" (did you mean {near[0]}?)" if near else ""))
 
