@@ -67,7 +67,7 @@ def test_a_time_out_that_leaves_the_producer_its_epoch(monkeypatch: pytest.Monke
         return replace(transaction, state=TransactionState.PREPARE_ABORT, updated_ms=now_ms)
 
     monkeypatch.setattr(courses, "fenced", lenient)
-    assert hunt(Kind.TRANSACTIONS, 2) != ""
+    assert hunt(Kind.TRANSACTIONS) != ""
 
 
 def test_a_newer_producer_with_the_epoch_of_the_older(monkeypatch: pytest.MonkeyPatch, hunt: Hunt) -> None:
@@ -86,7 +86,7 @@ def test_pending_offsets_that_a_new_owner_does_not_read(monkeypatch: pytest.Monk
         return None if isinstance(record, OffsetPending) else record
 
     monkeypatch.setattr(groups, "decode_record", forgetful)
-    assert hunt(Kind.TRANSACTIONS, 6) != ""
+    assert hunt(Kind.TRANSACTIONS, 2) != ""
 
 
 def test_offsets_that_are_dropped_when_their_transaction_commits(monkeypatch: pytest.MonkeyPatch, hunt: Hunt) -> None:
@@ -106,7 +106,7 @@ def test_reading_on_from_an_offset_that_may_still_change(monkeypatch: pytest.Mon
         return honest(*asked, stable=False)
 
     monkeypatch.setattr(offset_fetch, "_look", rash)
-    assert "visible twice" in hunt(Kind.GROUP_TRANSACTIONS, 12)
+    assert "visible twice" in hunt(Kind.GROUP_TRANSACTIONS, 5)
 
 
 def test_partitions_taken_without_asking_the_coordinator(monkeypatch: pytest.MonkeyPatch, hunt: Hunt) -> None:

@@ -8,9 +8,9 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from millstream.simulation.client import KafkaClient
+from millstream.simulation.client import KafkaClient, NotNow
 from millstream.simulation.legal_steps import judge_group_record, judge_transaction_record
-from millstream.simulation.stage import SETTLE_S, Stage, until_done
+from millstream.simulation.stage import SETTLE_S, Stage
 from millstream.simulation.story import Violation
 from millstream_cluster.ids import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from millstream_coordinator.app import CoordinatorApp
@@ -22,7 +22,10 @@ from millstream_coordinator.core.transactions.record_format import decode_transa
 from millstream_wire.records import BatchHeader, Record
 
 LOOK_S = 0.25
-FETCH_WAIT_MS = 400
+FETCH_WAIT_MS = 3_000
+GATHER_S = 0.5
+"""So long after a batch was seen the next ones are left to come: every look costs as much as a request that the run is about."""
+AWAY_S = 1.0
 
 
 class PartitionAudit:
@@ -91,10 +94,16 @@ class Audit:
     async def _follow(self, part: PartitionAudit, client: KafkaClient, partition: int) -> None:
         position = 0
         while True:
-            fetched = await until_done(client.fetch, partition, position, max_wait_ms=FETCH_WAIT_MS)
+            try:
+                fetched = await client.fetch(partition, position, max_wait_ms=FETCH_WAIT_MS)
+            except NotNow:
+                await asyncio.sleep(AWAY_S)
+                continue
             for header, records in fetched.batches:
                 part.take(header, records)
             position = fetched.next_offset
+            if fetched.batches:
+                await asyncio.sleep(GATHER_S)
 
     async def _look_at_coordinators(self) -> None:
         while True:

@@ -70,6 +70,8 @@ class ConsumerWorkload:
         ]
         await in_time(tasks, f"group {GROUP} did not catch up")
         await in_time([asyncio.create_task(self._stable())], f"group {GROUP} did not settle")
+        await self._grow()  # now nothing but the metadata tells the group
+        await in_time([asyncio.create_task(self._stable())], f"group {GROUP} did not settle with its topic grown")
         for member, _ in self._members.values():
             member.stop()
         await in_time([task for _, task in self._members.values()], "the members did not leave")
@@ -133,14 +135,14 @@ class ConsumerWorkload:
 
     async def _stall(self, slot: str) -> None:
         member, _ = self._members[slot]
-        member.stall_s = self._random.choice([1.0, 4.0, 9.0])
+        member.stall_s = self._random.choice([1.0, 6.0, 9.0])
         self._stage.story.add("member stalls", member=slot, seconds=member.stall_s)
 
     async def _change(self, slot: str) -> None:
         member, _ = self._members[slot]
         member.change(replace(self._subscription(), instance_id=member.subscription.instance_id))
 
-    async def _grow(self, slot: str) -> None:
+    async def _grow(self, _: str = "") -> None:
         topic = self._random.choice(TOPICS)
         if self._partitions[topic] >= 2 * self._produced:
             return

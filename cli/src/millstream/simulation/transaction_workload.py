@@ -20,7 +20,7 @@ SOURCE = "payments"
 SINK = "receipts"
 GROUP = "cashiers"
 LOOK_S = 0.5
-TIMEOUTS_MS = (4_000, 4_000, 12_000)
+TIMEOUTS_MS = (4_000, 12_000)
 """Of transactions: as short as a member's session, or so long that the group goes on without a member whose transaction may yet end."""
 
 
