@@ -9,7 +9,6 @@ from millstream_cluster.configs import BROKER_CONFIGS, CLIENT_METRICS_CONFIGS, G
 from millstream_controller.api import HANDLERS as CONTROLLER
 from millstream_controller.api import UNADVERTISED as BETWEEN_CONTROLLERS
 from millstream_coordinator.api import HANDLERS as COORDINATOR
-from millstream_coordinator.api import SHARE_GROUP_APIS
 from millstream_coordinator.api import UNADVERTISED as TO_COORDINATORS
 from millstream_wire.api import ApiKey
 from millstream_wire.table import render
@@ -21,10 +20,10 @@ GENERATED = "Made from the code by `make docs`; do not edit.\n"
 def compatibility() -> str:
     served = {
         "Broker": set(BROKER) | {ApiKey.API_VERSIONS},
-        "Coordinator": (set(COORDINATOR) - SHARE_GROUP_APIS) | {ApiKey.API_VERSIONS},
+        "Coordinator": set(COORDINATOR) | {ApiKey.API_VERSIONS},
         "Controller": set(CONTROLLER) | {ApiKey.API_VERSIONS},
     }
-    between_nodes = {*BETWEEN_CONTROLLERS, *TO_COORDINATORS} - SHARE_GROUP_APIS
+    between_nodes = {*BETWEEN_CONTROLLERS, *TO_COORDINATORS}
     internal = ", ".join(sorted(key.name for key in between_nodes))
     return (
         f"# Compatibility\n\n{GENERATED}\n"

@@ -64,6 +64,10 @@ class KafkaBroker:
             "transaction.state.log.min.isr": "1",
             "offsets.topic.num.partitions": "10",
             "transaction.state.log.num.partitions": "10",
+            "share.coordinator.state.topic.replication.factor": "1",
+            "share.coordinator.state.topic.min.isr": "1",
+            "share.coordinator.state.topic.num.partitions": "10",
+            "group.share.min.record.lock.duration.ms": "1000",
             "group.initial.rebalance.delay.ms": "0",
             "log.segment.delete.delay.ms": "1000",
         }

@@ -8,13 +8,14 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 GROUP_VERSION = "group.version"
+SHARE_VERSION = "share.version"
 TRANSACTION_VERSION = "transaction.version"
 
 SUPPORTED_FEATURES: Mapping[str, tuple[int, int]] = MappingProxyType(
-    {GROUP_VERSION: (0, 1), TRANSACTION_VERSION: (0, 2)}
+    {GROUP_VERSION: (0, 1), SHARE_VERSION: (0, 1), TRANSACTION_VERSION: (0, 2)}
 )
-"""Lowest and highest level by name. group.version 1: the consumer group protocol of KIP-848. transaction.version 2:
-transactions whose end raises the producer's epoch (KIP-890)."""
+"""Lowest and highest level by name. group.version 1: the consumer group protocol of KIP-848. share.version 1: share groups
+(KIP-932). transaction.version 2: transactions whose end raises the producer's epoch (KIP-890)."""
 
 
 def feature_level(levels: Mapping[str, int], name: str) -> int:

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from millstream_broker.api import SHARE_HANDLERS
+from millstream_broker.api import HANDLERS
 from millstream_cluster import records as r
 from millstream_cluster.ids import (
     SHARE_STATE_TOPIC,
@@ -166,7 +166,7 @@ class Member:
         request = decode(type(request), self.version, memoryview(encode(request, self.version)))
         now_ms = self.node.world.monotonic_ms()
         context = RequestContext(key, self.version, 7, "client", b"", self.connection, now_ms)
-        reply = SHARE_HANDLERS[key](self.node.broker, request, context)
+        reply = HANDLERS[key](self.node.broker, request, context)
         if asyncio.iscoroutine(reply):
             reply = await reply
         parts = [

@@ -86,14 +86,15 @@ HANDLERS: Mapping[ApiKey, Handler] = {
     ApiKey.LIST_TRANSACTIONS: handle_list_transactions,
     ApiKey.CONSUMER_GROUP_HEARTBEAT: handle_group_request,
     ApiKey.CONSUMER_GROUP_DESCRIBE: handle_group_request,
+    ApiKey.SHARE_GROUP_HEARTBEAT: handle_group_request,
+    ApiKey.SHARE_GROUP_DESCRIBE: handle_group_request,
+    ApiKey.SHARE_FETCH: handle_share_fetch,
+    ApiKey.SHARE_ACKNOWLEDGE: handle_share_acknowledge,
     ApiKey.LIST_CONFIG_RESOURCES: handle_list_config_resources,
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: handle_describe_topic_partitions,
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: handle_group_request,
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: handle_group_request,
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: handle_group_request,
 }
 
 SHORTCUTS: Mapping[ApiKey, Shortcut] = {ApiKey.PRODUCE: answer_single_produce}
-
-SHARE_HANDLERS: Mapping[ApiKey, Handler] = {
-    ApiKey.SHARE_FETCH: handle_share_fetch,
-    ApiKey.SHARE_ACKNOWLEDGE: handle_share_acknowledge,
-}
-"""Not served yet: share groups need their coordinator too."""

@@ -29,6 +29,8 @@ Answers = dict[ReplicaKey, "ErrorCode | asyncio.Future[ErrorCode]"]
 def handle_share_acknowledge(
     broker: Broker, request: ShareAcknowledgeRequest, context: RequestContext
 ) -> ShareAcknowledgeResponse | Coroutine[Any, Any, ShareAcknowledgeResponse]:
+    if not broker.share_groups.are_on:
+        return ShareAcknowledgeResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
     if not request.group_id or not request.member_id:
         return ShareAcknowledgeResponse(error_code=ErrorCode.INVALID_REQUEST)
     if request.share_session_epoch == INITIAL_EPOCH:

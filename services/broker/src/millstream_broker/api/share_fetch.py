@@ -35,6 +35,8 @@ RECORD_LIMIT = 1
 def handle_share_fetch(
     broker: Broker, request: ShareFetchRequest, context: RequestContext
 ) -> ShareFetchResponse | Coroutine[Any, Any, ShareFetchResponse]:
+    if not broker.share_groups.are_on:
+        return ShareFetchResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
     if not request.group_id or not request.member_id or not _is_sound(request):
         return ShareFetchResponse(error_code=ErrorCode.INVALID_REQUEST)
     member = MemberKey(request.group_id, request.member_id)

@@ -9,6 +9,7 @@ from millstream_broker.shell.share_partitions import SharePartitions
 from millstream_broker.shell.share_settings import ShareSettings
 from millstream_broker.shell.share_states import ShareStates
 from millstream_broker.shell.topic_creation import TopicCreation
+from millstream_cluster.features import SHARE_VERSION, feature_level
 from millstream_cluster.image import Image
 from millstream_runtime.context import Connection
 from millstream_runtime.world import World
@@ -19,6 +20,7 @@ class ShareGroups:
         self, config: BrokerConfig, world: World, delays: Delays, image: Callable[[], Image], topics: TopicCreation
     ) -> None:
         states = ShareStates(world, image, topics, client_id=f"broker-{config.node_id}")
+        self._image = image
         self.sessions = ShareSessions(sessions_max=config.share_sessions_max)
         self.partitions = SharePartitions(
             world,
@@ -26,6 +28,11 @@ class ShareGroups:
             states,
             lambda group_id: ShareSettings.of(image(), config.properties, config.node_id, group_id),
         )
+
+    @property
+    def are_on(self) -> bool:
+        """Whether share.version is at a level that has them."""
+        return feature_level(self._image().feature_levels, SHARE_VERSION) > 0
 
     def on_image(self) -> None:
         self.partitions.on_image()

@@ -2,6 +2,7 @@
 
 from millstream_cluster.answers.operations import GROUP_OPERATIONS
 from millstream_cluster.decision import Decision
+from millstream_cluster.features import SHARE_VERSION, feature_level
 from millstream_cluster.image import Image
 from millstream_coordinator.core.consumer.member import Partitions
 from millstream_coordinator.core.shard import Shard
@@ -28,6 +29,8 @@ async def handle_share_group_describe(
 async def _describe(coordinator: Coordinator, group_id: str) -> DescribedGroup:
     if not group_id:
         return DescribedGroup(group_id=group_id, error_code=ErrorCode.INVALID_GROUP_ID)
+    if not feature_level(coordinator.image.feature_levels, SHARE_VERSION):
+        return DescribedGroup(group_id=group_id, error_code=ErrorCode.UNSUPPORTED_VERSION)
     groups = coordinator.groups_of(group_id)
     if isinstance(groups, ErrorCode):
         return DescribedGroup(group_id=group_id, error_code=groups)

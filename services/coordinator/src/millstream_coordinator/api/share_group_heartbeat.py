@@ -1,6 +1,7 @@
 """ShareGroupHeartbeat (API key 76), version 1: join, stay in and leave a share group (KIP-932). Racks are kept and not assigned by."""
 
 from millstream_cluster.answers.refusal import refuse_group
+from millstream_cluster.features import SHARE_VERSION, feature_level
 from millstream_coordinator.core.consumer.member import JOINING_EPOCH, LEAVING_EPOCH
 from millstream_coordinator.core.consumer.messages import HeartbeatAnswer
 from millstream_coordinator.core.record_format import fits
@@ -17,6 +18,8 @@ async def handle_share_group_heartbeat(
     coordinator: Coordinator, request: ShareGroupHeartbeatRequest, context: RequestContext
 ) -> Response:
     """Answer when what the heartbeat changed is in the log; most change nothing."""
+    if not feature_level(coordinator.image.feature_levels, SHARE_VERSION):
+        return ShareGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
     if not request.member_id:
         return ShareGroupHeartbeatResponse(error_code=ErrorCode.INVALID_REQUEST)
     if flaw := _flaw(request):
