@@ -43,7 +43,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="millstream-bench-", dir=options.directory) as scratch:
         directory = Path(scratch)
         cases = [case for case in all_cases(_compile_client(directory)) if options.only in case.name]
-        if cases and not _compare_and_report(directory, cases, options):
+        if (cases or options.only in START) and not _compare_and_report(directory, cases, options):
             return 2
         if options.only in GROUPS_CASE:
             _say(GROUPS_CASE)
@@ -77,7 +77,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
     parser.add_argument("--rounds", type=int, default=5, help="measured rounds of each case and server (5)")
     parser.add_argument("--warm-up", type=int, default=3, help="rounds before them that do not count (3)")
-    parser.add_argument("--starts", type=int, default=5, help="starts of each server, unless --only is given (5)")
+    parser.add_argument("--starts", type=int, default=5, help="starts of each server, if they are asked for (5)")
     parser.add_argument("--scale", type=float, default=1.0, help="the share of each case's full size (1.0)")
     parser.add_argument("--only", default="", help="only the cases whose name contains this")
     parser.add_argument("--plain", action="store_true", help="our node a second time, with no compiled modules")
@@ -87,7 +87,7 @@ def _options() -> argparse.Namespace:
 
 
 def _compare(servers: list[Server], cases: list[Case], options: argparse.Namespace) -> list[Measurement]:
-    measurements = _start(servers, 1 if options.only else options.starts)
+    measurements = _start(servers, options.starts if options.only in START else 1)
     for turn in range(options.warm_up):
         for server in servers:
             _say(f"warming {server.name}, round {turn + 1} of {options.warm_up}")
