@@ -3,8 +3,11 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
+from uuid import UUID
 
+from millstream_cluster import records as r
 from millstream_cluster.decision import Decision
+from millstream_cluster.ids import LeaderEpoch, NodeId, PartitionEpoch
 from millstream_cluster.image import Image
 from millstream_coordinator.core.classic.group import GroupState
 from millstream_coordinator.core.classic.limits import GroupLimits
@@ -13,6 +16,7 @@ from millstream_coordinator.core.offsets import CommitRequest, OffsetToCommit, c
 from millstream_coordinator.core.record_format import COMMAND_BYTES_MAX
 from millstream_coordinator.core.records import GroupStored, ShardClaimed, ShardRecord
 from millstream_coordinator.core.shard import Shard
+from millstream_coordinator.core.share.messages import ShareHeartbeatRequest
 from millstream_coordinator.shell.clock import SteadyClock
 from millstream_coordinator.shell.groups import Groups
 from millstream_coordinator.shell.share_state_nodes import ShareStateNodes
@@ -56,15 +60,18 @@ def sync(name: str, assignment: bytes = b"A") -> Callable[[Ticket], SyncRequest]
     return lambda ticket: SyncRequest(ticket=ticket, member_id=name, generation=1, assignments=((name, assignment),))
 
 
-def run(scenario: Callable[[Groups, Log], Any]) -> None:
+def run(
+    scenario: Callable[[Groups, Log], Any], image: Image | None = None, want_topic: Callable[[str], None] = print
+) -> None:
     async def main() -> None:
         log = Log()
+        known = image if image is not None else Image()
         world = RealWorld(SocketNetwork())
         clock = SteadyClock(world)
         replicated = Replicated[Shard, ShardRecord](Shard(LIMITS), log, clock.now_ms)
         async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
-            nobody = ShareStateNodes(Nodes(world, client_id="test"), Image, lambda _: None, timeout_ms=1_000)
-            groups = Groups(replicated, clock, tasks, BARRIER, Image, nobody)
+            nobody = ShareStateNodes(Nodes(world, client_id="test"), lambda: known, want_topic, timeout_ms=1_000)
+            groups = Groups(replicated, clock, tasks, BARRIER, lambda: known, nobody)
             await scenario(groups, log)
             groups.close("the test is over")
             await replicated.stop(NotCommitted("the test is over"))
@@ -184,3 +191,21 @@ def test_a_commit_that_is_refused_writes_nothing() -> None:
 
 OTHER = CommitRequest(group_id="h", offsets=(OffsetToCommit(topic="t", partition=0, offset=1),))
 OFFSET = CommitRequest(group_id="g", offsets=(OffsetToCommit(topic="t", partition=0, offset=1),))
+
+
+def test_a_shard_that_goes_does_not_wait_for_share_state_to_begin() -> None:
+    topic_id, nobody, epoch = UUID(int=1), NodeId(-1), LeaderEpoch(0)
+    created = r.PartitionCreated(topic_id, 0, (NodeId(0),), (NodeId(0),), nobody, epoch, PartitionEpoch(0))
+    image = Image.of([r.TopicCreated("t", topic_id, False), created], 0)
+    wanted: list[str] = []
+
+    async def scenario(groups: Groups, log: Log) -> None:
+        joining = ShareHeartbeatRequest(group_id="g", member_id="m", member_epoch=0, topics=("t",))
+        heartbeat = asyncio.ensure_future(groups.shares.heartbeat(joining))
+        while not wanted:  # nobody keeps share state: there is not even a topic for it  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        groups.close("the test is over")
+        assert (await heartbeat).assignment == frozenset()
+
+    run(scenario, image, wanted.append)
+    assert wanted == ["__share_group_state"]

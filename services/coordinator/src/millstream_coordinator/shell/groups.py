@@ -232,6 +232,7 @@ class Groups:
     def close(self, reason: str) -> None:
         """The shard is not ours any more: everyone who waits has to look for its new owner."""
         self.consumers.close()
+        self.shares.close()
         for _, timer in self._timers.values():
             timer.cancel()
         self._timers.clear()

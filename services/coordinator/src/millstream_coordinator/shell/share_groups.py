@@ -82,7 +82,9 @@ class ShareGroups:
         under_way = self._beginning.get(group_id)
         if under_way is not None:
             await asyncio.wait([under_way])
-        begun = await asyncio.shield(self._begin(group_id, asked, change.state_epoch))
+        beginning = self._begin(group_id, asked, change.state_epoch)
+        await asyncio.wait([beginning])
+        begun = {} if beginning.cancelled() else beginning.result()
         return {partition: begun.get(partition, ErrorCode.COORDINATOR_NOT_AVAILABLE) for partition in start_offsets}
 
     async def delete_state(self, group_id: str, topics: frozenset[UUID] | None) -> StateChange:
@@ -97,6 +99,11 @@ class ShareGroups:
         if left:
             return StateChange(ErrorCode.COORDINATOR_NOT_AVAILABLE, "Not all of the group's state could be deleted.")
         return change
+
+    def close(self) -> None:
+        """The shard is not ours any more: its new owner begins what is left."""
+        for task in list(self._beginning.values()):
+            task.cancel()
 
     async def _beat(self, request: ShareHeartbeatRequest) -> ShareHeartbeatAnswer:
         try:
