@@ -119,7 +119,7 @@ class Churning:
 
         def check() -> None:
             owned = {member.name: member.owned for member in present}
-            assert all(owned.values()), owned
+            assert all(owned.values()), (owned, [member.complaints[-500:] for member in present if not member.owned])
             assert sum(map(len, owned.values())) == len(set().union(*owned.values())) == PARTITIONS, owned
 
         eventually(check, within_s=TIMEOUT_S)

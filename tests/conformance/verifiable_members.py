@@ -21,9 +21,12 @@ class Member:
     def __init__(self, name: str, command: Sequence[str]) -> None:
         self.name = name
         self.events: list[dict[str, Any]] = []
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
+        self.complaints = ""
+        """What came by its standard error."""
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self._readers = [threading.Thread(target=read, daemon=True) for read in (self._read, self._read_complaints)]
+        for reader in self._readers:
+            reader.start()
 
     def _read(self) -> None:
         assert self.process.stdout is not None
@@ -33,6 +36,11 @@ class Member:
             except ValueError:
                 continue
             self.events.append({**event, "read_at": time.monotonic()})
+
+    def _read_complaints(self) -> None:
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            self.complaints += line
 
     @property
     def owned(self) -> set[Partition]:
@@ -70,9 +78,10 @@ class Member:
 
     def _ended(self) -> None:
         self.process.wait(60)
-        self._reader.join(10)
-        assert self.process.stdout is not None
-        self.process.stdout.close()
+        for reader, output in zip(self._readers, (self.process.stdout, self.process.stderr), strict=True):
+            reader.join(10)
+            assert output is not None
+            output.close()
 
 
 class VerifiableMember(Member):
@@ -85,11 +94,11 @@ class VerifiableMember(Member):
 
 
 def python_member(
-    name: str, library: str, protocol: str, assignor: str, bootstrap: str, topic: str, group: str
+    name: str, library: str, protocol: str, assignor: str, bootstrap: str, topic: str, group: str, *instance: str
 ) -> Member:
     """As a Python client does it; what it does with signals: python_member.py."""
     program = str(HERE / "python_member.py")
-    return Member(name, [sys.executable, program, library, protocol, assignor, bootstrap, topic, group])
+    return Member(name, [sys.executable, program, library, protocol, assignor, bootstrap, topic, group, *instance])
 
 
 def spans_of(members: Iterable[Member]) -> dict[Partition, list[tuple[int, int, str]]]:
