@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -31,6 +32,7 @@ from millstream_wire.messages import (
     ShareAcknowledgeRequest,
     ShareFetchRequest,
     WriteShareGroupStateResponse,
+    WriteTxnMarkersRequest,
     read_share_group_state,
     share_acknowledge,
     share_fetch,
@@ -38,6 +40,7 @@ from millstream_wire.messages import (
 )
 from millstream_wire.messages.delete_records import DeleteRecordsPartition, DeleteRecordsTopic
 from millstream_wire.messages.produce import PartitionProduceData, TopicProduceData
+from millstream_wire.messages.write_txn_markers import WritableTxnMarker, WritableTxnMarkerTopic
 
 ACCEPT, RELEASE, REJECT, RENEW = 1, 2, 3, 4
 COORDINATOR = 10_001
@@ -488,3 +491,43 @@ def test_only_so_many_sessions(scenario: Any, batch: Any) -> None:
         assert (await group.member().fetch()).error_code == ErrorCode.SHARE_SESSION_LIMIT_REACHED
 
     scenario(body)
+
+
+def test_who_reads_committed_records_waits_for_them_and_never_gets_what_was_aborted(
+    tmp_path: Path, new_broker: Any, batch: Any
+) -> None:
+    node = new_broker(tmp_path / "data", verifies_transactions=False)
+    node.start()
+    now_ms = node.world.now_ms()  # as the markers': they belong into the same segment
+
+    def write(value: str, producer_id: int) -> None:
+        producer = {"producer_id": producer_id, "producer_epoch": 0, "base_sequence": 0, "transactional": True}
+        written = batch(value, timestamp=now_ms, **producer)
+        data = TopicProduceData(name="jobs", partition_data=[PartitionProduceData(index=0, records=written)])
+        request = ProduceRequest(acks=-1, timeout_ms=1000, transactional_id="x", topic_data=[data])
+        assert node.call(request, 11).responses[0].partition_responses[0].error_code == 0
+
+    def end(producer_id: int, *, commit: bool) -> None:
+        topics = [WritableTxnMarkerTopic(name="jobs", partition_indexes=[0])]
+        marker = WritableTxnMarker(producer_id=producer_id, producer_epoch=0, transaction_result=commit, topics=topics)
+        node.call(WriteTxnMarkersRequest(markers=[marker]), 1)
+
+    async def main() -> None:
+        async with asyncio.timeout(PATIENCE_S), serving(node) as group:
+            group.configure("share.isolation.level", "read_committed")
+            write("kept", 7)
+            write("taken back", 8)
+            group.produce(batch("plain", timestamp=now_ms))
+            member = group.member()
+            assert acquired(await member.fetch(max_wait_ms=100)) == []
+            waiting = asyncio.create_task(member.fetch())
+            end(8, commit=False)
+            await asyncio.sleep(0.1)
+            assert not waiting.done()
+            end(7, commit=True)
+            assert acquired(await waiting) == [(0, 0, 1), (2, 2, 1)]
+            assert errors(await member.acknowledge((0, 0, [ACCEPT]), (2, 2, [ACCEPT]))) == [(0, 0)]
+            assert group.coordinator.start_offset == 5  # nobody gets the markers
+
+    asyncio.run(main())
+    node.replicas.abandon()
