@@ -70,7 +70,7 @@ class ConsumerWorkload:
         ]
         await in_time(tasks, f"group {GROUP} did not catch up")
         await in_time([asyncio.create_task(self._stable())], f"group {GROUP} did not settle")
-        await self._grow()  # now nothing but the metadata tells the group
+        await self._grow(self._slots[0])  # now nothing but the metadata tells the group
         await in_time([asyncio.create_task(self._stable())], f"group {GROUP} did not settle with its topic grown")
         for member, _ in self._members.values():
             member.stop()
@@ -142,7 +142,7 @@ class ConsumerWorkload:
         member, _ = self._members[slot]
         member.change(replace(self._subscription(), instance_id=member.subscription.instance_id))
 
-    async def _grow(self, _: str = "") -> None:
+    async def _grow(self, slot: str) -> None:
         topic = self._random.choice(TOPICS)
         if self._partitions[topic] >= 2 * self._produced:
             return
