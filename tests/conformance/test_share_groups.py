@@ -19,7 +19,7 @@ from wire_client import WireClient
 from millstream_wire.errors import ErrorCode
 from millstream_wire.records import Record, encode_batch
 
-LOCK_MS = 2_000
+LOCK_MS = 5_000
 SETTINGS = ("group.share.min.record.lock.duration.ms=1000", "share.coordinator.state.topic.num.partitions=5")
 
 
