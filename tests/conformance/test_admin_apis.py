@@ -20,6 +20,7 @@ from millstream_wire.messages import alter_partition_reassignments as reassignme
 from millstream_wire.messages import alter_replica_log_dirs as log_dirs
 from millstream_wire.messages import create_acls, create_topics, delete_acls, elect_leaders
 from millstream_wire.messages import describe_client_quotas as quotas
+from millstream_wire.messages import describe_topic_partitions as pages
 from millstream_wire.messages import describe_user_scram_credentials as scram
 from millstream_wire.messages import list_partition_reassignments as listed
 
@@ -75,6 +76,14 @@ def _quotas(*filters: tuple[str, int, str | None], strict: bool = False) -> m.De
     return m.DescribeClientQuotasRequest(components=components, strict=strict)
 
 
+def _page(limit: int, *cursor: tuple[str, int]) -> m.DescribeTopicPartitionsRequest:
+    return m.DescribeTopicPartitionsRequest(
+        topics=[pages.TopicRequest(name=TOPIC)],
+        response_partition_limit=limit,
+        cursor=next((pages.Cursor(topic_name=topic, partition_index=index) for topic, index in cursor), None),
+    )
+
+
 USER = ("user", f"user-{TOPIC}")
 RATE = "producer_byte_rate"
 CASES: dict[str, Asked] = {
@@ -107,6 +116,8 @@ CASES: dict[str, Asked] = {
     "an unknown partition to a directory": lambda broker, path: _to_dir(path, TOPIC, 9),
     "an unknown topic to a directory": lambda broker, path: _to_dir(path, "no-such-topic", 0),
     "to an unknown directory": lambda broker, path: _to_dir("/nowhere", TOPIC, 0),
+    "a page that begins before the first partition": lambda broker, path: _page(2, (TOPIC, -1)),
+    "a page that begins in another topic": lambda broker, path: _page(2, ("a", 0)),
     "scram credentials": lambda broker, path: _scram(),
     "scram credentials of nobody": lambda broker, path: _scram("a", "b", "a"),
     "a quota for nobody": lambda broker, path: _quota(RATE, 1.0),

@@ -147,6 +147,21 @@ def test_describe_topic_partitions_names_what_is_missing() -> None:
     ]
 
 
+@pytest.mark.parametrize(("topic", "index"), [("orders", -1), ("nurses", 0), ("zzz", 0)])
+def test_a_cursor_outside_the_topics_asked_for_is_refused(topic: str, index: int) -> None:
+    cursor = Cursor(topic_name=topic, partition_index=index)
+    request = DescribeTopicPartitionsRequest(topics=[TopicRequest(name="orders")], cursor=cursor)
+    (refused,) = describe_topic_partitions(cluster(), request).topics
+    assert (refused.name, refused.error_code, refused.partitions) == ("orders", ErrorCode.INVALID_REQUEST, [])
+
+
+def test_a_topic_that_is_asked_for_twice_is_answered_once() -> None:
+    """As in Kafka; else a small request could ask for any amount of answer."""
+    request = MetadataRequest(topics=topics("orders", "orders", "gone", "gone"))
+    answer = metadata(cluster(), request, 12, listener_name=LISTENER)
+    assert [topic.name for topic in answer.topics] == ["orders", "gone"]
+
+
 def test_describe_cluster_lists_brokers_only() -> None:
     answer = describe_cluster(cluster(), DescribeClusterRequest(), listener_name=LISTENER)
     assert [broker.broker_id for broker in answer.brokers] == [1, 2]

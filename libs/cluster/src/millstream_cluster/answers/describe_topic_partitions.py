@@ -21,12 +21,19 @@ PARTITION_LIMIT = 2000
 
 def describe_topic_partitions(image: Image, request: DescribeTopicPartitionsRequest) -> DescribeTopicPartitionsResponse:
     """Describe the named topics, or all if none is named, from the cursor on."""
-    names = sorted({topic.name for topic in request.topics} if request.topics else image.topics)
+    asked = {topic.name for topic in request.topics}
+    if _is_bad(request.cursor, asked):
+        refused = [
+            DescribeTopicPartitionsResponseTopic(error_code=ErrorCode.INVALID_REQUEST, name=name)
+            for name in sorted(asked)
+        ]
+        return DescribeTopicPartitionsResponse(topics=refused)
+    names = sorted(asked or image.topics)
     first = 0
     if request.cursor is not None:
         names = [name for name in names if name >= request.cursor.topic_name]
         if names and names[0] == request.cursor.topic_name:
-            first = max(0, request.cursor.partition_index)
+            first = request.cursor.partition_index
     left = max(1, min(request.response_partition_limit, PARTITION_LIMIT))
     answer = DescribeTopicPartitionsResponse()
     for name in names:
@@ -45,6 +52,11 @@ def describe_topic_partitions(image: Image, request: DescribeTopicPartitionsRequ
             return answer
         first = 0
     return answer
+
+
+def _is_bad(cursor: Cursor | None, asked: set[str]) -> bool:
+    """A cursor is in one of the topics that are asked for; of all topics, its own may have gone since."""
+    return cursor is not None and (cursor.partition_index < 0 or bool(asked and cursor.topic_name not in asked))
 
 
 def _missing(name: str) -> DescribeTopicPartitionsResponseTopic:
