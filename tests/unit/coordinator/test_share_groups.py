@@ -16,6 +16,7 @@ from millstream_wire.messages import (
     ReadShareGroupStateRequest,
     ShareGroupDescribeRequest,
     ShareGroupHeartbeatRequest,
+    UpdateFeaturesRequest,
     WriteShareGroupStateRequest,
 )
 from millstream_wire.messages import (
@@ -30,7 +31,9 @@ from millstream_wire.messages.alter_share_group_offsets import (
 )
 from millstream_wire.messages.delete_share_group_offsets import DeleteShareGroupOffsetsRequestTopic
 from millstream_wire.messages.describe_share_group_offsets import DescribeShareGroupOffsetsRequestGroup
+from millstream_wire.messages.update_features import FeatureUpdateKey
 
+SAFE_DOWNGRADE = 2
 WAITED_FOR = (
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -221,5 +224,33 @@ def test_the_state_of_a_deleted_topic_goes_with_it(cluster_at: Any) -> None:
             await cluster.delete_topic("t")
             await eventually(is_forgotten)
             assert await describe(client) == {}
+
+    asyncio.run(scenario())
+
+
+def test_a_cluster_whose_share_version_is_lowered_to_0_serves_no_share_groups(cluster_at: Any) -> None:
+    async def scenario() -> None:
+        async with cluster_at() as cluster:
+            await cluster.create_topic("t")
+            client = await cluster.coordinator_of("g")
+            member = Member(client)
+            await member.until_it_reads()
+            lowered = FeatureUpdateKey(feature="share.version", max_version_level=0, upgrade_type=SAFE_DOWNGRADE)
+            assert (await ask(client, UpdateFeaturesRequest(feature_updates=[lowered]))).error_code == ErrorCode.NONE
+
+            async def is_known() -> bool:
+                answer = await ask(client, DeleteShareGroupOffsetsRequest(group_id="g"))
+                return bool(answer.error_code == ErrorCode.UNSUPPORTED_VERSION)
+
+            await eventually(is_known)
+            group = DescribeShareGroupOffsetsRequestGroup(group_id="g", topics=None)
+            described = await ask(client, DescribeShareGroupOffsetsRequest(groups=[group]))
+            answers = [
+                await ask(client, ShareGroupHeartbeatRequest(group_id="g", member_id="m", member_epoch=member.epoch)),
+                (await ask(client, ShareGroupDescribeRequest(group_ids=["g"]))).groups[0],
+                described.groups[0],
+                await ask(client, AlterShareGroupOffsetsRequest(group_id="g")),
+            ]
+            assert [answer.error_code for answer in answers] == [ErrorCode.UNSUPPORTED_VERSION] * 4
 
     asyncio.run(scenario())

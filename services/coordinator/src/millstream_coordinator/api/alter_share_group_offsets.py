@@ -1,5 +1,6 @@
 """AlterShareGroupOffsets (API key 91), version 0: an empty share group goes on elsewhere; its state begins anew there."""
 
+from millstream_cluster.features import SHARE_VERSION, feature_level
 from millstream_coordinator.core.consumer.member import TopicIdPartition
 from millstream_coordinator.core.share.state import StateChange
 from millstream_coordinator.shell.coordinator import Coordinator
@@ -16,6 +17,9 @@ from millstream_wire.schema import ZERO_UUID
 async def handle_alter_share_group_offsets(
     coordinator: Coordinator, request: AlterShareGroupOffsetsRequest, context: RequestContext
 ) -> AlterShareGroupOffsetsResponse:
+    if not feature_level(coordinator.image.feature_levels, SHARE_VERSION):
+        message = f"{SHARE_VERSION} is 0: this cluster serves no share groups."
+        return AlterShareGroupOffsetsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, error_message=message)
     groups = coordinator.groups_of(request.group_id)
     if isinstance(groups, ErrorCode):
         return AlterShareGroupOffsetsResponse(error_code=groups)

@@ -1,5 +1,6 @@
 """DeleteShareGroupOffsets (API key 92), version 0: an empty share group forgets topics; in one that it reads again it begins anew."""
 
+from millstream_cluster.features import SHARE_VERSION, feature_level
 from millstream_coordinator.shell.coordinator import Coordinator
 from millstream_runtime.context import RequestContext
 from millstream_wire.errors import ErrorCode
@@ -10,6 +11,9 @@ from millstream_wire.messages.delete_share_group_offsets import DeleteShareGroup
 async def handle_delete_share_group_offsets(
     coordinator: Coordinator, request: DeleteShareGroupOffsetsRequest, context: RequestContext
 ) -> DeleteShareGroupOffsetsResponse:
+    if not feature_level(coordinator.image.feature_levels, SHARE_VERSION):
+        message = f"{SHARE_VERSION} is 0: this cluster serves no share groups."
+        return DeleteShareGroupOffsetsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, error_message=message)
     groups = coordinator.groups_of(request.group_id)
     if isinstance(groups, ErrorCode):
         return DeleteShareGroupOffsetsResponse(error_code=groups)

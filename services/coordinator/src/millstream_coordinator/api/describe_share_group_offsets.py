@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from uuid import UUID
 
 from millstream_cluster.decision import Decision
+from millstream_cluster.features import SHARE_VERSION, feature_level
 from millstream_coordinator.core.consumer.member import NO_PARTITIONS, Partitions, TopicIdPartition
 from millstream_coordinator.core.policy import InitialOffset
 from millstream_coordinator.core.shard import Shard
@@ -36,6 +37,9 @@ async def _describe(
     coordinator: Coordinator, asked: DescribeShareGroupOffsetsRequestGroup
 ) -> DescribeShareGroupOffsetsResponseGroup:
     described = DescribeShareGroupOffsetsResponseGroup(group_id=asked.group_id)
+    if not feature_level(coordinator.image.feature_levels, SHARE_VERSION):
+        described.error_code = ErrorCode.UNSUPPORTED_VERSION
+        return described
     groups = coordinator.groups_of(asked.group_id)
     if isinstance(groups, ErrorCode):
         described.error_code = groups
