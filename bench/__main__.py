@@ -58,16 +58,18 @@ def _compare_and_report(directory: Path, cases: list[Case], options: argparse.Na
     servers: list[Server] = [Millstream(directory / "millstream")]
     servers += [Millstream(directory / "plain", plain=True)] if options.plain else []
     servers += [Kafka(directory / "kafka")]
+    measurements: list[Measurement] = []
     try:
-        measurements = _compare(servers, cases, options)
+        _compare(servers, cases, options, measurements)
     except KafkaUnavailable as reason:
         print(f"bench: {reason}", file=sys.stderr)
         return False
     finally:
         for server in servers:
             server.stop()
-    print(_about(options.rounds))
-    print(table(measurements, baseline=Kafka.name))
+        if any(measurement.server == Kafka.name for measurement in measurements):  # also of a run that broke off
+            print(_about(options.rounds))
+            print(table(measurements, baseline=Kafka.name))
     if options.json:
         options.json.write_text(json.dumps([dataclasses.asdict(m) for m in measurements], indent=1))
     return True
@@ -86,8 +88,11 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _compare(servers: list[Server], cases: list[Case], options: argparse.Namespace) -> list[Measurement]:
-    measurements = _start(servers, options.starts if options.only in START else 1)
+def _compare(
+    servers: list[Server], cases: list[Case], options: argparse.Namespace, measurements: list[Measurement]
+) -> None:
+    """Add to `measurements` as they are made."""
+    measurements += _start(servers, options.starts if options.only in START else 1)
     for turn in range(options.warm_up):
         for server in servers:
             _say(f"warming {server.name}, round {turn + 1} of {options.warm_up}")
@@ -102,7 +107,6 @@ def _compare(servers: list[Server], cases: list[Case], options: argparse.Namespa
                 _say(
                     f"round {turn + 1} of {options.rounds}: {case.name}: {server.name}: {measurement.server_cpu_s:.2f} CPU-s"
                 )
-    return measurements
 
 
 def _start(servers: list[Server], times: int) -> list[Measurement]:
