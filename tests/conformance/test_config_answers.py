@@ -77,10 +77,6 @@ OTHER_DEFAULTS = {
     "log.dir",  # its path has Kafka's name
     "node.id",  # Kafka has none
     "process.roles",  # Kafka has none
-    "queued.max.requests",  # of one connection, not of the whole node
-    "socket.listen.backlog.size",
-    "socket.receive.buffer.bytes",  # left to the system, which adapts them
-    "socket.send.buffer.bytes",
     "offsets.topic.replication.factor",  # 3, and we keep one replica
     "transaction.state.log.replication.factor",
     "queued.max.requests",  # 500 of all connections together
