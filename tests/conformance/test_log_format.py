@@ -137,7 +137,12 @@ def produce(broker: KafkaBroker, topic: str) -> list[tuple[bytes, bytes]]:
 
 def consume(broker: KafkaBroker, topic: str, count: int) -> list[tuple[bytes, bytes]]:
     consumer = Consumer(
-        {"bootstrap.servers": broker.bootstrap, "group.id": f"reader of {topic}", "auto.offset.reset": "earliest"}
+        {
+            "bootstrap.servers": broker.bootstrap,
+            "group.id": f"reader of {topic}",
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+        }
     )
     consumer.subscribe([topic])
     found = []
@@ -156,6 +161,9 @@ def consume(broker: KafkaBroker, topic: str, count: int) -> list[tuple[bytes, by
 def test_we_open_what_kafka_wrote_and_kafka_what_we_added(broker: KafkaBroker, clean: bool) -> None:
     create_topic(broker, "exchange")
     sent = produce(broker, "exchange")
+    # A commit returns before its marker is in the partition. Killed between the two, Kafka 4.3.1 can lose the marker by itself:
+    # it starts as leader of before, is fenced, and takes a partition without a leader for one that needs none.
+    assert consume(broker, "exchange", len(sent)) == sent
     broker.stop() if clean else broker.kill()
 
     data = DataDir(broker.data, node_id=1, cluster_id=broker.cluster_id)
@@ -170,8 +178,7 @@ def test_we_open_what_kafka_wrote_and_kafka_what_we_added(broker: KafkaBroker, c
     log.check()
     assert [(record.key, record.value) for record in everything(log)] == sent
     assert len(log.producers) == 5
-    # A producer's commit returns before the marker is in the partition, so a kill may come between the two.
-    assert log.first_unstable_offset is None or not clean
+    assert log.first_unstable_offset is None
     assert len(log.segments) > 1
 
     for i in range(50):
