@@ -87,6 +87,8 @@ def test_the_repository_speaks_of_the_project_alone() -> None:
         "files.python" + "hosted",
         "repo1.maven" + ".org",
         "repo.maven." + "apache",
+        "proxy.golang" + ".org",
+        "registry.npmjs" + ".org",
     )
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     found = []
