@@ -1,0 +1,72 @@
+"""A listener on a real socket, and the peers that tests let talk to it."""
+
+import asyncio
+import struct
+from collections.abc import Callable
+
+from millstream_runtime.network import Limits
+from millstream_runtime.sockets.channel import SocketChannel
+from millstream_runtime.sockets.network import SocketNetwork
+
+TIMEOUT_SECONDS = 30
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    for _ in range(TIMEOUT_SECONDS * 100):
+        if holds():
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("it never came to hold")
+
+
+class Echo:
+    def __init__(self, channel: SocketChannel) -> None:
+        self.channel = channel
+        self.closed: list[str] = []
+
+    def on_frame(self, frame: memoryview) -> None:
+        self.channel.send([bytes(frame)])
+
+    def on_closed(self, reason: str) -> None:
+        self.closed.append(reason)
+
+
+def framed(content: bytes) -> bytes:
+    return struct.pack(">i", len(content)) + content
+
+
+class Harness:
+    """A listener, and plain asyncio streams as its peers."""
+
+    def __init__(self, user=Echo, **limits) -> None:
+        self.user, self.limits = user, Limits(**limits)
+        self.users: list = []
+        self.network = SocketNetwork()
+
+    async def __aenter__(self) -> "Harness":
+        def accept(channel):
+            self.users.append(self.user(channel))
+            return self.users[-1]
+
+        self.listener = await self.network.listen("127.0.0.1", 0, accept, limits=self.limits)
+        return self
+
+    async def __aexit__(self, *_) -> None:
+        self.listener.close()
+        for user in self.users:
+            user.channel.close()
+
+    async def connect(self):
+        return await asyncio.open_connection("127.0.0.1", self.listener.port)
+
+
+async def read_frame(reader) -> bytes:
+    (size,) = struct.unpack(">i", await asyncio.wait_for(reader.readexactly(4), 10))
+    return await asyncio.wait_for(reader.readexactly(size), 10)
+
+
+async def ends(reader) -> bool:
+    try:
+        return await asyncio.wait_for(reader.read(), 10) == b""
+    except ConnectionResetError:
+        return True

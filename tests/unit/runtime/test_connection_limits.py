@@ -1,0 +1,192 @@
+"""What a listener refuses, holds back and closes, so that no peer can take more than its share."""
+
+import asyncio
+import os
+import resource
+import socket
+import struct
+
+from socket_peers import Harness, ends, framed, read_frame, until
+
+from millstream_runtime.sockets.pool import BufferPool
+
+
+def test_connections_have_the_buffers_of_their_listener() -> None:
+    async def scenario() -> None:
+        async with Harness(send_buffer_bytes=20_000, receive_buffer_bytes=30_000) as harness:
+            reader, writer = await harness.connect()
+            writer.write(framed(b"accepted"))
+            assert await read_frame(reader) == b"accepted"
+            sock = harness.users[0].channel._sock
+            # The kernel counts its own bookkeeping too, and says twice of what it was told.
+            assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) == 40_000
+            assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) == 60_000
+            writer.close()
+
+    asyncio.run(scenario())
+
+
+def test_connections_beyond_the_limit_are_refused_once_logged(caplog) -> None:
+    async def scenario() -> None:
+        async with Harness(connections_max=1) as harness:
+            reader, writer = await harness.connect()
+            for _ in range(3):
+                refused, other = await harness.connect()
+                assert await ends(refused)
+                other.close()
+            writer.write(framed(b"still here"))
+            assert await read_frame(reader) == b"still here"
+            writer.close()
+            await asyncio.sleep(0.05)
+            reader, writer = await harness.connect()
+            writer.write(framed(b"free again"))
+            assert await read_frame(reader) == b"free again"
+            writer.close()
+
+    asyncio.run(scenario())
+    assert caplog.text.count("connections refused") == 1
+
+
+def test_connections_from_one_address_have_a_limit_of_their_own(caplog) -> None:
+    async def scenario() -> None:
+        async with Harness(connections_per_ip_max=1) as harness:
+            _, first = await harness.connect()
+            for _ in range(2):
+                refused, other = await harness.connect()
+                assert await ends(refused)
+                other.close()
+            reader, elsewhere = await asyncio.open_connection(
+                "127.0.0.1", harness.listener.port, local_addr=("127.0.0.2", 0)
+            )
+            elsewhere.write(framed(b"another address"))
+            assert await read_frame(reader) == b"another address"
+            first.close()
+            await asyncio.sleep(0.05)
+            reader, again = await harness.connect()
+            again.write(framed(b"free again"))
+            assert await read_frame(reader) == b"free again"
+            again.close()
+            elsewhere.close()
+
+    asyncio.run(scenario())
+    assert "reason=max.connections.per.ip" in caplog.text
+
+
+def test_descriptors_are_kept_for_files(caplog) -> None:
+    async def scenario() -> None:
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        async with Harness() as harness:
+            reader, writer = await harness.connect()
+            held = [os.open(os.devnull, os.O_RDONLY) for _ in range(100)]
+            # The next descriptors are within the limit, but in the part of it that sockets do not get.
+            resource.setrlimit(resource.RLIMIT_NOFILE, (max(held) + 6, hard))
+            try:
+                for _ in range(2):
+                    refused, other = await harness.connect()
+                    assert await ends(refused)
+                    other.close()
+            finally:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+                for descriptor in held:
+                    os.close(descriptor)
+            writer.write(framed(b"still here"))
+            assert await read_frame(reader) == b"still here"
+            writer.close()
+            await asyncio.sleep(0.05)
+            reader, writer = await harness.connect()
+            writer.write(framed(b"free again"))
+            assert await read_frame(reader) == b"free again"
+            writer.close()
+
+    asyncio.run(scenario())
+    assert caplog.text.count("connections refused") == 1
+    assert "reason=file_descriptors" in caplog.text
+
+
+def test_with_no_descriptor_left_accepting_pauses_and_goes_on(caplog, monkeypatch) -> None:
+    monkeypatch.setattr("millstream_runtime.sockets.network.NO_DESCRIPTORS_PAUSE_SECONDS", 0.2)
+
+    async def scenario() -> None:
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        async with Harness() as harness:
+            reader, writer = await harness.connect()
+            with socket.socket() as waiting:
+                waiting.setblocking(False)
+                lowest_free = os.dup(waiting.fileno())
+                os.close(lowest_free)
+                resource.setrlimit(resource.RLIMIT_NOFILE, (lowest_free, hard))
+                try:
+                    await asyncio.get_running_loop().sock_connect(waiting, ("127.0.0.1", harness.listener.port))
+                    await until(lambda: "EMFILE" in caplog.text)
+                    for n in range(20):
+                        writer.write(framed(b"%d" % n))
+                        assert await read_frame(reader) == b"%d" % n
+                        await asyncio.sleep(0.02)
+                    assert len(harness.users) == 1
+                finally:
+                    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+                await until(lambda: len(harness.users) == 2)
+            writer.close()
+
+    asyncio.run(scenario())
+    assert caplog.text.count("connections refused") == 1
+
+
+def test_half_a_frame_gives_way_when_nobody_has_the_memory_to_go_on(monkeypatch, caplog) -> None:
+    caplog.set_level("INFO")
+    monkeypatch.setattr("millstream_runtime.sockets.network.SWEEP_SECONDS", 0.05)
+    monkeypatch.setattr("millstream_runtime.sockets.channel.STALLED_MS", 200)
+    monkeypatch.setattr("millstream_runtime.sockets.pool.SHED_INTERVAL_MS", 500)
+
+    async def scenario() -> None:
+        async with Harness() as harness:
+            harness.network._pool = BufferPool(in_use_max_bytes=5 << 19)
+            peers = [await harness.connect() for _ in range(4)]
+            # Each has the beginning of a frame, and needs more memory for the rest than is left: nobody could go on.
+            for _, writer in peers:
+                writer.write(struct.pack(">i", 2_000_000) + bytes(1_000))
+                await asyncio.sleep(0.05)
+                writer.write(bytes(199_000))
+            await asyncio.sleep(0.05)
+            for _, writer in peers:
+                writer.write(bytes(1_800_000))
+            outcomes = [await outcome(reader) for reader, _ in peers]
+            assert outcomes.count(2_000_000) >= 1
+            assert set(outcomes) <= {2_000_000, 0}
+            for _, writer in peers:
+                writer.close()
+
+    async def outcome(reader: asyncio.StreamReader) -> int:
+        try:
+            return len(await read_frame(reader))
+        except (asyncio.IncompleteReadError, ConnectionError):
+            return 0
+
+    asyncio.run(scenario())
+    assert "frame_stalled" in caplog.text
+
+
+def test_a_frame_that_never_ends_and_an_idle_connection_are_closed(monkeypatch) -> None:
+    monkeypatch.setattr("millstream_runtime.sockets.network.SWEEP_SECONDS", 0.05)
+
+    async def scenario() -> None:
+        async with Harness(frame_timeout_ms=200, connections_max_idle_ms=600) as harness:
+            slow_reader, slow = await harness.connect()
+            idle_reader, idle = await harness.connect()
+
+            async def drip() -> None:
+                slow.write(struct.pack(">i", 1000))
+                while not slow.is_closing():
+                    slow.write(b"x")
+                    await asyncio.sleep(0.02)
+
+            dripping = asyncio.create_task(drip())
+            started = asyncio.get_running_loop().time()
+            assert await ends(slow_reader)
+            assert asyncio.get_running_loop().time() - started < 0.5
+            assert await ends(idle_reader)
+            dripping.cancel()
+            slow.close()
+            idle.close()
+
+    asyncio.run(scenario())
