@@ -4,12 +4,11 @@ A group of the classic protocol is not found here; tools then ask DescribeGroups
 """
 
 from millstream_cluster.answers.operations import GROUP_OPERATIONS
-from millstream_cluster.decision import Decision
 from millstream_cluster.features import GROUP_VERSION, feature_level
 from millstream_cluster.image import Image
 from millstream_coordinator.core.consumer.assignors import DEFAULT_ASSIGNOR
 from millstream_coordinator.core.consumer.group import ConsumerGroup
-from millstream_coordinator.core.consumer.member import MemberMetadata, Partitions
+from millstream_coordinator.core.consumer.member import MemberMetadata, Partitions, by_topic
 from millstream_coordinator.core.shard import Shard
 from millstream_coordinator.shell.coordinator import Coordinator
 from millstream_runtime.context import RequestContext
@@ -38,13 +37,8 @@ async def _describe(coordinator: Coordinator, group_id: str) -> DescribedGroup:
         return DescribedGroup(group_id=group_id, error_code=ErrorCode.INVALID_GROUP_ID)
     if not feature_level(coordinator.image.feature_levels, GROUP_VERSION):
         return DescribedGroup(group_id=group_id, error_code=ErrorCode.UNSUPPORTED_VERSION)
-    groups = coordinator.groups_of(group_id)
-    if isinstance(groups, ErrorCode):
-        return DescribedGroup(group_id=group_id, error_code=groups)
     image = coordinator.image
-    described = await coordinator.committed(
-        groups.execute(lambda shard, _: Decision((), _described(shard, group_id, image)))
-    )
+    described = await coordinator.look(group_id, lambda shard: _described(shard, group_id, image))
     if isinstance(described, ErrorCode):
         return DescribedGroup(group_id=group_id, error_code=described)
     return described
@@ -86,10 +80,9 @@ def _member(group: ConsumerGroup, member: MemberMetadata, image: Image) -> Membe
 
 def _assignment(partitions: Partitions, image: Image) -> Assignment:
     """By topic; those that were deleted meanwhile have no name any more."""
-    topics: dict[object, TopicPartitions] = {}
-    for topic_id, partition in sorted(partitions):
-        topic = image.topic(topic_id)
-        if topic is not None:
-            listed = topics.setdefault(topic_id, TopicPartitions(topic_id=topic_id, topic_name=topic.name))
-            listed.partitions.append(partition)
-    return Assignment(topic_partitions=list(topics.values()))
+    topics = [
+        TopicPartitions(topic_id=topic_id, topic_name=topic.name, partitions=numbers)
+        for topic_id, numbers in by_topic(partitions)
+        if (topic := image.topic(topic_id)) is not None
+    ]
+    return Assignment(topic_partitions=topics)

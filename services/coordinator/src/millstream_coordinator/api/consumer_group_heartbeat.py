@@ -11,6 +11,7 @@ from millstream_coordinator.core.consumer.member import (
     LEAVING_EPOCH,
     STATIC_LEAVING_EPOCH,
     Partitions,
+    by_topic,
 )
 from millstream_coordinator.core.consumer.messages import HeartbeatAnswer, HeartbeatRequest
 from millstream_coordinator.core.record_format import fits
@@ -123,10 +124,12 @@ def _asked(request: ConsumerGroupHeartbeatRequest, context: RequestContext, memb
 def _response(answer: HeartbeatAnswer) -> ConsumerGroupHeartbeatResponse:
     assignment = None
     if answer.assignment is not None:
-        topics: dict[object, TopicPartitions] = {}
-        for topic_id, partition in sorted(answer.assignment):
-            topics.setdefault(topic_id, TopicPartitions(topic_id=topic_id)).partitions.append(partition)
-        assignment = Assignment(topic_partitions=list(topics.values()))
+        assignment = Assignment(
+            topic_partitions=[
+                TopicPartitions(topic_id=topic_id, partitions=numbers)
+                for topic_id, numbers in by_topic(answer.assignment)
+            ]
+        )
     return ConsumerGroupHeartbeatResponse(
         error_code=answer.error,
         error_message=answer.message,

@@ -1,7 +1,6 @@
 """DescribeGroups (API key 15), versions 0 to 6: until version 5 a group that does not exist is Dead, then an error."""
 
 from millstream_cluster.answers.operations import GROUP_OPERATIONS
-from millstream_cluster.decision import Decision
 from millstream_coordinator.core.classic.group import ClassicGroup, GroupState
 from millstream_coordinator.core.shard import Shard
 from millstream_coordinator.shell.coordinator import Coordinator
@@ -26,12 +25,7 @@ async def handle_describe_groups(
 
 
 async def _describe(coordinator: Coordinator, group_id: str, version: int) -> DescribedGroup:
-    groups = coordinator.groups_of(group_id)
-    if isinstance(groups, ErrorCode):
-        return DescribedGroup(group_id=group_id, error_code=groups)
-    described = await coordinator.committed(
-        groups.execute(lambda shard, _: Decision((), _described(shard, group_id, version)))
-    )
+    described = await coordinator.look(group_id, lambda shard: _described(shard, group_id, version))
     if isinstance(described, ErrorCode):
         return DescribedGroup(group_id=group_id, error_code=described)
     return described

@@ -3,11 +3,9 @@ from the end. A group that has not begun in a partition is at -1 there, and so i
 """
 
 from collections.abc import Mapping
-from uuid import UUID
 
-from millstream_cluster.decision import Decision
 from millstream_cluster.features import SHARE_VERSION, feature_level
-from millstream_coordinator.core.consumer.member import NO_PARTITIONS, Partitions, TopicIdPartition
+from millstream_coordinator.core.consumer.member import NO_PARTITIONS, Partitions, TopicIdPartition, by_topic
 from millstream_coordinator.core.policy import InitialOffset
 from millstream_coordinator.core.shard import Shard
 from millstream_coordinator.core.share_state.state import NOT_BEGUN
@@ -40,11 +38,7 @@ async def _describe(
     if not feature_level(coordinator.image.feature_levels, SHARE_VERSION):
         described.error_code = ErrorCode.UNSUPPORTED_VERSION
         return described
-    groups = coordinator.groups_of(asked.group_id)
-    if isinstance(groups, ErrorCode):
-        described.error_code = groups
-        return described
-    kept = await coordinator.committed(groups.execute(lambda shard, _: Decision((), _kept(shard, asked.group_id))))
+    kept = await coordinator.look(asked.group_id, lambda shard: _kept(shard, asked.group_id))
     if isinstance(kept, ErrorCode):
         described.error_code = kept
         return described
@@ -69,13 +63,11 @@ def _kept(shard: Shard, group_id: str) -> Partitions:
 
 
 def _all(coordinator: Coordinator, kept: Partitions) -> list[DescribeShareGroupOffsetsRequestTopic]:
-    topics: dict[UUID, DescribeShareGroupOffsetsRequestTopic] = {}
-    for topic_id, number in sorted(kept):
-        topic = coordinator.image.topic(topic_id)
-        if topic is not None:
-            named = DescribeShareGroupOffsetsRequestTopic(topic_name=topic.name)
-            topics.setdefault(topic_id, named).partitions.append(number)
-    return list(topics.values())
+    return [
+        DescribeShareGroupOffsetsRequestTopic(topic_name=topic.name, partitions=numbers)
+        for topic_id, numbers in by_topic(kept)
+        if (topic := coordinator.image.topic(topic_id)) is not None
+    ]
 
 
 async def _ends(

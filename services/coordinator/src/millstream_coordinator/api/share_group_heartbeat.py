@@ -2,7 +2,7 @@
 
 from millstream_cluster.answers.refusal import refuse_group
 from millstream_cluster.features import SHARE_VERSION, feature_level
-from millstream_coordinator.core.consumer.member import JOINING_EPOCH, LEAVING_EPOCH
+from millstream_coordinator.core.consumer.member import JOINING_EPOCH, LEAVING_EPOCH, by_topic
 from millstream_coordinator.core.consumer.messages import HeartbeatAnswer
 from millstream_coordinator.core.record_format import fits
 from millstream_coordinator.core.share.messages import ShareHeartbeatRequest
@@ -61,10 +61,12 @@ def _flaw(request: ShareGroupHeartbeatRequest) -> str | None:
 def _response(answer: HeartbeatAnswer) -> ShareGroupHeartbeatResponse:
     assignment = None
     if answer.assignment is not None:
-        topics: dict[object, TopicPartitions] = {}
-        for topic_id, partition in sorted(answer.assignment):
-            topics.setdefault(topic_id, TopicPartitions(topic_id=topic_id)).partitions.append(partition)
-        assignment = Assignment(topic_partitions=list(topics.values()))
+        assignment = Assignment(
+            topic_partitions=[
+                TopicPartitions(topic_id=topic_id, partitions=numbers)
+                for topic_id, numbers in by_topic(answer.assignment)
+            ]
+        )
     return ShareGroupHeartbeatResponse(
         error_code=answer.error,
         error_message=answer.message,

@@ -6,10 +6,12 @@ from typing import TypeVar
 from uuid import UUID
 
 from millstream_cluster.answers.metadata import any_live_broker
+from millstream_cluster.decision import Decision
 from millstream_cluster.image import Image
 from millstream_cluster.shard import share_key
 from millstream_coordinator.config import CoordinatorConfig
 from millstream_coordinator.core.record_format import fits
+from millstream_coordinator.core.shard import Shard
 from millstream_coordinator.shell.groups import Groups
 from millstream_coordinator.shell.initial_offsets import InitialOffsets
 from millstream_coordinator.shell.partition import Connections
@@ -90,6 +92,13 @@ class Coordinator:
             return ErrorCode.NOT_COORDINATOR
         except TimeoutError:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+    async def look(self, group_id: str, seen: Callable[[Shard], T]) -> T | ErrorCode:
+        """What `seen` makes of the group's shard, once all that it could see there is in the log."""
+        groups = self.groups_of(group_id)
+        if isinstance(groups, ErrorCode):
+            return groups
+        return await self.committed(groups.execute(lambda shard, _: Decision((), seen(shard))))
 
     async def forward_to_broker(self, frame: memoryview | bytes) -> RawReply:
         """Have a live broker answer the client's request; a ClientError if there is none that does."""

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from millstream_cluster.ids import SHARE_STATE_TOPIC, NodeId
 from millstream_cluster.image import Image
 from millstream_cluster.shard import shard_of, share_key
-from millstream_coordinator.core.consumer.member import TopicIdPartition
+from millstream_coordinator.core.consumer.member import TopicIdPartition, by_topic
 from millstream_runtime.client import ClientError, Nodes
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import (
@@ -54,7 +54,7 @@ class ShareStateNodes:
 
         def request(partitions: Iterable[TopicIdPartition]) -> Request:
             asked = InitializeShareGroupStateRequest(group_id=group_id)
-            for topic_id, numbers in _by_topic(partitions):
+            for topic_id, numbers in by_topic(partitions):
                 data = initialize_share_group_state.InitializeStateData(topic_id=topic_id)
                 data.partitions = [
                     initialize_share_group_state.PartitionData(
@@ -74,7 +74,7 @@ class ShareStateNodes:
                     topic_id=topic_id,
                     partitions=[delete_share_group_state.PartitionData(partition=number) for number in numbers],
                 )
-                for topic_id, numbers in _by_topic(some)
+                for topic_id, numbers in by_topic(some)
             ]
             return DeleteShareGroupStateRequest(group_id=group_id, topics=topics)
 
@@ -94,7 +94,7 @@ class ShareStateNodes:
                         for number in numbers
                     ],
                 )
-                for topic_id, numbers in _by_topic(some)
+                for topic_id, numbers in by_topic(some)
             ]
             return ReadShareGroupStateSummaryRequest(group_id=group_id, topics=topics)
 
@@ -147,13 +147,6 @@ class ShareStateNodes:
         except ClientError as error:
             logger.debug("no answer node=%d reason=%s", node_id, error)
             return None
-
-
-def _by_topic(partitions: Iterable[TopicIdPartition]) -> list[tuple[Any, list[int]]]:
-    topics: dict[Any, list[int]] = {}
-    for topic_id, number in sorted(partitions):
-        topics.setdefault(topic_id, []).append(number)
-    return list(topics.items())
 
 
 def _errors(results: Mapping[TopicIdPartition, Any]) -> dict[TopicIdPartition, ErrorCode]:

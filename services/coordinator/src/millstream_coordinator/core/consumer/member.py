@@ -1,6 +1,6 @@
 """What is known of one member of a consumer group: what it asks for, and what it has."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from uuid import UUID
@@ -11,6 +11,15 @@ TopicIdPartition = tuple[UUID, int]
 Partitions = frozenset[TopicIdPartition]
 
 NO_PARTITIONS: Partitions = frozenset()
+
+
+def by_topic(partitions: Iterable[TopicIdPartition]) -> list[tuple[UUID, list[int]]]:
+    """Topics with the numbers of their partitions, both in order."""
+    topics: dict[UUID, list[int]] = {}
+    for topic_id, partition in sorted(partitions):
+        topics.setdefault(topic_id, []).append(partition)
+    return list(topics.items())
+
 
 JOINING_EPOCH = 0
 LEAVING_EPOCH = -1

@@ -5,7 +5,6 @@ the last member of the new protocol is gone, the rest are a classic group again,
 """
 
 from collections.abc import Iterator
-from uuid import UUID
 
 from millstream_cluster.image import Image
 from millstream_coordinator.core.classic.group import ClassicGroup, GroupState
@@ -22,6 +21,7 @@ from millstream_coordinator.core.consumer.member import (
     MemberMetadata,
     Partitions,
     TopicIdPartition,
+    by_topic,
 )
 from millstream_coordinator.core.consumer.records import (
     ConsumerRecord,
@@ -122,12 +122,9 @@ def partitions_of(listed: list[TopicPartition], image: Image) -> Partitions:
 
 def encode_assignment(partitions: Partitions, classic: ClassicMember, image: Image) -> bytes:
     """As the member's leader would have written it, in the version of its subscription."""
-    by_topic: dict[UUID, list[int]] = {}
-    for topic_id, number in sorted(partitions):
-        by_topic.setdefault(topic_id, []).append(number)
     listed = [
         TopicPartition(topic=topic.name, partitions=numbers)
-        for topic_id, numbers in by_topic.items()
+        for topic_id, numbers in by_topic(partitions)
         if (topic := image.topic(topic_id)) is not None
     ]
     version = int.from_bytes(classic.protocols[0].metadata[:2], "big")

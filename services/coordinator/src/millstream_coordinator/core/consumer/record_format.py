@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import assert_never
-from uuid import UUID
 
 from millstream_coordinator.core.classic.messages import MemberProtocol
 from millstream_coordinator.core.consumer.member import (
@@ -12,6 +11,7 @@ from millstream_coordinator.core.consumer.member import (
     MemberState,
     Partitions,
     TopicIdPartition,
+    by_topic,
 )
 from millstream_coordinator.core.consumer.records import (
     ConsumerRecord,
@@ -186,10 +186,9 @@ def _stored_value(
                 classic_member_metadata=_classic_metadata(value.classic),
             )
         case frozenset():
-            by_topic = _by_topic(value)
             return ConsumerGroupTargetAssignmentMemberValue(
                 topic_partitions=[
-                    TopicPartition(topic_id=topic_id, partitions=numbers) for topic_id, numbers in by_topic
+                    TopicPartition(topic_id=topic_id, partitions=numbers) for topic_id, numbers in by_topic(value)
                 ]
             )
         case CurrentAssignment():
@@ -223,13 +222,6 @@ def _classic_member(stored: ClassicMemberMetadata | None) -> ClassicMember | Non
     return ClassicMember(stored.session_timeout_ms, protocols)
 
 
-def _by_topic(partitions: Iterable[TopicIdPartition]) -> list[tuple[UUID, list[int]]]:
-    topics: dict[UUID, list[int]] = {}
-    for topic_id, partition in sorted(partitions):
-        topics.setdefault(topic_id, []).append(partition)
-    return list(topics.items())
-
-
 def _topic_partitions(partitions: Mapping[TopicIdPartition, int]) -> list[TopicPartitions]:
     return [
         TopicPartitions(
@@ -237,7 +229,7 @@ def _topic_partitions(partitions: Mapping[TopicIdPartition, int]) -> list[TopicP
             partitions=numbers,
             assignment_epochs=[partitions[topic_id, number] for number in numbers],
         )
-        for topic_id, numbers in _by_topic(partitions)
+        for topic_id, numbers in by_topic(partitions)
     ]
 
 

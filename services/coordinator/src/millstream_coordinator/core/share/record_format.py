@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import assert_never
 from uuid import UUID
 
-from millstream_coordinator.core.consumer.member import Partitions
+from millstream_coordinator.core.consumer.member import Partitions, by_topic
 from millstream_coordinator.core.consumer.records import GroupEpoch, TargetEpoch
 from millstream_coordinator.core.share.kept import Kept
 from millstream_coordinator.core.share.member import ShareCurrent, ShareMember
@@ -169,10 +169,7 @@ def _stored_value(value: ShareMember | GroupEpoch | TargetEpoch | Partitions | S
 
 
 def _topics(partitions: Partitions) -> list[TopicPartitions]:
-    topics: dict[UUID, TopicPartitions] = {}
-    for topic_id, number in sorted(partitions):
-        topics.setdefault(topic_id, TopicPartitions(topic_id=topic_id)).partitions.append(number)
-    return list(topics.values())
+    return [TopicPartitions(topic_id=topic_id, partitions=numbers) for topic_id, numbers in by_topic(partitions)]
 
 
 def _named_topics(partitions: Partitions, names: Mapping[UUID, str]) -> list[TopicPartitionsInfo]:
