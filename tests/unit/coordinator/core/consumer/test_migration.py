@@ -10,6 +10,7 @@ from millstream_coordinator.core.classic.deadlines import on_deadline, on_heartb
 from millstream_coordinator.core.classic.group import ClassicGroup, GroupState
 from millstream_coordinator.core.classic.joining import on_join
 from millstream_coordinator.core.classic.limits import GroupLimits
+from millstream_coordinator.core.classic.member import Member
 from millstream_coordinator.core.classic.messages import (
     Answer,
     Effect,
@@ -29,7 +30,9 @@ from millstream_coordinator.core.consumer.classic_members import (
     on_classic_leave,
     on_classic_sync,
 )
+from millstream_coordinator.core.consumer.group import ConsumerGroup
 from millstream_coordinator.core.consumer.limits import ConsumerLimits, MigrationPolicy
+from millstream_coordinator.core.consumer.migration import upgrade
 from millstream_coordinator.core.offsets import CommitRequest, OffsetToCommit, commit
 from millstream_coordinator.core.records import GroupStored
 from millstream_wire.codec import decode_embedded, encode_stored
@@ -291,3 +294,29 @@ def test_where_it_is_not_wanted_a_live_group_stays_what_it_is(policy: MigrationP
     old = lone(course)
     assert course.join("new", "t").error is ErrorCode.GROUP_ID_NOT_FOUND
     assert old.heartbeat() is ErrorCode.NONE
+
+
+def test_what_a_leader_gave_to_two_members_stays_with_one(course: Course) -> None:
+    group = ClassicGroup("g", LIMITS, course.now_ms)
+    group.generation, group.protocol_type = 3, "consumer"
+    subscription = encode_stored(ConsumerProtocolSubscription(topics=["t"]), 3)
+    for member_id, numbers in (("first", [0, 1, 2]), ("second", [2, 3])):
+        listed = [TopicPartition(topic="t", partitions=numbers)]
+        group.add_member(
+            Member(
+                member_id=member_id,
+                group_instance_id=None,
+                client_id="client",
+                client_host="/host",
+                rebalance_timeout_ms=60_000,
+                session_timeout_ms=10_000,
+                protocols=(MemberProtocol("range", subscription),),
+                assignment=encode_stored(ConsumerProtocolAssignment(assigned_partitions=listed), 1),
+            )
+        )
+    upgraded = ConsumerGroup("g")
+    for record in upgrade(group, course.image):
+        upgraded.apply(record)
+    upgraded.check()
+    has = {name: sorted(number for _, number in upgraded.current(name).assigned) for name in ("first", "second")}
+    assert has == {"first": [0, 1, 2], "second": [3]}
