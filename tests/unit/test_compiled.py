@@ -1,5 +1,6 @@
 """An extension that is older than its source is never used."""
 
+import ast
 import os
 import runpy
 import subprocess
@@ -35,6 +36,28 @@ def test_tests_remove_what_is_older_than_its_source_and_nothing_else(source: Pat
     build["remove_stale"]([source])
     assert not extension(source).exists()
     assert source.exists()
+
+
+def test_all_go_when_one_is_older_than_its_source(source: Path) -> None:
+    build = runpy.run_path(str(ROOT / "compiled" / "build.py"))
+    other = source.with_name("batch.py")
+    other.write_text("")
+    library = source.with_name("compiled__mypyc.cpython-311-x86_64-linux-gnu.so")
+    for made in (extension(other), library):
+        made.write_bytes(b"")
+    os.utime(extension(other), (0, 0))
+    build["remove_stale"]([source, other])
+    assert sorted(path.name for path in source.parent.iterdir()) == ["batch.py", "walk.py"]
+
+
+def test_no_name_of_an_error_has_two_types_in_one_function() -> None:
+    """Compiled, a name has the type of its first use: the second error would become a TypeError, which the checker does not see."""
+    for listed in (ROOT / "compiled" / "modules").read_text().split():
+        for function in ast.walk(ast.parse((ROOT / listed).read_text())):
+            if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                handlers = [node for node in ast.walk(function) if isinstance(node, ast.ExceptHandler) and node.name]
+                typed = {(handler.name, ast.unparse(handler.type)) for handler in handlers if handler.type}
+                assert len(typed) == len({name for name, _ in typed}), f"{listed}: {function.name}"
 
 
 def test_a_process_refuses_to_run_an_extension_older_than_its_source(

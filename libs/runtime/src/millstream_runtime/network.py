@@ -53,8 +53,8 @@ class Limits:
     """Bytes queued for one connection beyond which it is not read."""
     backlog: int = 1024
     """socket.listen.backlog.size: connections that may wait to be accepted."""
-    send_buffer_bytes: int = -1
-    """socket.send.buffer.bytes; -1 leaves it to the system."""
+    send_buffer_bytes: int = 256 * 1024
+    """socket.send.buffer.bytes; -1 leaves it to the system. What a reader has not taken yet is colder the more it is."""
     receive_buffer_bytes: int = -1
     """socket.receive.buffer.bytes; -1 leaves it to the system."""
 

@@ -57,7 +57,7 @@ _OWN = (
     _static("broker.heartbeat.interval.ms", _I, "2000", "How often a node tells the controller that it is alive.", at_least(1)),
     _static("broker.session.timeout.ms", _I, "9000", "How long a silent node counts as alive.", at_least(1)),
     _static("socket.request.max.bytes", _I, str(100 << 20), "The largest request that is read.", at_least(1)),
-    _static("socket.send.buffer.bytes", _I, "-1", "The socket's send buffer; -1 leaves it to the system, which adapts it to the connection."),
+    _static("socket.send.buffer.bytes", _I, "262144", "The socket's send buffer; -1 leaves it to the system, which adapts it to the connection."),
     _static("socket.receive.buffer.bytes", _I, "-1", "The socket's receive buffer; -1 leaves it to the system, which adapts it to the connection."),
     _static("socket.listen.backlog.size", _I, "1024", "How many connections may wait to be accepted.", at_least(1)),
     _static("max.connections", _I, str(2**31 - 1), "How many connections each listener keeps at a time.", at_least(0)),

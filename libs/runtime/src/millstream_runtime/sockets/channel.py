@@ -174,9 +174,9 @@ class SocketChannel:
         self._receiving = True
         try:
             receive()
-        except BadFrame as error:
-            logger.info("connection closed peer=%s reason=%s", self.peer, str(error).replace(" ", "_"))
-            self.close(str(error))
+        except BadFrame as bad:
+            logger.info("connection closed peer=%s reason=%s", self.peer, str(bad).replace(" ", "_"))
+            self.close(str(bad))
         except OSError as error:
             self.close(error.strerror or str(error))
         finally:
@@ -192,9 +192,9 @@ class SocketChannel:
             return
         try:
             done = self._sender.flush(self._sock)
-        except UnreadableFile as error:
-            logger.error("connection closed peer=%s reason=unreadable_file detail=%s", self.peer, error)
-            self.close(str(error))
+        except UnreadableFile as unreadable:
+            logger.error("connection closed peer=%s reason=unreadable_file detail=%s", self.peer, unreadable)
+            self.close(str(unreadable))
             return
         except OSError as error:
             self.close(error.strerror or str(error))
