@@ -166,7 +166,7 @@ def all_cases(client: Path) -> list[Case]:
         raw(client, "16 KB of 1 KiB records, 5 in flight", window=5, requests=20_000, records=15, value_size=1024),
         raw(client, "16 KB of 100 B records, 5 in flight", window=5, requests=20_000, records=145, value_size=100),
         raw(client, "1 MB of 1 KiB records, 5 in flight", window=5, requests=300, records=980, value_size=1024),
-        librdkafka("librdkafka, 100 B, linger 5 ms", messages=1_000_000, value_size=100),
+        librdkafka("librdkafka, 100 B, linger 5 ms", messages=3_000_000, value_size=100),
         librdkafka("librdkafka, 1 KiB, linger 5 ms", messages=300_000, value_size=1024),
         fetch_back("fetching 100 B back, librdkafka", messages=1_000_000, value_size=100, passes=3),
         fetch_back("fetching 1 KiB back, librdkafka", messages=300_000, value_size=1024, passes=3),
