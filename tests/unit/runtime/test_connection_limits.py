@@ -15,8 +15,7 @@ def test_connections_have_the_buffers_of_their_listener() -> None:
     async def scenario() -> None:
         async with Harness(send_buffer_bytes=20_000, receive_buffer_bytes=30_000) as harness:
             reader, writer = await harness.connect()
-            writer.write(framed(b"accepted"))
-            assert await read_frame(reader) == b"accepted"
+            await is_served(reader, writer)
             sock = harness.users[0].channel._sock
             # The kernel counts its own bookkeeping too, and says twice of what it was told.
             assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) == 40_000
@@ -30,18 +29,8 @@ def test_connections_beyond_the_limit_are_refused_once_logged(caplog) -> None:
     async def scenario() -> None:
         async with Harness(connections_max=1) as harness:
             reader, writer = await harness.connect()
-            for _ in range(3):
-                refused, other = await harness.connect()
-                assert await ends(refused)
-                other.close()
-            writer.write(framed(b"still here"))
-            assert await read_frame(reader) == b"still here"
-            writer.close()
-            await asyncio.sleep(0.05)
-            reader, writer = await harness.connect()
-            writer.write(framed(b"free again"))
-            assert await read_frame(reader) == b"free again"
-            writer.close()
+            await are_refused(harness, 3)
+            await makes_room(harness, reader, writer)
 
     asyncio.run(scenario())
     assert caplog.text.count("connections refused") == 1
@@ -51,20 +40,15 @@ def test_connections_from_one_address_have_a_limit_of_their_own(caplog) -> None:
     async def scenario() -> None:
         async with Harness(connections_per_ip_max=1) as harness:
             _, first = await harness.connect()
-            for _ in range(2):
-                refused, other = await harness.connect()
-                assert await ends(refused)
-                other.close()
+            await are_refused(harness, 2)
             reader, elsewhere = await asyncio.open_connection(
                 "127.0.0.1", harness.listener.port, local_addr=("127.0.0.2", 0)
             )
-            elsewhere.write(framed(b"another address"))
-            assert await read_frame(reader) == b"another address"
+            await is_served(reader, elsewhere)
             first.close()
             await asyncio.sleep(0.05)
             reader, again = await harness.connect()
-            again.write(framed(b"free again"))
-            assert await read_frame(reader) == b"free again"
+            await is_served(reader, again)
             again.close()
             elsewhere.close()
 
@@ -81,22 +65,12 @@ def test_descriptors_are_kept_for_files(caplog) -> None:
             # The next descriptors are within the limit, but in the part of it that sockets do not get.
             resource.setrlimit(resource.RLIMIT_NOFILE, (max(held) + 6, hard))
             try:
-                for _ in range(2):
-                    refused, other = await harness.connect()
-                    assert await ends(refused)
-                    other.close()
+                await are_refused(harness, 2)
             finally:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
                 for descriptor in held:
                     os.close(descriptor)
-            writer.write(framed(b"still here"))
-            assert await read_frame(reader) == b"still here"
-            writer.close()
-            await asyncio.sleep(0.05)
-            reader, writer = await harness.connect()
-            writer.write(framed(b"free again"))
-            assert await read_frame(reader) == b"free again"
-            writer.close()
+            await makes_room(harness, reader, writer)
 
     asyncio.run(scenario())
     assert caplog.text.count("connections refused") == 1
@@ -190,3 +164,25 @@ def test_a_frame_that_never_ends_and_an_idle_connection_are_closed(monkeypatch) 
             idle.close()
 
     asyncio.run(scenario())
+
+
+async def is_served(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(framed(b"echo"))
+    assert await read_frame(reader) == b"echo"
+
+
+async def are_refused(harness: Harness, count: int) -> None:
+    for _ in range(count):
+        reader, writer = await harness.connect()
+        assert await ends(reader)
+        writer.close()
+
+
+async def makes_room(harness: Harness, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """It is served although others were refused; once it is gone another is."""
+    await is_served(reader, writer)
+    writer.close()
+    await asyncio.sleep(0.05)
+    reader, writer = await harness.connect()
+    await is_served(reader, writer)
+    writer.close()
