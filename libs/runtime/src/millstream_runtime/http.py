@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from http import HTTPStatus
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from millstream_runtime.exposition import CONTENT_TYPE
 from millstream_runtime.metrics import Metrics
@@ -63,12 +63,11 @@ class _Connection(asyncio.Protocol):
         self._answered = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        self._connections.add(transport)
-        self._deadline = asyncio.get_running_loop().call_later(PATIENCE_SECONDS, transport.abort)
+        self._transport = cast(asyncio.Transport, transport)
+        self._connections.add(self._transport)
+        self._deadline = asyncio.get_running_loop().call_later(PATIENCE_SECONDS, self._transport.abort)
         if len(self._connections) > CONNECTIONS_MAX:
-            transport.abort()
+            self._transport.abort()
 
     def connection_lost(self, reason: Exception | None) -> None:
         self._deadline.cancel()

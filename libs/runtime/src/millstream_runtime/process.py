@@ -10,6 +10,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 
+import uvloop
+
 from millstream_runtime.builds import records_build, refuse_stale
 from millstream_runtime.http import serve_http
 from millstream_runtime.service import Service, ServiceFailed
@@ -49,7 +51,8 @@ def run_services(
     except ServiceFailed as error:
         logger.error("process stops reason=%s", error)
         return EXIT_FAILED
-    return asyncio.run(_Process(build, http_address, on_ready, shutdown_timeout_ms).run())
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(_Process(build, http_address, on_ready, shutdown_timeout_ms).run())
 
 
 def _raise_descriptor_limit() -> None:
