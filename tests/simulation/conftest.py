@@ -6,9 +6,12 @@ import pytest
 
 from millstream.simulation.scenario import simulate
 from millstream.simulation.shape import Kind, Shape
+from millstream_log import producer_snapshot, recovery
+from millstream_log.producer_state import ProducerState
 
 Hunt = Callable[..., str]
 SEEDS = range(1, 26)
+UseProducers = Callable[[type[ProducerState]], None]
 
 
 @pytest.fixture
@@ -24,3 +27,14 @@ def hunt() -> Hunt:
         return next((violation for violation in found if violation is not None), "")
 
     return first_violation
+
+
+@pytest.fixture
+def use_producers(monkeypatch: pytest.MonkeyPatch) -> UseProducers:
+    """Let logs know their producers by another class: compiled ones have subclasses, but cannot be patched."""
+
+    def use(other: type[ProducerState]) -> None:
+        for module in (recovery, producer_snapshot):
+            monkeypatch.setattr(module, "ProducerState", other)
+
+    return use

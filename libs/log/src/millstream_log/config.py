@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
 MIB = 1024 * 1024
 
@@ -9,6 +10,9 @@ MIB = 1024 * 1024
 class MessageTimestampType(Enum):
     CREATE_TIME = "CreateTime"
     LOG_APPEND_TIME = "LogAppendTime"
+
+
+_LOG_APPEND_TIME: Final = MessageTimestampType.LOG_APPEND_TIME
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,3 +31,7 @@ class LogConfig:
     """Whether records keep their producer's time or get the time of their append."""
     flush_messages: int = (1 << 63) - 1
     """Flush to disk after this many records."""
+
+    @property
+    def takes_append_time(self) -> bool:
+        return self.message_timestamp_type is _LOG_APPEND_TIME

@@ -8,13 +8,15 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from mypy_extensions import mypyc_attr
+
 from millstream_log.page_cache import is_resident, load, read_resident
 
 
 class SegmentFile:
     """An open file; it closes when its last holder (the segment, or a slice in flight) lets go of it."""
 
-    __slots__ = ("__weakref__", "_fd", "path")
+    __slots__ = ("_fd", "path")
 
     def __init__(self, path: Path, flags: int) -> None:
         self._fd = -1
@@ -29,6 +31,7 @@ class SegmentFile:
         return self._fd
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class FileSlice:
     """`length` bytes of a file from `position`; they do not change while the slice is held."""
 

@@ -11,7 +11,7 @@ from operator import attrgetter
 from pathlib import Path
 
 from millstream_log.append_result import NO_APPEND_TIME, AppendResult
-from millstream_log.config import LogConfig, MessageTimestampType
+from millstream_log.config import LogConfig
 from millstream_log.errors import OffsetOutOfRange, StorageError
 from millstream_log.flush import Flush
 from millstream_log.leader_epochs import EpochEnd, EpochStart
@@ -91,13 +91,13 @@ class Log:
     # ---- appending ----
 
     def append(
-        self, batch: bytearray | memoryview, header: BatchHeader, *, leader_epoch: int, now_ms: int
+        self, batch: bytes | bytearray | memoryview, header: BatchHeader, *, leader_epoch: int, now_ms: int
     ) -> AppendResult:
-        """Append a checked batch as the leader: number it, stamp it in place, write it.
+        """Append a checked batch as the leader: number it, stamp it (in place if it can be written to), write it.
 
         Raises what its producer did wrong, or `StorageError`; the log is then as it was before.
         """
-        by_append = self.config.message_timestamp_type is MessageTimestampType.LOG_APPEND_TIME
+        by_append = self.config.takes_append_time
         if header.producer_id >= 0:
             original = self._producers.check(header)
             if original is not None:
@@ -107,8 +107,8 @@ class Log:
         append_time, max_timestamp = NO_APPEND_TIME, header.max_timestamp
         if by_append:
             append_time = max_timestamp = now_ms
-            stamp_log_append_time(batch, now_ms)
-        stamp(batch, base_offset, leader_epoch)
+            batch = stamp_log_append_time(batch, now_ms)
+        batch = stamp(batch, base_offset, leader_epoch)
         last_offset = base_offset + header.last_offset_delta
         self._write(batch, base_offset, last_offset, max_timestamp, leader_epoch, now_ms)
         if header.producer_id >= 0:
@@ -164,7 +164,7 @@ class Log:
         except OSError as error:
             raise StorageError(f"{self.directory}: {error}") from error
         self.log_end_offset = last_offset + 1
-        if last_offset - self.recovery_point >= config.flush_messages - 1:
+        if last_offset + 1 - self.recovery_point >= config.flush_messages:
             self.flush()
 
     def roll(self, now_ms: int) -> None:

@@ -81,5 +81,5 @@ def _unpack(data: bytes, position: int) -> ProducerEntry:
     entry.last_append_ms = timestamp
     if last_offset >= 0 and last_sequence >= 0:
         first_sequence = (last_sequence - delta) % _SEQUENCES
-        entry.batches.append(AppendedBatch(first_sequence, last_sequence, last_offset, delta, timestamp))
+        entry.remember(AppendedBatch(first_sequence, last_sequence, last_offset, delta, timestamp))
     return entry

@@ -3,8 +3,9 @@
 No file here: `producer_snapshot` stores it, and the log replays batches into it.
 """
 
-from collections import deque
 from typing import Final
+
+from mypy_extensions import mypyc_attr
 
 from millstream_log.errors import (
     InvalidProducerEpoch,
@@ -38,17 +39,22 @@ class AppendedBatch:
 
 
 class ProducerEntry:
-    """One producer's latest epoch and, of that epoch, the latest batches."""
+    """One producer's latest epoch and, of that epoch, the latest batches (so few that a list is quicker than a deque)."""
 
     __slots__ = ("batches", "coordinator_epoch", "epoch", "last_append_ms", "producer_id", "transaction_start")
 
     def __init__(self, producer_id: int, epoch: int) -> None:
         self.producer_id = producer_id
         self.epoch = epoch
-        self.batches: deque[AppendedBatch] = deque(maxlen=_REMEMBERED_BATCHES)
+        self.batches: list[AppendedBatch] = []
         self.coordinator_epoch = -1
         self.transaction_start = _NO_OFFSET  # first offset of the transaction that is under way
         self.last_append_ms = -1  # by this broker's clock: replayed history must not look like silence
+
+    def remember(self, batch: AppendedBatch) -> None:
+        if len(self.batches) == _REMEMBERED_BATCHES:
+            self.batches.pop(0)
+        self.batches.append(batch)
 
     @property
     def last_sequence(self) -> int:
@@ -63,6 +69,7 @@ class ProducerEntry:
         return self.batches[-1].timestamp if self.batches else NO_TIMESTAMP
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class ProducerState:
     """The producers of one partition; a snapshot at `snapshot_offset` holds what was known then."""
 
@@ -127,9 +134,7 @@ class ProducerState:
             entry.epoch = header.producer_epoch
             entry.batches.clear()
         delta = header.last_offset_delta
-        entry.batches.append(
-            AppendedBatch(header.base_sequence, header.last_sequence, base_offset + delta, delta, timestamp)
-        )
+        entry.remember(AppendedBatch(header.base_sequence, header.last_sequence, base_offset + delta, delta, timestamp))
         entry.last_append_ms = now_ms
         if entry.transaction_start == _NO_OFFSET and header.is_transactional:
             entry.transaction_start = self._open_transactions[producer_id] = base_offset

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from millstream_runtime import VERSION
-from millstream_runtime.network import Channel, Part
+from millstream_runtime.network import Channel, Frame, Part
 from millstream_runtime.world import World
 from millstream_wire.api import API, ApiKey
 from millstream_wire.codec import DecodeError, decode, encode_parts
@@ -121,7 +121,7 @@ class Client:
         self._channel.close()
         self.on_closed("closed here")
 
-    def on_frame(self, frame: memoryview) -> None:
+    def on_frame(self, frame: Frame) -> None:
         correlation_id = int.from_bytes(frame[:_CORRELATION_BYTES], "big", signed=True)
         if not self._expected or self._expected[0].correlation_id != correlation_id:
             self._channel.close("an answer that nobody waits for")

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from millstream_runtime.network import Part
+from millstream_runtime.network import Frame, Part
 from millstream_wire.api import ApiKey
 
 
@@ -43,7 +43,7 @@ class RequestContext:
         version: int,
         correlation_id: int,
         client_id: str | None,
-        frame: memoryview | bytes,
+        frame: Frame,
         connection: Connection,
         received_at_ms: int,
     ) -> None:
@@ -94,7 +94,7 @@ that must not stop half-way is shielded (Replicated does).
 
 Handlers = Mapping[ApiKey, Handler]
 
-Shortcut = Callable[[Any, memoryview, int, RequestContext], Any]
+Shortcut = Callable[[Any, Frame, int, RequestContext], Any]
 """(app, frame, position of the body, context) -> response message | RawReply, or None: the request is not of the usual
 form, so it is decoded and the handler called. For APIs whose usual request would cost more to decode than to serve."""
 Reply = Any

@@ -32,6 +32,9 @@ class FileSlice(Protocol):
 
 Part = bytes | bytearray | memoryview | FileSlice
 
+Frame = bytes | memoryview
+"""What has arrived. A view is valid only during the call that hands it over; a small frame comes as bytes, which are cheaper to look into."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -85,8 +88,8 @@ class Channel(Protocol):
 class ChannelUser(Protocol):
     """Who handles what arrives on a channel."""
 
-    def on_frame(self, frame: memoryview) -> None:
-        """Handle one frame (without its length). The view is valid only during the call."""
+    def on_frame(self, frame: Frame) -> None:
+        """Handle one frame (without its length)."""
 
     def on_closed(self, reason: str) -> None:
         """The channel is gone, whoever closed it; called exactly once."""

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from struct import Struct
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from millstream_runtime import api_versions
 from millstream_runtime.context import (
@@ -22,7 +22,7 @@ from millstream_runtime.context import (
     ignore_mute,
 )
 from millstream_runtime.metrics import Latency
-from millstream_runtime.network import Channel, Part
+from millstream_runtime.network import Channel, Frame, Part
 from millstream_wire.api import ApiKey
 from millstream_wire.codec import DecodeError, decode, encode_parts
 from millstream_wire.header import encode_response_header, read_request_header
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_CORRELATION_BYTES = 4
+_CORRELATION_BYTES: Final = 4
 _FIXED = Struct(">hhi")  # API key, version, correlation id: how every request begins
 
 
@@ -77,7 +77,7 @@ class ServedConnection:
         self._app = server.app
         self._routes = server.routes
         self._counters = server.counters
-        self._time = asyncio.get_running_loop().time  # asking for the loop costs a system call
+        self._time = server.world.monotonic_s
         self._pending: deque[_Pending] = deque()
         self._paused = False
         self._muted: asyncio.TimerHandle | None = None
@@ -100,7 +100,7 @@ class ServedConnection:
         if not self._paused:
             self._channel.resume_reading()
 
-    def on_frame(self, frame: memoryview) -> None:
+    def on_frame(self, frame: Frame) -> None:
         self._counters.bytes_in += len(frame)
         try:
             self._handle(frame)
@@ -127,7 +127,7 @@ class ServedConnection:
         self._closed = True
         self._channel.close(reason)
 
-    def _handle(self, frame: memoryview) -> None:
+    def _handle(self, frame: Frame) -> None:
         try:
             api_key, version, correlation_id, client_id, position = read_request_header(frame)
         except DecodeError:
@@ -141,7 +141,7 @@ class ServedConnection:
             if self._asks_versions_unknown(frame):
                 return
             raise _Rejected(f"{route.name} version {version} is not served")
-        owned: memoryview | bytes = bytes(frame) if route.owns_bytes else frame
+        owned: Frame = bytes(frame) if route.owns_bytes else frame
         started = self._time()
         received_at_ms = int(started * 1000)
         context = RequestContext(
@@ -152,7 +152,7 @@ class ServedConnection:
         request = decode(route.request, version, owned, position)
         self._call(route, request, context, started)
 
-    def _asks_versions_unknown(self, frame: memoryview) -> bool:
+    def _asks_versions_unknown(self, frame: Frame) -> bool:
         """Answer, in version 0, an ApiVersions of a version to come: what follows its correlation id we cannot know."""
         if len(frame) < _FIXED.size:
             return False
@@ -168,7 +168,7 @@ class ServedConnection:
         self,
         route: Route,
         shortcut: Shortcut,
-        frame: memoryview,
+        frame: Frame,
         position: int,
         context: RequestContext,
         started: float,

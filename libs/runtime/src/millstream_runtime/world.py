@@ -7,6 +7,7 @@ import asyncio
 import random
 import time
 from collections.abc import Callable
+from time import time_ns
 from typing import Protocol, TypeVar
 
 from millstream_runtime.metrics import Metrics
@@ -34,6 +35,9 @@ class World(Protocol):
     def monotonic_ms(self) -> int:
         """The event loop's clock, for durations and deadlines."""
 
+    def monotonic_s(self) -> float:
+        """The same clock, as fine as it goes."""
+
     async def run_blocking(self, work: Callable[[], T]) -> T:
         """Run work that blocks (fsync, a cold read, a directory scan) off the loop; inline in simulation."""
 
@@ -49,10 +53,12 @@ class RealWorld:
         self.random: random.Random = random.SystemRandom()
 
     def now_ms(self) -> int:
-        return time.time_ns() // 1_000_000
+        return time_ns() // 1_000_000
 
     def monotonic_ms(self) -> int:
         return time.monotonic_ns() // 1_000_000
+
+    monotonic_s = staticmethod(time.monotonic)
 
     async def run_blocking(self, work: Callable[[], T]) -> T:
         return await asyncio.to_thread(work)

@@ -9,6 +9,8 @@ import struct
 from dataclasses import dataclass
 from typing import Final
 
+from librt.strings import read_i16_be, read_i32_be
+
 from millstream_wire.api import API, ApiKey
 from millstream_wire.primitive import DecodeError, skip_tags
 
@@ -17,8 +19,8 @@ CONTROLLED_SHUTDOWN: Final = 7
 
 _FIXED: Final = struct.Struct(">hhi")
 _FIXED_BYTES: Final = 8
-_FIXED_AND_SIZE: Final = struct.Struct(">hhih")
 _FIXED_AND_SIZE_BYTES: Final = 10
+_HEAD_BYTES: Final = 128  # of a frame: the header, unless its client has a long name
 _SHORT: Final = struct.Struct(">h")
 _CORRELATION_ID: Final = struct.Struct(">i")
 _NO_TAGS: Final = b"\x00"
@@ -38,24 +40,30 @@ class RequestHeader:
 
 def decode_request_header(frame: memoryview | bytes) -> tuple[RequestHeader, int]:
     """The header and the position of the body; an unknown API is read as one without tags."""
-    api_key, version, correlation_id, client_id, position = read_request_header(memoryview(frame))
+    api_key, version, correlation_id, client_id, position = read_request_header(frame)
     return RequestHeader(api_key, version, correlation_id, client_id), position
 
 
-def read_request_header(frame: memoryview) -> tuple[int, int, int, str | None, int]:
+def read_request_header(frame: bytes | memoryview) -> tuple[int, int, int, str | None, int]:
     """As `decode_request_header`, without an object in between: every request of a server goes through here."""
     client_id: str | None = None
+    head = frame if isinstance(frame, bytes) else bytes(frame[:_HEAD_BYTES])
     try:
-        api_key, version, correlation_id, size = _FIXED_AND_SIZE.unpack_from(frame, 0)
+        api_key: int = read_i16_be(head, 0)
+        version: int = read_i16_be(head, 2)
+        correlation_id: int = read_i32_be(head, 4)
         if api_key == CONTROLLED_SHUTDOWN and version == 0:
             return api_key, version, correlation_id, None, _FIXED_BYTES
+        size: int = read_i16_be(head, _FIXED_BYTES)
         pos = _FIXED_AND_SIZE_BYTES
         if size >= 0:
-            client_id = str(frame[pos : pos + size], "utf-8")
             pos += size
+            name = head[_FIXED_AND_SIZE_BYTES:pos] if pos < len(head) else bytes(frame[_FIXED_AND_SIZE_BYTES:pos])
+            client_id = name.decode()
         if version >= _FLEXIBLE.get(api_key, _NEVER):
-            pos = skip_tags(frame, pos) if frame[pos] else pos + 1
-    except (struct.error, IndexError, UnicodeDecodeError) as error:
+            first: int = head[pos] if pos < len(head) else frame[pos]
+            pos = skip_tags(memoryview(frame), pos) if first else pos + 1
+    except (IndexError, UnicodeDecodeError) as error:
         raise DecodeError(f"request header: {error}") from error
     if pos > len(frame):
         raise DecodeError("request header: client id or tags longer than the frame")

@@ -8,6 +8,7 @@ from millstream_broker.core.produce_reply import one_success
 from millstream_wire.codec import encode
 from millstream_wire.messages import ProduceResponse
 from millstream_wire.messages.produce import PartitionProduceResponse, TopicProduceResponse
+from millstream_wire.primitive import write_uvarint
 
 
 @pytest.mark.parametrize("version", range(9, 14))
@@ -18,4 +19,5 @@ def test_the_same_bytes_as_the_codec_makes(version: int, name: str) -> None:
     topic = TopicProduceResponse(name=name, topic_id=topic_id, partition_responses=[partition])
     header_tags = b"\0"
     expected = header_tags + encode(ProduceResponse(responses=[topic]), version)
-    assert one_success(topic_id if version >= 13 else name, 3, 1 << 40, -1, 5) == expected
+    encoded_topic = topic_id.bytes if version >= 13 else write_uvarint(len(name) + 1) + name.encode()
+    assert one_success(encoded_topic, 3, 1 << 40, -1, 5) == expected

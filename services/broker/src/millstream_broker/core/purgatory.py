@@ -27,18 +27,17 @@ class Waiting(Generic[K, T]):
         self.deadline_ms = deadline_ms
         self.done = False
 
-    def __lt__(self, other: "Waiting[K, T]") -> bool:
-        return self.deadline_ms < other.deadline_ms
-
 
 class Purgatory(Generic[K, T]):
     """Every operation that is not done is watched under each of its keys and is in the deadline heap."""
 
-    __slots__ = ("_finished", "_heap", "_watchers")
+    __slots__ = ("_added", "_finished", "_heap", "_watchers")
 
     def __init__(self) -> None:
         self._watchers: dict[K, dict[Waiting[K, T], None]] = {}
-        self._heap: list[Waiting[K, T]] = []
+        self._heap: list[tuple[int, int, Waiting[K, T]]] = []
+        """By deadline; then in the order in which they came."""
+        self._added = 0
         self._finished = 0
 
     def __len__(self) -> int:
@@ -49,11 +48,14 @@ class Purgatory(Generic[K, T]):
         waiting = Waiting(operation, keys, missing, deadline_ms)
         for key in keys:
             self._watchers.setdefault(key, {})[waiting] = None
-        heapq.heappush(self._heap, waiting)
+        self._added += 1
+        heapq.heappush(self._heap, (deadline_ms, self._added, waiting))
         return waiting
 
     def progressed(self, key: K, amount: int) -> list[T]:
         """Count progress at `key`; return what has waited for just that."""
+        if not self._watchers:
+            return []
         watchers = self._watchers.get(key)
         if watchers is None:
             return []
@@ -70,8 +72,8 @@ class Purgatory(Generic[K, T]):
 
     def expired(self, now_ms: int) -> list[T]:
         ready = []
-        while self._heap and (self._heap[0].done or self._heap[0].deadline_ms <= now_ms):
-            waiting = heapq.heappop(self._heap)
+        while self._heap and (self._heap[0][2].done or self._heap[0][0] <= now_ms):
+            waiting = heapq.heappop(self._heap)[2]
             if waiting.done:
                 self._finished -= 1
             else:
@@ -86,17 +88,17 @@ class Purgatory(Generic[K, T]):
 
     def drain(self) -> list[T]:
         """Return everything that waits: the broker stops."""
-        return [self._finish(waiting) for waiting in list(self._heap) if not waiting.done]
+        return [self._finish(waiting) for _, _, waiting in list(self._heap) if not waiting.done]
 
     def deadline_ms(self) -> int | None:
         """When `expired` next has something to say."""
-        while self._heap and self._heap[0].done:
+        while self._heap and self._heap[0][2].done:
             heapq.heappop(self._heap)
             self._finished -= 1
-        return self._heap[0].deadline_ms if self._heap else None
+        return self._heap[0][0] if self._heap else None
 
     def check(self) -> None:
-        live = [waiting for waiting in self._heap if not waiting.done]
+        live = [waiting for _, _, waiting in self._heap if not waiting.done]
         assert self._finished == len(self._heap) - len(live)
         watched = {(key, waiting) for key, watchers in self._watchers.items() for waiting in watchers}
         assert watched == {(key, waiting) for waiting in live for key in waiting.keys}
@@ -112,7 +114,7 @@ class Purgatory(Generic[K, T]):
                     del self._watchers[key]
         self._finished += 1
         if self._finished > _SWEEP_AT and self._finished * 2 > len(self._heap):
-            self._heap = [other for other in self._heap if not other.done]
+            self._heap = [entry for entry in self._heap if not entry[2].done]
             heapq.heapify(self._heap)
             self._finished = 0
         return waiting.operation

@@ -61,7 +61,7 @@ class Refused(Exception):
 
 
 def validate(
-    batch: memoryview | bytearray | None, settings: TopicSettings, *, version: int, now_ms: int, trusted: bool
+    batch: memoryview | bytearray | bytes | None, settings: TopicSettings, *, version: int, now_ms: int, trusted: bool
 ) -> BatchHeader:
     """Check everything about a produced batch; `trusted` producers (our own coordinators) are spared the records."""
     if batch is None:
@@ -83,7 +83,7 @@ def validate(
         if attributes & _COMPRESSED or settings.compacts:
             _check_encoded_records(batch, header, settings)
         else:
-            walk(bytes(batch), HEADER_SIZE, size, header.record_count)
+            walk(batch if isinstance(batch, bytes) else bytes(batch), HEADER_SIZE, size, header.record_count)
     except RecordsError as error:
         raise Refused(error.error_code, str(error)) from error
     if (
@@ -94,7 +94,9 @@ def validate(
     return header
 
 
-def _reason(batch: memoryview | bytearray, settings: TopicSettings, version: int, error: RecordsError) -> Refused:
+def _reason(
+    batch: memoryview | bytearray | bytes, settings: TopicSettings, version: int, error: RecordsError
+) -> Refused:
     """Why a batch failed its checks, in the order in which Kafka looks: frame and format first, then size, then content."""
     if len(batch) < HEADER_SIZE:
         return Refused(ErrorCode.INVALID_RECORD, f"Produce {version} needs one record batch per partition")
@@ -127,7 +129,7 @@ def _check_attributes(header: BatchHeader, settings: TopicSettings, version: int
         raise Refused(ErrorCode.INVALID_TIMESTAMP, "A producer cannot set the append time")
 
 
-def _check_encoded_records(batch: memoryview | bytearray, header: BatchHeader, settings: TopicSettings) -> None:
+def _check_encoded_records(batch: memoryview | bytearray | bytes, header: BatchHeader, settings: TopicSettings) -> None:
     """Look inside: unfold what is compressed, find the keys where the topic is compacted."""
     records = _unfolded(batch, header)
     walk(records, 0, len(records), header.record_count)
@@ -139,7 +141,9 @@ def _check_encoded_records(batch: memoryview | bytearray, header: BatchHeader, s
         )
 
 
-def _check_timestamps(batch: memoryview | bytearray, header: BatchHeader, settings: TopicSettings, now_ms: int) -> None:
+def _check_timestamps(
+    batch: memoryview | bytearray | bytes, header: BatchHeader, settings: TopicSettings, now_ms: int
+) -> None:
     """Look at every record: the header's largest timestamp is suspicious, or the topic limits their age."""
     if settings.log_append_time:
         return
@@ -154,7 +158,7 @@ def _check_timestamps(batch: memoryview | bytearray, header: BatchHeader, settin
     )
 
 
-def _unfolded(batch: memoryview | bytearray, header: BatchHeader) -> bytes:
+def _unfolded(batch: memoryview | bytearray | bytes, header: BatchHeader) -> bytes:
     if header.attributes & _COMPRESSED and header.record_count > COMPRESSED_RECORDS_MAX:
         raise Refused(ErrorCode.INVALID_RECORD, f"{header.record_count} records are too many for one compressed batch")
     return records_of(batch, header, limit=DECOMPRESSED_MAX_BYTES)
