@@ -93,7 +93,7 @@ class ProducerState:
     @property
     def first_unstable_offset(self) -> int | None:
         """The first offset of the oldest transaction under way: readers of committed records stop before it."""
-        return min(self._open_transactions.values(), default=None)
+        return min(self._open_transactions.values()) if self._open_transactions else None
 
     def check(self, header: BatchHeader) -> AppendedBatch | None:
         """Judge a batch that a producer sends: None if it is next, the original if it is a repetition."""

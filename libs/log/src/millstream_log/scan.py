@@ -6,18 +6,20 @@ from millstream_log.file_slice import read_fully
 from millstream_log.page_cache import Reader
 from millstream_wire.records import HEADER_SIZE, BatchHeader, RecordsError, check, parse_header
 
-_HEADERS_CHUNK = 8 * 1024  # two index intervals: what a lookup between two entries reads
+HEADERS_CHUNK = 8 * 1024  # two index intervals: what a lookup between two entries reads
 _CHECKED_CHUNK = 4 * 1024 * 1024
 
 
-def scan_headers(fd: int, start: int, end: int, read: Reader = read_fully) -> Iterator[tuple[int, BatchHeader]]:
+def scan_headers(
+    fd: int, start: int, end: int, read: Reader = read_fully, chunk_bytes: int = HEADERS_CHUNK
+) -> Iterator[tuple[int, BatchHeader]]:
     """Yield position and header of each batch in `[start, end)`, which starts and ends on batch boundaries."""
     position = start
     chunk: bytes | bytearray = b""
     chunk_at = start
     while position < end:
         if position + HEADER_SIZE > chunk_at + len(chunk):
-            chunk, chunk_at = read(fd, min(_HEADERS_CHUNK, end - position), position), position
+            chunk, chunk_at = read(fd, min(chunk_bytes, end - position), position), position
         header = parse_header(chunk, position - chunk_at)
         yield position, header
         position += header.size

@@ -14,7 +14,7 @@ from millstream_log.errors import ColdRead, StorageError
 from millstream_log.file_slice import FileSlice, SegmentFile, read_fully, write_fully
 from millstream_log.offset_index import OffsetIndex
 from millstream_log.page_cache import NotResident, Reader, read_at_once
-from millstream_log.scan import scan_checked, scan_headers
+from millstream_log.scan import HEADERS_CHUNK, scan_checked, scan_headers
 from millstream_log.segment_swap import DELETED
 from millstream_log.time_index import TimeIndex
 from millstream_log.transaction_index import TransactionIndex
@@ -35,6 +35,7 @@ logger = logging.getLogger(__name__)
 
 _RELATIVE_OFFSETS = (1 << 31) - 1
 _REMEMBERED_POSITIONS = 16
+_FEW_BATCHES = 4  # for one read
 
 
 class Read(NamedTuple):
@@ -224,9 +225,14 @@ class Segment:
     def _whole_batches(self, start: int, limit: int, read: Reader, *, min_one: bool) -> tuple[int, int]:
         """Return end and next offset of the batches in `[start, limit)`, cut where the last one does not fit."""
         end, next_offset = start, -1
-        for position, header in scan_headers(
-            self.file.fileno(), max(start, self.index.position_before(limit, read)), self.size, read
-        ):
+        fd = self.file.fileno()
+        scan_from, chunk_bytes = (
+            start,
+            HEADER_SIZE,
+        )  # batches so large that stepping over them costs less than the index
+        if start + _FEW_BATCHES * parse_header(read(fd, HEADER_SIZE, start)).size < limit:
+            scan_from, chunk_bytes = max(start, self.index.position_before(limit, read)), HEADERS_CHUNK
+        for position, header in scan_headers(fd, scan_from, self.size, read, chunk_bytes):
             if position + header.size > limit and not (min_one and position == start):
                 if next_offset < 0 and position > start:
                     return position, header.base_offset
