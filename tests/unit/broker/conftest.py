@@ -19,7 +19,7 @@ from millstream_cluster import records as r
 from millstream_cluster.ids import BrokerEpoch, LeaderEpoch, NodeId, PartitionEpoch
 from millstream_cluster.image import Image
 from millstream_log import DataDir
-from millstream_runtime.context import Connection, RawReply, RequestContext
+from millstream_runtime.context import Connection, RequestContext
 from millstream_runtime.controllers import ControllerLink
 from millstream_runtime.sockets.network import SocketNetwork
 from millstream_runtime.world import RealWorld
@@ -92,10 +92,10 @@ class TestBroker:
     def call(self, request: Any, version: int, *, client_id: str | None = "client") -> Any:
         """The handler's reply as the client reads it; a future is returned as it is."""
         reply = self._handle(request, version, client_id)
-        if isinstance(reply, RawReply):
+        if isinstance(reply, bytes):
             api = API[ApiKey(request.api_key)]
             flexible = api.flexible is not None and version >= api.flexible
-            return decode(api.response, version, b"".join(map(bytes, reply.parts))[1 if flexible else 0 :])  # type: ignore[arg-type]
+            return decode(api.response, version, reply[1 if flexible else 0 :])
         return reply if reply is None or asyncio.isfuture(reply) else as_read(reply, version)
 
     async def call_async(self, request: Any, version: int) -> Any:

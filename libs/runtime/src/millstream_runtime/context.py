@@ -95,7 +95,7 @@ that must not stop half-way is shielded (Replicated does).
 Handlers = Mapping[ApiKey, Handler]
 
 Shortcut = Callable[[Any, Frame, int, RequestContext], Any]
-"""(app, frame, position of the body, context) -> response message | RawReply, or None: the request is not of the usual
+"""(app, frame, position of the body, context) -> response message | all of its bytes after the correlation id, or None: the request is not of the usual
 form, so it is decoded and the handler called. For APIs whose usual request would cost more to decode than to serve."""
 Reply = Any
 AwaitableReply = Awaitable[Any]

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from librt.strings import BytesWriter, write_i32_be
+
 from millstream_runtime import api_versions
 from millstream_runtime.context import (
     CloseConnection,
@@ -179,7 +181,10 @@ class ServedConnection:
             if reply is None:
                 return False
             route.latency.observe((self._time() - started) * 1000)
-            self._answer(_encoded(route.api_key, context.version, context.correlation_id, reply))
+            if isinstance(reply, bytes):
+                self._answer([_numbered(context.correlation_id, reply)])
+            else:
+                self._answer(_encoded(route.api_key, context.version, context.correlation_id, reply))
         except Exception as error:
             self._failed(route, context, error)
         return True
@@ -271,14 +276,16 @@ class ServedConnection:
         self._channel.send(parts)
 
 
+def _numbered(correlation_id: int, content: bytes) -> bytes:
+    answer = BytesWriter()
+    write_i32_be(answer, correlation_id)
+    answer.write(content)
+    return answer.getvalue()
+
+
 def _encoded(api_key: int, version: int, correlation_id: int, reply: Response | RawReply) -> list[Part]:
     if isinstance(reply, RawReply):
-        start = correlation_id.to_bytes(_CORRELATION_BYTES, "big", signed=True)
-        if len(reply.parts) == 1:
-            only = reply.parts[0]
-            if isinstance(only, bytes):
-                return [start + only]
-        return [start, *reply.parts]
+        return [correlation_id.to_bytes(_CORRELATION_BYTES, "big", signed=True), *reply.parts]
     parts = cast(list[Part], encode_parts(reply, version))
     start = encode_response_header(api_key, version, correlation_id)
     if parts and isinstance(parts[0], bytes):

@@ -32,6 +32,7 @@ class SocketChannel:
         self.peer = peer
         self._sock = sock
         self._limits = limits
+        self._unsent_max_bytes = limits.unsent_max_bytes
         self._pool = pool
         self._disk_threads = disk_threads
         self._forget = forget
@@ -123,7 +124,7 @@ class SocketChannel:
         return min(wanted, self._limits.connections_max_idle_ms)
 
     def _may_read(self) -> bool:
-        return not (self._paused or self._starved or self._sender.unsent_bytes > self._limits.unsent_max_bytes)
+        return not (self._paused or self._starved or self._sender.unsent_bytes > self._unsent_max_bytes)
 
     def _update_reading(self) -> None:
         may = not self._closed and self._may_read()

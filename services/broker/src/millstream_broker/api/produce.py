@@ -24,7 +24,7 @@ from millstream_broker.shell.transactional_produce import (
 )
 from millstream_log import LogError
 from millstream_log.errors import StorageError
-from millstream_runtime.context import CloseConnection, RawReply, RequestContext
+from millstream_runtime.context import CloseConnection, RequestContext
 from millstream_wire.codec import decode
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import ProduceRequest, ProduceResponse
@@ -62,7 +62,7 @@ def answer_single_produce(broker: Broker, frame: bytes | memoryview, position: i
     except Refused as refusal:
         request = decode(ProduceRequest, version, frame, position)
         return _refusing(broker, request, [[refusal]], context)
-    return RawReply((one_success(single.encoded_topic, index, base_offset, append_time_ms, start_offset),))
+    return one_success(single.encoded_topic, index, base_offset, append_time_ms, start_offset)
 
 
 def handle_produce(broker: Broker, request: ProduceRequest, context: RequestContext) -> Any:
