@@ -226,10 +226,8 @@ class Segment:
         """Return end and next offset of the batches in `[start, limit)`, cut where the last one does not fit."""
         end, next_offset = start, -1
         fd = self.file.fileno()
-        scan_from, chunk_bytes = (
-            start,
-            HEADER_SIZE,
-        )  # batches so large that stepping over them costs less than the index
+        # Stepping over a few large batches costs less than the index.
+        scan_from, chunk_bytes = start, HEADER_SIZE
         if start + _FEW_BATCHES * parse_header(read(fd, HEADER_SIZE, start)).size < limit:
             scan_from, chunk_bytes = max(start, self.index.position_before(limit, read)), HEADERS_CHUNK
         for position, header in scan_headers(fd, scan_from, self.size, read, chunk_bytes):

@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from struct import pack_into
 
 import pytest
@@ -124,3 +125,16 @@ def test_garbage_is_an_error_and_nothing_else(garbage: bytes, torn_tail: bool) -
 def test_the_header_is_as_long_as_kafkas() -> None:
     assert len(parse_header(encode_batch([ONE])).fields) == 13
     assert len(encode_batch([Record(-1, 0, None, None)])) == 61 + 7
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview, lambda batch: memoryview(bytearray(batch))])
+def test_any_kind_of_bytes_can_be_stamped(kind: Callable[[bytes], bytes | bytearray | memoryview]) -> None:
+    batch = encode_batch([ONE, ONE])
+    in_place = bytearray(batch)
+    assert stamp(in_place, 1 << 40, 7) is in_place
+    assert bytes(stamp(kind(batch), 1 << 40, 7)) == in_place
+    assert stamp_log_append_time(in_place, 99) is in_place
+    stamped = stamp_log_append_time(stamp(kind(batch), 1 << 40, 7), 99)
+    assert bytes(stamped) == in_place
+    assert check(stamped).max_timestamp == 99
+    assert check(batch).base_offset == 0

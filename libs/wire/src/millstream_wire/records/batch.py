@@ -304,8 +304,9 @@ def stamp(batch: Bytes, base_offset: int, leader_epoch: int) -> Bytes:
     In place, unless the batch cannot be written to.
     """
     if not isinstance(batch, bytes):
-        _stamp.pack_into(batch, 0, base_offset, len(batch) - _LENGTH_PREFIX, leader_epoch)
-        return batch
+        writable = _writable(batch)
+        _stamp.pack_into(writable, 0, base_offset, len(batch) - _LENGTH_PREFIX, leader_epoch)
+        return writable
     copy = BytesWriter()
     write_i64_be(copy, base_offset)
     copy.write(batch[8:_LENGTH_PREFIX])
@@ -316,13 +317,18 @@ def stamp(batch: Bytes, base_offset: int, leader_epoch: int) -> Bytes:
 
 def stamp_log_append_time(batch: Bytes, timestamp_ms: int) -> bytearray | memoryview:
     """Say that the records carry the broker's time; the checksum is made anew. In place, unless that cannot be."""
-    if isinstance(batch, bytes):
-        batch = bytearray(batch)
-    (attributes,) = _attributes.unpack_from(batch, _ATTRIBUTES_AT)
-    _attributes.pack_into(batch, _ATTRIBUTES_AT, attributes | _LOG_APPEND_TIME)
-    _timestamp.pack_into(batch, _MAX_TIMESTAMP_AT, timestamp_ms)
-    seal(batch)
-    return batch
+    writable = _writable(batch)
+    (attributes,) = _attributes.unpack_from(writable, _ATTRIBUTES_AT)
+    _attributes.pack_into(writable, _ATTRIBUTES_AT, attributes | _LOG_APPEND_TIME)
+    _timestamp.pack_into(writable, _MAX_TIMESTAMP_AT, timestamp_ms)
+    seal(writable)
+    return writable
+
+
+def _writable(batch: Bytes) -> bytearray | memoryview:
+    if isinstance(batch, bytearray) or (isinstance(batch, memoryview) and not batch.readonly):
+        return batch
+    return bytearray(batch)
 
 
 def seal(batch: bytearray | memoryview) -> None:

@@ -149,8 +149,6 @@ def _append(
     if header.is_transactional and not transactional:
         raise Refused(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "A transactional batch without transactional id")
     assert batch is not None, "validated"
-    if not isinstance(batch, bytes) and isinstance(batch, memoryview) and batch.readonly:
-        batch = bytearray(batch)
     try:
         result = log.append(batch, header, leader_epoch=partition.leader_epoch, now_ms=now_ms)
     except LogError as error:

@@ -1,6 +1,6 @@
 """The answer that nearly every Produce gets, written by hand: one batch, one partition, no error.
 
-The bytes are those that the codec makes of a ProduceResponse (a test compares them); it takes a tenth of the time.
+The bytes are those that the codec makes of a ProduceResponse (a test compares them); it takes a fraction of the time.
 """
 
 from typing import Final
