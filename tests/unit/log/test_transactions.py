@@ -100,6 +100,15 @@ def test_truncation_takes_back_what_it_cuts(partition: Partition) -> None:
     assert partition.log.first_unstable_offset == start
 
 
+def test_truncation_to_nothing_takes_back_every_transaction(partition: Partition) -> None:
+    """Found by the course of transactions: the last segment's index was left alone where no batch was to be replayed."""
+    partition.write(1)
+    partition.end(1, commit=False)
+    partition.log.truncate_to(0, now_ms=0)
+    partition.end(1, commit=False)
+    assert partition.aborted() == []
+
+
 def test_a_missing_index_is_made_anew_with_the_snapshots(partition: Partition) -> None:
     partition.write(1)
     partition.end(1, commit=False)

@@ -161,6 +161,8 @@ def _replay(segments: list[Segment], producers: ProducerState, now_ms: int) -> I
     from_offset = producers.snapshot_offset
     for segment in segments:
         if segment.end_offset <= from_offset:
+            if segment is segments[-1]:  # the log may have been cut back to just here
+                segment.aborted.truncate_to(segment.end_offset)
             continue
         segment.aborted.truncate_to(from_offset)
         fd = segment.file.fileno()
