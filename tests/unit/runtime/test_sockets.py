@@ -8,6 +8,7 @@ import pytest
 from socket_peers import Echo, Harness, ends, framed, read_frame
 
 from millstream_runtime.sockets.network import SocketNetwork
+from millstream_runtime.sockets.receiving import NEAR_BYTES
 
 
 def contents() -> list[bytes]:
@@ -17,26 +18,32 @@ def contents() -> list[bytes]:
 
 @pytest.mark.parametrize("chunk", [None, 1 << 20, 65_537, 999])
 def test_frames_arrive_whole_however_they_are_cut(chunk: int | None) -> None:
-    async def scenario() -> None:
-        async with Harness() as harness:
-            reader, writer = await harness.connect()
-            sent = contents() if chunk != 999 else contents()[:4]
-            stream = b"".join(map(framed, sent))
+    asyncio.run(echoes(contents() if chunk != 999 else contents()[:4], chunk))
 
-            async def send() -> None:
-                for start in range(0, len(stream), chunk or len(stream)):
-                    writer.write(stream[start : start + (chunk or len(stream))])
-                    await writer.drain()
-                    if chunk == 999:
-                        await asyncio.sleep(0)
 
-            async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(send())
-                for content in sent:
-                    assert await read_frame(reader) == content
-            writer.close()
+@pytest.mark.parametrize("chunk", [None, 65_537, 4_096, 999])
+def test_small_frames_and_those_that_are_just_not_arrive_whole(chunk: int | None) -> None:
+    sizes = [*range(NEAR_BYTES - 12, NEAR_BYTES + 12), *[7] * 1200, *range(2 * NEAR_BYTES - 12, 2 * NEAR_BYTES + 12), 1]
+    asyncio.run(echoes([bytes([65 + index % 26]) * size for index, size in enumerate(sizes)], chunk))
 
-    asyncio.run(scenario())
+
+async def echoes(sent: list[bytes], chunk: int | None) -> None:
+    async with Harness() as harness:
+        reader, writer = await harness.connect()
+        stream = b"".join(map(framed, sent))
+
+        async def send() -> None:
+            for start in range(0, len(stream), chunk or len(stream)):
+                writer.write(stream[start : start + (chunk or len(stream))])
+                await writer.drain()
+                if chunk == 999:
+                    await asyncio.sleep(0)
+
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(send())
+            for content in sent:
+                assert await read_frame(reader) == content
+        writer.close()
 
 
 def test_single_bytes_make_a_frame() -> None:
