@@ -182,7 +182,7 @@ def test_we_open_what_kafka_wrote_and_kafka_what_we_added(broker: KafkaBroker, c
     assert len(log.segments) > 1
 
     for i in range(50):
-        append(log, records(i * 10, 5), leader_epoch=log.latest_epoch, compression=Compression(i % 5))
+        append(log, records(i * 10, 5), leader_epoch=log.epochs[-1].epoch, compression=Compression(i % 5))
         sent += [(record.key, record.value) for record in records(i * 10, 5)]
     data.close()
     broker.start()

@@ -25,6 +25,7 @@ from millstream_runtime.sockets.network import SocketNetwork
 from millstream_runtime.world import RealWorld
 from millstream_wire.api import API, ApiKey
 from millstream_wire.codec import decode, encode, encode_parts
+from millstream_wire.header import decode_response_header
 from millstream_wire.records import Record, decode_batches, encode_batch
 
 NODE_ID = 1
@@ -93,9 +94,8 @@ class TestBroker:
         """The handler's reply as the client reads it; a future is returned as it is."""
         reply = self._handle(request, version, client_id)
         if isinstance(reply, bytes):
-            api = API[ApiKey(request.api_key)]
-            flexible = api.flexible is not None and version >= api.flexible
-            return decode(api.response, version, reply[1 if flexible else 0 :])
+            _, position = decode_response_header(request.api_key, version, reply)
+            return decode(API[ApiKey(request.api_key)].response, version, reply, position)
         return reply if reply is None or asyncio.isfuture(reply) else as_read(reply, version)
 
     async def call_async(self, request: Any, version: int) -> Any:

@@ -4,6 +4,7 @@ import asyncio
 import struct
 from collections.abc import Callable
 
+from millstream_runtime.channel import ChannelUser
 from millstream_runtime.network import Limits
 from millstream_runtime.sockets.channel import SocketChannel
 from millstream_runtime.sockets.network import SocketNetwork
@@ -19,7 +20,7 @@ async def until(holds: Callable[[], bool]) -> None:
     raise AssertionError("it never came to hold")
 
 
-class Echo:
+class Echo(ChannelUser):
     def __init__(self, channel: SocketChannel) -> None:
         self.channel = channel
         self.closed: list[str] = []

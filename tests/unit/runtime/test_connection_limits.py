@@ -114,16 +114,16 @@ def test_half_a_frame_gives_way_when_nobody_has_the_memory_to_go_on(monkeypatch,
 
     async def scenario() -> None:
         async with Harness() as harness:
-            harness.network._pool = BufferPool(in_use_max_bytes=5 << 19)
+            harness.network._pool = BufferPool(in_use_max_bytes=(5 << 19) - 1)
             peers = [await harness.connect() for _ in range(4)]
             # Each has the beginning of a frame, and needs more memory for the rest than is left: nobody could go on.
             for _, writer in peers:
                 writer.write(struct.pack(">i", 2_000_000) + bytes(1_000))
                 await asyncio.sleep(0.05)
-                writer.write(bytes(199_000))
+                writer.write(bytes(99_000))
             await asyncio.sleep(0.05)
             for _, writer in peers:
-                writer.write(bytes(1_800_000))
+                writer.write(bytes(1_900_000))
             outcomes = [await outcome(reader) for reader, _ in peers]
             assert outcomes.count(2_000_000) >= 1
             assert set(outcomes) <= {2_000_000, 0}

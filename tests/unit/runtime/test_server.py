@@ -6,6 +6,7 @@ import logging
 import pytest
 
 from millstream_runtime.api_versions import Features
+from millstream_runtime.channel import ChannelUser
 from millstream_runtime.client import Client, Disconnected, Nodes, RequestTimedOut
 from millstream_runtime.network import Limits
 from millstream_runtime.server import RawReply, Server
@@ -200,7 +201,7 @@ def test_api_versions_is_answered_in_every_version(hosts, version: int) -> None:
     assert response.finalized_features_epoch == (5 if 3 <= version <= 4 else -1)
 
 
-class RawPeer:
+class RawPeer(ChannelUser):
     """A client that sends what it likes."""
 
     def __init__(self, channel) -> None:

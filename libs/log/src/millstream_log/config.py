@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from mypy_extensions import i64
+
 MIB = 1024 * 1024
 
 
@@ -19,17 +21,17 @@ _LOG_APPEND_TIME: Final = MessageTimestampType.LOG_APPEND_TIME
 class LogConfig:
     """Each field is Kafka's topic config of that name; a log may be given another one at any time."""
 
-    segment_bytes: int = 1024 * MIB
+    segment_bytes: i64 = 1024 * MIB
     """A segment that would outgrow this is rolled first."""
-    segment_ms: int = 7 * 24 * 3600 * 1000
+    segment_ms: i64 = 7 * 24 * 3600 * 1000
     """A segment whose first record is older than this, by the newest record's clock, is rolled."""
-    segment_index_bytes: int = 10 * MIB
+    segment_index_bytes: i64 = 10 * MIB
     """The size at which an index is full and its segment rolls."""
-    index_interval_bytes: int = 4096
+    index_interval_bytes: i64 = 4096
     """How many bytes of log go between two entries of the indexes."""
     message_timestamp_type: MessageTimestampType = MessageTimestampType.CREATE_TIME
     """Whether records keep their producer's time or get the time of their append."""
-    flush_messages: int = (1 << 63) - 1
+    flush_messages: i64 = (1 << 63) - 1
     """Flush to disk after this many records."""
 
     @property

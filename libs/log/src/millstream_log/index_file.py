@@ -12,6 +12,7 @@ from itertools import pairwise
 from operator import itemgetter
 from pathlib import Path
 from struct import Struct
+from typing import Final
 
 from millstream_log.errors import ColdRead
 from millstream_log.file_slice import read_fully, write_fully
@@ -19,8 +20,8 @@ from millstream_log.page_cache import NotResident, Reader
 
 Entry = tuple[int, int]
 
-_TAIL_ENTRIES = 64
-_BLOCK_ENTRIES = 256
+_TAIL_ENTRIES: Final = 64
+_BLOCK_ENTRIES: Final = 256
 
 
 class IndexFile:

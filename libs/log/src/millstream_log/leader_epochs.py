@@ -4,14 +4,14 @@ import itertools
 from bisect import bisect_right
 from operator import itemgetter
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from millstream_log.atomic_file import replace_file
 from millstream_log.checkpoint import parse_lines
 from millstream_log.errors import CorruptFile
 
-UNDEFINED_EPOCH = -1
-UNDEFINED_OFFSET = -1
+UNDEFINED_EPOCH: Final = -1
+UNDEFINED_OFFSET: Final = -1
 
 _NAME = "leader-epoch-checkpoint"
 

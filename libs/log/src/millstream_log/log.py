@@ -10,6 +10,8 @@ from itertools import pairwise
 from operator import attrgetter
 from pathlib import Path
 
+from mypy_extensions import i64
+
 from millstream_log.append_result import NO_APPEND_TIME, AppendResult
 from millstream_log.config import LogConfig
 from millstream_log.errors import OffsetOutOfRange, StorageError
@@ -53,9 +55,9 @@ class Log:
         self._segments = found.segments
         self._producers = found.producers
         self._epochs = found.epochs
-        self.log_end_offset = found.segments[-1].end_offset
-        self.log_start_offset = min(max(log_start_offset, found.segments[0].base_offset), self.log_end_offset)
-        self.recovery_point = min(recovery_point, self.log_end_offset)
+        self.log_end_offset: i64 = found.segments[-1].end_offset
+        self.log_start_offset: i64 = min(max(log_start_offset, found.segments[0].base_offset), self.log_end_offset)
+        self.recovery_point: i64 = min(recovery_point, self.log_end_offset)
         self._has_new_files = True
         self._truncations = 0
         self._failure: OSError | None = None
@@ -91,7 +93,7 @@ class Log:
     # ---- appending ----
 
     def append(
-        self, batch: bytes | bytearray | memoryview, header: BatchHeader, *, leader_epoch: int, now_ms: int
+        self, batch: bytes | bytearray | memoryview, header: BatchHeader, *, leader_epoch: i64, now_ms: i64
     ) -> AppendResult:
         """Append a checked batch as the leader: number it, stamp it (in place if it can be written to), write it.
 
@@ -101,10 +103,11 @@ class Log:
         if header.producer_id >= 0:
             original = self._producers.check(header)
             if original is not None:
-                append_time = original.timestamp if by_append else NO_APPEND_TIME
-                return AppendResult(original.base_offset, original.last_offset, append_time, True)
+                first_time = original.timestamp if by_append else NO_APPEND_TIME
+                return AppendResult(original.base_offset, original.last_offset, first_time, True)
         base_offset = self.log_end_offset
-        append_time, max_timestamp = NO_APPEND_TIME, header.max_timestamp
+        append_time: i64 = NO_APPEND_TIME
+        max_timestamp = header.max_timestamp
         if by_append:
             append_time = max_timestamp = now_ms
             batch = stamp_log_append_time(batch, now_ms)
@@ -142,11 +145,11 @@ class Log:
     def _write(
         self,
         batch: bytes | bytearray | memoryview,
-        base_offset: int,
-        last_offset: int,
-        max_timestamp: int,
-        leader_epoch: int,
-        now_ms: int,
+        base_offset: i64,
+        last_offset: i64,
+        max_timestamp: i64,
+        leader_epoch: i64,
+        now_ms: i64,
     ) -> None:
         """Write a batch given the few of its numbers that matter here: this runs for every produce."""
         if self._failure is not None:
@@ -226,10 +229,6 @@ class Log:
         return max(0, bisect_right(self._segments, offset, key=_base_offset) - 1)
 
     # ---- what it knows of leaders and producers ----
-
-    @property
-    def latest_epoch(self) -> int:
-        return self._epochs.latest
 
     @property
     def epochs(self) -> tuple[EpochStart, ...]:

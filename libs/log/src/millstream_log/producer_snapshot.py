@@ -40,7 +40,7 @@ def store_snapshot(directory: Path, state: ProducerState, offset: int) -> None:
     """Store the state of the log up to `offset`."""
     body = bytearray(_count.pack(len(state)))
     for entry in state.entries:
-        delta = entry.batches[-1].offset_delta if entry.batches else 0
+        delta = 0 if entry.latest is None else entry.latest.offset_delta
         body += _entry.pack(
             entry.producer_id,
             entry.epoch,

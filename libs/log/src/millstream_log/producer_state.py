@@ -5,7 +5,7 @@ No file here: `producer_snapshot` stores it, and the log replays batches into it
 
 from typing import Final
 
-from mypy_extensions import mypyc_attr
+from mypy_extensions import i64, mypyc_attr
 
 from millstream_log.errors import (
     InvalidProducerEpoch,
@@ -21,11 +21,12 @@ _SEQUENCES: Final = 1 << 31
 _NO_OFFSET: Final = -1
 
 
+@mypyc_attr(acyclic=True, free_list_len=1)
 class AppendedBatch:
     __slots__ = ("first_sequence", "last_offset", "last_sequence", "offset_delta", "timestamp")
 
     def __init__(
-        self, first_sequence: int, last_sequence: int, last_offset: int, offset_delta: int, timestamp: int
+        self, first_sequence: i64, last_sequence: i64, last_offset: i64, offset_delta: i64, timestamp: i64
     ) -> None:
         self.first_sequence = first_sequence
         self.last_sequence = last_sequence
@@ -39,34 +40,61 @@ class AppendedBatch:
 
 
 class ProducerEntry:
-    """One producer's latest epoch and, of that epoch, the latest batches (so few that a list is quicker than a deque)."""
+    """One producer's latest epoch and, of that epoch, the latest batches."""
 
-    __slots__ = ("batches", "coordinator_epoch", "epoch", "last_append_ms", "producer_id", "transaction_start")
+    __slots__ = (
+        "_batches",
+        "_oldest",
+        "coordinator_epoch",
+        "epoch",
+        "last_append_ms",
+        "latest",
+        "producer_id",
+        "transaction_start",
+    )
 
-    def __init__(self, producer_id: int, epoch: int) -> None:
+    def __init__(self, producer_id: i64, epoch: i64) -> None:
         self.producer_id = producer_id
         self.epoch = epoch
-        self.batches: list[AppendedBatch] = []
-        self.coordinator_epoch = -1
-        self.transaction_start = _NO_OFFSET  # first offset of the transaction that is under way
-        self.last_append_ms = -1  # by this broker's clock: replayed history must not look like silence
+        self.latest: AppendedBatch | None = None
+        self._batches: list[AppendedBatch] = []
+        self._oldest: i64 = 0  # its place, once there are as many as are remembered
+        self.coordinator_epoch: i64 = -1
+        self.transaction_start: i64 = _NO_OFFSET  # first offset of the transaction that is under way
+        self.last_append_ms: i64 = -1  # by this broker's clock: replayed history must not look like silence
 
     def remember(self, batch: AppendedBatch) -> None:
-        if len(self.batches) == _REMEMBERED_BATCHES:
-            self.batches.pop(0)
-        self.batches.append(batch)
+        self.latest = batch
+        if len(self._batches) < _REMEMBERED_BATCHES:
+            self._batches.append(batch)
+        else:
+            self._batches[self._oldest] = batch
+            self._oldest = (self._oldest + 1) % _REMEMBERED_BATCHES
+
+    def find(self, first_sequence: i64, last_sequence: i64) -> AppendedBatch | None:
+        """The remembered batch of these sequences."""
+        for batch in self._batches:
+            if batch.first_sequence == first_sequence and batch.last_sequence == last_sequence:
+                return batch
+        return None
+
+    def begin_epoch(self, epoch: i64) -> None:
+        self.epoch = epoch
+        self.latest = None
+        self._batches.clear()
+        self._oldest = 0
 
     @property
-    def last_sequence(self) -> int:
-        return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
+    def last_sequence(self) -> i64:
+        return NO_SEQUENCE if self.latest is None else self.latest.last_sequence
 
     @property
-    def last_offset(self) -> int:
-        return self.batches[-1].last_offset if self.batches else _NO_OFFSET
+    def last_offset(self) -> i64:
+        return _NO_OFFSET if self.latest is None else self.latest.last_offset
 
     @property
-    def last_timestamp(self) -> int:
-        return self.batches[-1].timestamp if self.batches else NO_TIMESTAMP
+    def last_timestamp(self) -> i64:
+        return NO_TIMESTAMP if self.latest is None else self.latest.timestamp
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -118,21 +146,19 @@ class ProducerState:
         expected = (entry.last_sequence + 1) % _SEQUENCES
         if first == expected:
             return None
-        last = header.last_sequence
-        for batch in entry.batches:
-            if batch.first_sequence == first and batch.last_sequence == last:
-                return batch
+        original = entry.find(first, header.last_sequence)
+        if original is not None:
+            return original
         raise OutOfOrderSequence(f"producer {header.producer_id} sends sequence {first} where {expected} is next")
 
-    def update(self, header: BatchHeader, base_offset: int, *, timestamp: int, now_ms: int) -> None:
+    def update(self, header: BatchHeader, base_offset: i64, *, timestamp: i64, now_ms: i64) -> None:
         """Account for a batch of records that is now in the log at `base_offset`, with `timestamp` as its largest."""
         producer_id = header.producer_id
         entry = self._entries.get(producer_id)
         if entry is None:
             entry = self._entries[producer_id] = ProducerEntry(producer_id, header.producer_epoch)
         elif entry.epoch != header.producer_epoch:
-            entry.epoch = header.producer_epoch
-            entry.batches.clear()
+            entry.begin_epoch(header.producer_epoch)
         delta = header.last_offset_delta
         entry.remember(AppendedBatch(header.base_sequence, header.last_sequence, base_offset + delta, delta, timestamp))
         entry.last_append_ms = now_ms
@@ -159,8 +185,7 @@ class ProducerState:
         if entry is None:
             entry = self._entries[header.producer_id] = ProducerEntry(header.producer_id, header.producer_epoch)
         elif entry.epoch != header.producer_epoch:
-            entry.epoch = header.producer_epoch
-            entry.batches.clear()
+            entry.begin_epoch(header.producer_epoch)
         start = entry.transaction_start
         entry.coordinator_epoch = marker.coordinator_epoch
         entry.transaction_start = _NO_OFFSET

@@ -7,7 +7,9 @@ import logging
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+from mypy_extensions import i64
 
 from millstream_log.config import LogConfig
 from millstream_log.errors import ColdRead, StorageError
@@ -33,9 +35,10 @@ from millstream_wire.records import (
 
 logger = logging.getLogger(__name__)
 
-_RELATIVE_OFFSETS = (1 << 31) - 1
-_REMEMBERED_POSITIONS = 16
-_FEW_BATCHES = 4  # for one read
+_RELATIVE_OFFSETS: Final = (1 << 31) - 1
+_REMEMBERED_POSITIONS: Final = 16
+_FEW_BATCHES: Final = 4  # for one read
+_pwrite: Final = os.pwrite  # final: compiled, any other name of a module is searched for
 
 
 class Read(NamedTuple):
@@ -75,19 +78,19 @@ class Segment:
     def __init__(self, directory: Path, base_offset: int, *, created_ms: int, suffix: str = "") -> None:
         """`suffix`: of the names of a segment that is not yet part of its log."""
         name = f"{base_offset:020d}"
-        self.base_offset = base_offset
-        self.end_offset = base_offset
-        self.created_ms = created_ms
+        self.base_offset: i64 = base_offset
+        self.end_offset: i64 = base_offset
+        self.created_ms: i64 = created_ms
         self.log_path = directory / f"{name}.log{suffix}"
         self.index = OffsetIndex(directory / f"{name}.index{suffix}", base_offset)
         self.times = TimeIndex(directory / f"{name}.timeindex{suffix}", base_offset)
         self.aborted = TransactionIndex(directory / f"{name}.txnindex{suffix}")
-        self.size = 0
-        self.max_timestamp = NO_TIMESTAMP
-        self.max_timestamp_offset = base_offset
-        self._bytes_since_index = 0
-        self._index_bytes = 0  # what the larger of the two indexes will need, one more entry included
-        self._first_timestamp = NO_TIMESTAMP
+        self.size: i64 = 0
+        self.max_timestamp: i64 = NO_TIMESTAMP
+        self.max_timestamp_offset: i64 = base_offset
+        self._bytes_since_index: i64 = 0
+        self._index_bytes: i64 = 0  # what the larger of the two indexes will need, one more entry included
+        self._first_timestamp: i64 = NO_TIMESTAMP
         self._file: SegmentFile | None = None
         self._positions: dict[int, int] = {}  # where recent reads ended: the next ones start there
 
@@ -106,7 +109,7 @@ class Segment:
         self.aborted.delete()
         os.close(os.open(self.log_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644))
 
-    def must_roll_before(self, size: int, last_offset: int, max_timestamp: int, config: LogConfig, now_ms: int) -> bool:
+    def must_roll_before(self, size: i64, last_offset: i64, max_timestamp: i64, config: LogConfig, now_ms: i64) -> bool:
         """Whether a batch of that size, end and time belongs into a new segment."""
         if last_offset - self.base_offset > _RELATIVE_OFFSETS:
             return True
@@ -119,7 +122,7 @@ class Segment:
         return now_ms - self.created_ms > config.segment_ms
 
     def append(
-        self, batch: bytes | bytearray | memoryview, last_offset: int, max_timestamp: int, config: LogConfig
+        self, batch: bytes | bytearray | memoryview, last_offset: i64, max_timestamp: i64, config: LogConfig
     ) -> None:
         """Write a stamped batch; after an error the file is as it was, and the error goes on."""
         position = self.size
@@ -127,7 +130,7 @@ class Segment:
             self.flush_indexes()
         fd = self.file.fileno()
         try:
-            if os.pwrite(fd, batch, position) != len(batch):
+            if _pwrite(fd, batch, position) != len(batch):
                 write_fully(fd, batch, position)
         except OSError:
             os.ftruncate(fd, position)
@@ -146,7 +149,7 @@ class Segment:
             self.times.add(self.max_timestamp, self.max_timestamp_offset)
         self.flush_indexes()
 
-    def _note(self, position: int, size: int, last_offset: int, max_timestamp: int, config: LogConfig) -> None:
+    def _note(self, position: i64, size: i64, last_offset: i64, max_timestamp: i64, config: LogConfig) -> None:
         """Account for a batch that is now in the file."""
         if max_timestamp > self.max_timestamp:
             self.max_timestamp = max_timestamp

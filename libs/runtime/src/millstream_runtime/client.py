@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from millstream_runtime import VERSION
-from millstream_runtime.network import Channel, Frame, Part
+from millstream_runtime.channel import Channel, ChannelUser
+from millstream_runtime.frames import Frame, Part
 from millstream_runtime.world import World
 from millstream_wire.api import API, ApiKey
 from millstream_wire.codec import DecodeError, decode, encode_parts
@@ -51,8 +52,8 @@ class _Expected:
     answer: "asyncio.Future[Any]"
 
 
-class Client:
-    """One connection; requests are pipelined and answered in order. It is its own `ChannelUser`."""
+class Client(ChannelUser):
+    """One connection; requests are pipelined and answered in order."""
 
     def __init__(self, channel: Channel, client_id: str) -> None:
         self._channel = channel

@@ -4,7 +4,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from millstream_runtime.network import Frame, Part
+from mypy_extensions import mypyc_attr
+
+from millstream_runtime.frames import Frame, Part
 from millstream_wire.api import ApiKey
 
 
@@ -32,6 +34,7 @@ class Connection:
         return self.peer.rpartition(":")[0]
 
 
+@mypyc_attr(free_list_len=1)
 class RequestContext:
     """Not a dataclass: one is made for every request, and compiled this costs a tenth."""
 
@@ -95,7 +98,7 @@ that must not stop half-way is shielded (Replicated does).
 Handlers = Mapping[ApiKey, Handler]
 
 Shortcut = Callable[[Any, Frame, int, RequestContext], Any]
-"""(app, frame, position of the body, context) -> response message | all of its bytes after the correlation id, or None: the request is not of the usual
-form, so it is decoded and the handler called. For APIs whose usual request would cost more to decode than to serve."""
+"""(app, frame, position of the body, context) -> response message | all bytes of the answer, correlation id included, or None: the request is not of
+the usual form, so it is decoded and the handler called. For APIs whose usual request would cost more to decode than to serve."""
 Reply = Any
 AwaitableReply = Awaitable[Any]

@@ -4,36 +4,11 @@ Everything above this file sees whole frames and never a socket; `sockets/` impl
 `simulated/` with a seeded network in virtual time. Nothing here knows what is in a frame.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
-
-@runtime_checkable
-class FileSlice(Protocol):
-    """A piece of a file that goes to the socket by sendfile; it stays readable until `release`."""
-
-    @property
-    def position(self) -> int: ...
-    def __len__(self) -> int: ...
-    def fileno(self) -> int: ...
-    def read(self) -> bytes: ...
-    def read_resident(self) -> bytes | bytearray | None:
-        """All of it, or None where reading would wait for the disk."""
-
-    def is_resident(self, position: int) -> bool:
-        """Whether the file's byte at `position` can be sent without waiting for the disk."""
-
-    def loading(self, position: int, length: int) -> Callable[[], None]:
-        """Work for a thread: brings that part of the file into memory. It holds after `release` too."""
-
-    def release(self) -> None: ...
-
-
-Part = bytes | bytearray | memoryview | FileSlice
-
-Frame = bytes | memoryview
-"""What has arrived. A view is valid only during the call that hands it over; a small frame comes as bytes, which are cheaper to look into."""
+from millstream_runtime.channel import Channel, ChannelUser
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,36 +38,6 @@ class Limits:
 
 
 DEFAULT_LIMITS = Limits()
-
-
-class Channel(Protocol):
-    """One side of a connection. `send` never blocks; what it queues is bounded by the one who calls it."""
-
-    @property
-    def peer(self) -> str:
-        """The other side, as `host:port`."""
-
-    @property
-    def unsent_bytes(self) -> int: ...
-
-    def send(self, parts: Sequence[Part]) -> None:
-        """Queue one frame: the channel adds the length, sends file slices by sendfile and releases them, sent or not."""
-
-    def pause_reading(self) -> None: ...
-    def resume_reading(self) -> None: ...
-
-    def close(self, reason: str = "closed here") -> None:
-        """Close now, unsent bytes are dropped; `on_closed` is called once, later or now."""
-
-
-class ChannelUser(Protocol):
-    """Who handles what arrives on a channel."""
-
-    def on_frame(self, frame: Frame) -> None:
-        """Handle one frame (without its length)."""
-
-    def on_closed(self, reason: str) -> None:
-        """The channel is gone, whoever closed it; called exactly once."""
 
 
 class Listener(Protocol):

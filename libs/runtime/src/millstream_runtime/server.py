@@ -11,8 +11,9 @@ from typing import Any
 
 from millstream_runtime import api_versions
 from millstream_runtime.api_versions import NO_FEATURES, Features
+from millstream_runtime.channel import Channel
 from millstream_runtime.context import Connection, Handler, RawReply, RequestContext, Shortcut
-from millstream_runtime.network import DEFAULT_LIMITS, Channel, Limits, Listener
+from millstream_runtime.network import DEFAULT_LIMITS, Limits, Listener
 from millstream_runtime.serving import Route, ServedConnection
 from millstream_runtime.world import World
 from millstream_wire.api import API, ApiKey

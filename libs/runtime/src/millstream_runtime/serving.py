@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from librt.strings import BytesWriter, write_i32_be
-
 from millstream_runtime import api_versions
+from millstream_runtime.channel import Channel, ChannelUser
 from millstream_runtime.context import (
     CloseConnection,
     Connection,
@@ -23,8 +22,8 @@ from millstream_runtime.context import (
     Shortcut,
     ignore_mute,
 )
+from millstream_runtime.frames import Frame, Part
 from millstream_runtime.metrics import Latency
-from millstream_runtime.network import Channel, Frame, Part
 from millstream_wire.api import ApiKey
 from millstream_wire.codec import DecodeError, decode, encode_parts
 from millstream_wire.header import encode_response_header, read_request_header
@@ -69,8 +68,8 @@ class _Pending:
         self.parts = parts
 
 
-class ServedConnection:
-    """A `ChannelUser`. Invariant: answers leave in the order of `_pending`; nothing leaves after `_closed`."""
+class ServedConnection(ChannelUser):
+    """Invariant: answers leave in the order of `_pending`; nothing leaves after `_closed`."""
 
     def __init__(self, server: "Server", connection: Connection, channel: Channel) -> None:
         self._server = server
@@ -182,7 +181,7 @@ class ServedConnection:
                 return False
             route.latency.observe((self._time() - started) * 1000)
             if isinstance(reply, bytes):
-                self._answer([_numbered(context.correlation_id, reply)])
+                self._answer_small(reply)
             else:
                 self._answer(_encoded(route.api_key, context.version, context.correlation_id, reply))
         except Exception as error:
@@ -255,6 +254,13 @@ class ServedConnection:
         else:
             self._put(parts)
 
+    def _answer_small(self, answer: bytes) -> None:
+        if self._pending:
+            self._enqueue(_Pending(None, [answer]))
+        else:
+            self._counters.bytes_out += len(answer)
+            self._channel.send_small(answer)
+
     def _enqueue(self, pending: _Pending) -> None:
         self._pending.append(pending)
         if len(self._pending) >= self._server.limits.pending_requests_max and not self._paused:
@@ -274,13 +280,6 @@ class ServedConnection:
     def _put(self, parts: list[Part]) -> None:
         self._counters.bytes_out += len(parts[0]) if len(parts) == 1 else sum(map(len, parts))
         self._channel.send(parts)
-
-
-def _numbered(correlation_id: int, content: bytes) -> bytes:
-    answer = BytesWriter()
-    write_i32_be(answer, correlation_id)
-    answer.write(content)
-    return answer.getvalue()
 
 
 def _encoded(api_key: int, version: int, correlation_id: int, reply: Response | RawReply) -> list[Part]:

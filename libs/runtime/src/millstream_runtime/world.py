@@ -6,9 +6,12 @@ A service takes nothing else of this kind: no `time`, no `random`, no `socket`, 
 import asyncio
 import random
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from time import time_ns
-from typing import Protocol, TypeVar
+from typing import TypeVar
+
+from librt.time import time as wall_clock_s
+from mypy_extensions import mypyc_attr
 
 from millstream_runtime.metrics import Metrics
 from millstream_runtime.network import Network
@@ -16,49 +19,44 @@ from millstream_runtime.network import Network
 T = TypeVar("T")
 
 
-class World(Protocol):
-    @property
-    def network(self) -> Network: ...
-    @property
-    def random(self) -> random.Random: ...
-    @property
-    def metrics(self) -> Metrics:
+@mypyc_attr(allow_interpreted_subclasses=True)
+class World(ABC):
+    def __init__(
+        self, network: Network, generator: random.Random, metrics: Metrics, monotonic_s: Callable[[], float]
+    ) -> None:
+        self.network = network
+        self.random = generator
+        self.metrics = metrics
         """One per process; services register their own metrics."""
-
-    @property
-    def killed(self) -> bool:
+        self.monotonic_s = monotonic_s
+        """The event loop's clock, as fine as it goes."""
+        self.killed = False
         """Simulation only: the process was kill -9'd, so whoever is cancelled now must do no clean shutdown work."""
 
+    @abstractmethod
     def now_ms(self) -> int:
         """The wall clock, for timestamps and as the cores' `now`."""
 
+    @abstractmethod
     def monotonic_ms(self) -> int:
         """The event loop's clock, for durations and deadlines."""
 
-    def monotonic_s(self) -> float:
-        """The same clock, as fine as it goes."""
-
+    @abstractmethod
     async def run_blocking(self, work: Callable[[], T]) -> T:
         """Run work that blocks (fsync, a cold read, a directory scan) off the loop; inline in simulation."""
 
 
-class RealWorld:
+class RealWorld(World):
     """The operating system's network, clocks and threads."""
 
-    killed = False
-
     def __init__(self, network: Network, metrics: Metrics | None = None) -> None:
-        self.network = network
-        self.metrics = metrics if metrics is not None else Metrics()
-        self.random: random.Random = random.SystemRandom()
+        super().__init__(network, random.SystemRandom(), metrics or Metrics(), time.monotonic)
 
     def now_ms(self) -> int:
-        return time_ns() // 1_000_000
+        return int(wall_clock_s() * 1000)
 
     def monotonic_ms(self) -> int:
         return time.monotonic_ns() // 1_000_000
-
-    monotonic_s = staticmethod(time.monotonic)
 
     async def run_blocking(self, work: Callable[[], T]) -> T:
         return await asyncio.to_thread(work)

@@ -38,7 +38,7 @@ def test_batches_get_offsets_in_order(node: Any, batch: Any, values: Any) -> Non
     assert [(reply.error_code, reply.base_offset) for reply in (first, second)] == [(0, 0), (0, 2)]
     assert (first.log_append_time_ms, first.log_start_offset) == (-1, 0)
     assert fetched(node, values) == [(0, "a"), (1, "b"), (2, "c")]
-    assert node.replica("orders").log.latest_epoch == 3
+    assert node.replica("orders").log.epochs[-1].epoch == 3
 
 
 @pytest.mark.parametrize("version", range(3, 14))

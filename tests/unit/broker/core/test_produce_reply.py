@@ -5,7 +5,9 @@ from uuid import UUID
 import pytest
 
 from millstream_broker.core.produce_reply import one_success
+from millstream_wire.api import ApiKey
 from millstream_wire.codec import encode
+from millstream_wire.header import encode_response_header
 from millstream_wire.messages import ProduceResponse
 from millstream_wire.messages.produce import PartitionProduceResponse, TopicProduceResponse
 from millstream_wire.primitive import write_uvarint
@@ -17,7 +19,6 @@ def test_the_same_bytes_as_the_codec_makes(version: int, name: str) -> None:
     topic_id = UUID(int=77)
     partition = PartitionProduceResponse(index=3, base_offset=1 << 40, log_append_time_ms=-1, log_start_offset=5)
     topic = TopicProduceResponse(name=name, topic_id=topic_id, partition_responses=[partition])
-    header_tags = b"\0"
-    expected = header_tags + encode(ProduceResponse(responses=[topic]), version)
+    expected = encode_response_header(ApiKey.PRODUCE, version, 7) + encode(ProduceResponse(responses=[topic]), version)
     encoded_topic = topic_id.bytes if version >= 13 else write_uvarint(len(name) + 1) + name.encode()
-    assert one_success(encoded_topic, 3, 1 << 40, -1, 5) == expected
+    assert one_success(7, encoded_topic, 3, 1 << 40, -1, 5) == expected

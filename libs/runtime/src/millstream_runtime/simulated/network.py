@@ -13,7 +13,9 @@ from contextvars import Context, copy_context
 from dataclasses import dataclass
 from typing import Any
 
-from millstream_runtime.network import DEFAULT_LIMITS, Accept, ChannelUser, Limits, Part
+from millstream_runtime.channel import Channel, ChannelUser
+from millstream_runtime.frames import Part
+from millstream_runtime.network import DEFAULT_LIMITS, Accept, Limits
 
 SILENCE_MS = 8_000
 """How long a sender whose frames go nowhere believes in the connection (TCP's user timeout)."""
@@ -208,15 +210,14 @@ class Connection:
             loop.call_at(at, happen, *args, context=receiver.context)
 
 
-class SimulatedChannel:
-    """One end of a connection: a `Channel`."""
+class SimulatedChannel(Channel):
+    """One end of a connection."""
 
     def __init__(self, connection: Connection, end: int, peer: str, limits: Limits, context: Context) -> None:
-        self.peer = peer
+        super().__init__(peer)
         self.context = context  # of the process at this end: what arrives is handled there
         self.user: ChannelUser
         self.gone = False
-        self.unsent_bytes = 0
         self._connection = connection
         self.number = end
         self._limits = limits
@@ -228,6 +229,9 @@ class SimulatedChannel:
         frame = b"".join(map(_bytes_of, parts))
         if not self.gone:
             self._connection.carry(self.number, frame)
+
+    def send_small(self, content: bytes) -> None:
+        self.send((content,))
 
     def pause_reading(self) -> None:
         self._paused = True

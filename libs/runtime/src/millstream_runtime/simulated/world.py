@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 
 from millstream_runtime.metrics import Metrics
 from millstream_runtime.simulated.loop import VirtualTimeLoop
-from millstream_runtime.simulated.network import SHORTEST_S, HostNetwork, SimulatedNetwork
+from millstream_runtime.simulated.network import SHORTEST_S, SimulatedNetwork
+from millstream_runtime.world import World
 
 T = TypeVar("T")
 
@@ -21,14 +22,11 @@ EPOCH_MS = 1_700_000_000_000
 ROUNDS_TO_DIE = 1000
 
 
-class SimulatedWorld:
-    """`World` of one process on one host, from its start to its end; a restart is a new one."""
+class SimulatedWorld(World):
+    """That of one process on one host, from its start to its end; a restart is a new one."""
 
     def __init__(self, network: SimulatedNetwork, host: str, seed_random: random.Random) -> None:
-        self.network: HostNetwork = network.on(host)
-        self.random = seed_random
-        self.metrics = Metrics()
-        self.killed = False
+        super().__init__(network.on(host), seed_random, Metrics(), lambda: asyncio.get_running_loop().time())
         self._all = network
         self._host = host
         self._main: asyncio.Task[None] | None = None
@@ -41,9 +39,6 @@ class SimulatedWorld:
 
     def monotonic_ms(self) -> int:
         return int(self.monotonic_s() * 1000)
-
-    def monotonic_s(self) -> float:
-        return asyncio.get_running_loop().time()
 
     async def run_blocking(self, work: Callable[[], T]) -> T:
         await asyncio.sleep(0)

@@ -5,7 +5,9 @@ import logging
 import socket
 from collections.abc import Callable, Sequence
 
-from millstream_runtime.network import Accept, Frame, Limits, Part
+from millstream_runtime.channel import Channel
+from millstream_runtime.frames import Part
+from millstream_runtime.network import Accept, Limits
 from millstream_runtime.sockets.disk_threads import DiskThreads
 from millstream_runtime.sockets.pool import BufferPool
 from millstream_runtime.sockets.receiving import NO_MEMORY, BadFrame, Receiver
@@ -16,8 +18,8 @@ logger = logging.getLogger(__name__)
 STALLED_MS = 5_000  # how long half a frame may hold memory that others wait for while none of it arrives
 
 
-class SocketChannel:
-    """A `Channel` over a connected non-blocking socket, which it owns."""
+class SocketChannel(Channel):
+    """Over a connected non-blocking socket, which it owns."""
 
     def __init__(
         self,
@@ -29,7 +31,7 @@ class SocketChannel:
         disk_threads: DiskThreads,
         forget: Callable[["SocketChannel"], None],
     ) -> None:
-        self.peer = peer
+        super().__init__(peer)
         self._sock = sock
         self._limits = limits
         self._unsent_max_bytes = limits.unsent_max_bytes
@@ -37,8 +39,8 @@ class SocketChannel:
         self._disk_threads = disk_threads
         self._forget = forget
         self._loop = asyncio.get_running_loop()
-        self._receiver = Receiver(shared, pool, limits.frame_max_bytes, self._on_frame)
-        self._sender = Sender()
+        self._receiver = Receiver(sock, shared, pool, limits.frame_max_bytes)
+        self._sender = Sender(sock)
         self._closed = False
         self._reading = False  # registered with the loop
         self._paused = False  # by our user
@@ -56,20 +58,27 @@ class SocketChannel:
         self._update_reading()
 
     @property
-    def unsent_bytes(self) -> int:
-        return self._sender.unsent_bytes
-
-    @property
     def closed(self) -> bool:
         return self._closed
 
     def send(self, parts: Sequence[Part]) -> None:
         self._sender.put(parts)
+        self._flush_soon()
+
+    def send_small(self, content: bytes) -> None:
+        self._sender.put_small(content)
+        self._flush_soon()
+
+    def _flush_soon(self) -> None:
         if self._closed:
             self._sender.close()
         elif not self._receiving and not self._flush_due and not self._writing:
             self._flush_due = True
             self._loop.call_soon(self._flush_and_go_on)
+
+    @property
+    def unsent_bytes(self) -> int:
+        return self._sender.unsent_bytes
 
     def pause_reading(self) -> None:
         self._paused = True
@@ -140,11 +149,6 @@ class SocketChannel:
             self._reading = False
             self._loop.remove_reader(self._sock)
 
-    def _on_frame(self, frame: Frame) -> bool:
-        self._frame_since_ms = 0
-        self._user.on_frame(frame)
-        return not self._closed and self._may_read()
-
     def _on_readable(self) -> None:
         self._guarded(resumes=False)
 
@@ -155,7 +159,7 @@ class SocketChannel:
 
     def _receive(self) -> None:
         try:
-            count = self._receiver.receive(self._sock)
+            count = self._receiver.receive()
         except (BlockingIOError, InterruptedError):
             return
         if count == 0:
@@ -165,6 +169,17 @@ class SocketChannel:
             self._pool.wait(self._fed)
         else:
             self._moved = True
+            self._hand_over()
+
+    def _hand_over(self) -> None:
+        """Give our user every frame that is whole, for as long as it takes them."""
+        receiver, user = self._receiver, self._user
+        while (frame := receiver.next_frame()) is not None:
+            self._frame_since_ms = 0
+            user.on_frame(frame)
+            if self._closed or not self._may_read():
+                receiver.hold()
+                return
 
     def _fed(self) -> None:
         self._starved = False
@@ -176,6 +191,7 @@ class SocketChannel:
         try:
             if resumes:
                 self._receiver.resume()
+                self._hand_over()
             else:
                 self._receive()
         except BadFrame as bad:
@@ -195,7 +211,7 @@ class SocketChannel:
         if self._closed:
             return
         try:
-            done = self._sender.flush(self._sock)
+            done = self._sender.flush()
         except UnreadableFile as unreadable:
             logger.error("connection closed peer=%s reason=unreadable_file detail=%s", self.peer, unreadable)
             self.close(str(unreadable))

@@ -1,4 +1,4 @@
-"""Frames to one socket: everything queued in a tick goes out by one gathered send, file slices by sendfile.
+"""Frames to one socket: what is queued in a tick goes out together, small frames as one piece, file slices by sendfile.
 
 A file slice is pinned by its owner until it is released here, sent or not; a file that turns out shorter than its slice ends
 the connection, because its length is already on the way. sendfile would wait for the disk where a slice is not in memory, and
@@ -11,7 +11,10 @@ import socket
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from millstream_runtime.network import FileSlice, Part
+from librt.strings import BytesWriter, write_i32_be
+from mypy_extensions import i64
+
+from millstream_runtime.frames import FileSlice, Part
 
 GATHER_MAX: Final = 512  # IOV_MAX is 1024
 JOINED_MAX_BYTES: Final = 16 * 1024
@@ -20,7 +23,8 @@ FLUSH_MAX_BYTES: Final = 4 * 1024 * 1024  # one connection's share of a tick
 WINDOW_BYTES: Final = (
     1024 * 1024
 )  # looked for, and loaded, at a time; its ends stand for all of it, as files are cached in runs
-_LENGTH: Final = 4
+LENGTH_BYTES: Final = 4
+_write: Final = os.write  # final: compiled, any other name of a module is searched for
 
 
 class UnreadableFile(Exception):
@@ -28,54 +32,60 @@ class UnreadableFile(Exception):
 
 
 class Sender:
-    """The unsent bytes of one connection."""
+    """The unsent bytes of one connection: what is in `_queue`, then what is in `_small`."""
 
-    __slots__ = ("_queue", "loading", "unsent_bytes")
+    __slots__ = ("_fd", "_queue", "_small", "_sock", "loading", "unsent_bytes")
 
-    def __init__(self) -> None:
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+        self._fd = sock.fileno()
         self._queue: list[bytes | bytearray | memoryview | _Sending] = []
-        self.unsent_bytes = 0
+        self._small = BytesWriter()
+        self.unsent_bytes: i64 = 0
         self.loading: Callable[[], None] | None = None
         """What `flush` stopped for: work for a thread, after which it is to be called again."""
 
+    def put_small(self, content: bytes) -> None:
+        """Queue one frame that costs less to copy than to remember."""
+        size = len(content)
+        write_i32_be(self._small, size)
+        self._small.write(content)
+        self.unsent_bytes += LENGTH_BYTES + size
+
     def put(self, parts: Sequence[Part]) -> None:
         """Queue one frame."""
-        queue = self._queue
-        if len(parts) == 1:
-            only = parts[0]
-            if isinstance(only, bytes) and len(only) <= JOINED_MAX_BYTES:
-                queue.append(len(only).to_bytes(_LENGTH, "big") + only)
-                self.unsent_bytes += _LENGTH + len(only)
-                return
-        length_at = len(queue)
-        queue.append(b"")
-        total = 0
+        total = sum(map(len, parts))
+        write_i32_be(self._small, total)
         for part in parts:
             size = len(part)
-            if not size:
-                if isinstance(part, FileSlice):
-                    part.release()
-                continue
-            total += size
-            if isinstance(part, (bytes, memoryview)):
-                queue.append(part)
-            elif isinstance(part, bytearray):
-                queue.append(memoryview(part))
-            elif size < COPIED_SLICE_MAX_BYTES:
-                content = _resident(part)
-                if content is None:
-                    queue.append(_Sending(part))
-                else:
-                    queue.append(content)
-                    part.release()
+            if isinstance(part, (bytes, bytearray)) and size <= JOINED_MAX_BYTES:
+                self._small.write(part)
+            elif isinstance(part, (bytes, bytearray, memoryview)):
+                self._put_large(part)
+            elif not size:
+                part.release()
+            elif size < COPIED_SLICE_MAX_BYTES and (content := _resident(part)) is not None:
+                self._put_large(content)
+                part.release()
             else:
-                queue.append(_Sending(part))
-        queue[length_at] = total.to_bytes(_LENGTH, "big")
-        self.unsent_bytes += _LENGTH + total
+                self._put_large(_Sending(part))
+        self.unsent_bytes += LENGTH_BYTES + total
 
-    def flush(self, sock: socket.socket) -> bool:
+    def _put_large(self, entry: "bytes | bytearray | memoryview | _Sending") -> None:
+        self._take_small()
+        self._queue.append(entry)
+
+    def _take_small(self) -> None:
+        if len(self._small):
+            self._queue.append(self._small.getvalue())
+            self._small = BytesWriter()
+
+    def flush(self) -> bool:
         """Send what the socket takes (bounded) and memory has; True when nothing is left. Raises OSError, UnreadableFile."""
+        if not self._queue:
+            return self._flush_small()
         self.loading = None
+        self._take_small()
         budget = FLUSH_MAX_BYTES
         queue = self._queue
         while queue:
@@ -87,33 +97,54 @@ class Sender:
                     self.loading = first.missing()
                     if self.loading is not None:
                         return False
-                    sent = first.send(sock)
+                    sent = first.send(self._sock)
                     if first.unsent_bytes == 0:
                         queue.pop(0)
                         first.slice.release()
                 elif len(queue) == 1:
-                    sent = sock.send(first)
+                    sent = self._sock.send(first)
                     if sent < len(first):
                         queue[0] = memoryview(first)[sent:]
                     else:
                         queue.pop()
                 else:
-                    sent = self._send_gathered(sock)
+                    sent = self._send_gathered()
             except (BlockingIOError, InterruptedError):
                 return False
             self.unsent_bytes -= sent
             budget -= sent
         return True
 
+    def _flush_small(self) -> bool:
+        """What nearly every flush is: a few small frames and nothing else, which the socket takes whole."""
+        content = self._small.getvalue()
+        size: i64 = len(content)
+        if not size:
+            return True
+        if size > JOINED_MAX_BYTES:
+            self._small = BytesWriter()
+        else:
+            self._small.truncate(0)
+        try:
+            sent = _write(self._fd, content)
+        except (BlockingIOError, InterruptedError):
+            sent = 0
+        self.unsent_bytes -= sent
+        if sent == size:
+            return True
+        self._queue.append(memoryview(content)[sent:])
+        return False
+
     def close(self) -> None:
         for entry in self._queue:
             if isinstance(entry, _Sending):
                 entry.slice.release()
         self._queue.clear()
+        self._small = BytesWriter()
         self.unsent_bytes = 0
 
-    def _send_gathered(self, sock: socket.socket) -> int:
-        queue = self._queue
+    def _send_gathered(self) -> int:
+        queue, sock = self._queue, self._sock
         run: list[bytes | bytearray | memoryview] = []
         more = 0
         for entry in queue:
@@ -123,12 +154,7 @@ class Sender:
             run.append(entry)
             if len(run) == GATHER_MAX:
                 break
-        if len(run) == 1:
-            sent = sock.send(run[0], more)
-        elif self.unsent_bytes <= JOINED_MAX_BYTES and not more:
-            sent = sock.send(b"".join(run))  # a copy of little costs less than a list of many
-        else:
-            sent = sock.sendmsg(run, (), more)
+        sent = sock.send(run[0], more) if len(run) == 1 else sock.sendmsg(run, (), more)
         left = sent
         whole = 0
         for each in run:
@@ -169,7 +195,7 @@ class _Sending:
 
     def send(self, sock: socket.socket) -> int:
         try:
-            sent = os.sendfile(sock.fileno(), self.slice.fileno(), self.position, self.ready_end - self.position)
+            sent: int = os.sendfile(sock.fileno(), self.slice.fileno(), self.position, self.ready_end - self.position)
         except OSError as error:
             if error.errno == errno.EIO:  # anything else is the socket's
                 raise UnreadableFile(str(error)) from error

@@ -8,7 +8,8 @@ from enum import IntEnum
 from struct import Struct
 from typing import Final, TypeAlias
 
-from librt.strings import BytesWriter, read_i16_be, read_i32_be, read_i64_be, write_i32_be, write_i64_be
+from librt.strings import BytesWriter, read_i16_be, read_i32_be, read_i64_be
+from mypy_extensions import i64, mypyc_attr, u8
 
 from millstream_wire.records.checksum import crc32c
 from millstream_wire.records.errors import CorruptBatch, InvalidRecord, UnsupportedFormat
@@ -57,6 +58,7 @@ _stamp: Final = Struct(">qii")
 _attributes: Final = Struct(">h")
 _timestamp: Final = Struct(">q")
 _crc: Final = Struct(">I")
+_checksum: Final = crc32c  # final: compiled, any other name of a module is searched for
 
 
 class TimestampType(IntEnum):
@@ -64,6 +66,7 @@ class TimestampType(IntEnum):
     LOG_APPEND_TIME = 1
 
 
+@mypyc_attr(acyclic=True, free_list_len=1)
 class BatchHeader:
     """The header's fields in their order on the wire.
 
@@ -88,19 +91,19 @@ class BatchHeader:
 
     def __init__(
         self,
-        base_offset: int,
-        length: int,
-        leader_epoch: int,
-        magic: int,
-        crc: int,
-        attributes: int,
-        last_offset_delta: int,
-        base_timestamp: int,
-        max_timestamp: int,
-        producer_id: int,
-        producer_epoch: int,
-        base_sequence: int,
-        record_count: int,
+        base_offset: i64,
+        length: i64,
+        leader_epoch: i64,
+        magic: i64,
+        crc: i64,
+        attributes: i64,
+        last_offset_delta: i64,
+        base_timestamp: i64,
+        max_timestamp: i64,
+        producer_id: i64,
+        producer_epoch: i64,
+        base_sequence: i64,
+        record_count: i64,
     ) -> None:
         self.base_offset = base_offset
         self.length = length
@@ -218,22 +221,21 @@ def parse_header(buffer: Bytes, position: int = 0) -> BatchHeader:
 
 def _read(head: bytes) -> BatchHeader:
     """One call a field: compiled, each is a load and a swap."""
-    magic: int = head[_MAGIC_AT]
-    crc: int = read_i32_be(head, _CRC_AT)
+    magic: i64 = head[_MAGIC_AT]
     return BatchHeader(
         read_i64_be(head, 0),
-        read_i32_be(head, 8),
-        read_i32_be(head, 12),
+        i64(read_i32_be(head, 8)),
+        i64(read_i32_be(head, 12)),
         magic if magic < 128 else magic - 256,
-        crc & 0xFFFFFFFF,
-        read_i16_be(head, _ATTRIBUTES_AT),
-        read_i32_be(head, 23),
+        i64(read_i32_be(head, _CRC_AT)) & 0xFFFFFFFF,
+        i64(read_i16_be(head, _ATTRIBUTES_AT)),
+        i64(read_i32_be(head, 23)),
         read_i64_be(head, 27),
         read_i64_be(head, _MAX_TIMESTAMP_AT),
         read_i64_be(head, 43),
-        read_i16_be(head, 51),
-        read_i32_be(head, 53),
-        read_i32_be(head, 57),
+        i64(read_i16_be(head, 51)),
+        i64(read_i32_be(head, 53)),
+        i64(read_i32_be(head, 57)),
     )
 
 
@@ -252,7 +254,7 @@ def check(batch: Bytes) -> BatchHeader:
         covered: bytes | memoryview = batch[_CRC_FROM:]  # a copy of little costs less than a view
     else:
         covered = memoryview(batch)[_CRC_FROM:]
-    if crc32c(covered) != header.crc:
+    if _checksum(covered) != header.crc:
         raise CorruptBatch("the checksum does not match")
     check_counts(header)
     return header
@@ -308,11 +310,22 @@ def stamp(batch: Bytes, base_offset: int, leader_epoch: int) -> Bytes:
         _stamp.pack_into(writable, 0, base_offset, len(batch) - _LENGTH_PREFIX, leader_epoch)
         return writable
     copy = BytesWriter()
-    write_i64_be(copy, base_offset)
-    copy.write(batch[8:_LENGTH_PREFIX])
-    write_i32_be(copy, leader_epoch)
-    copy.write(batch[_MAGIC_AT:])
+    copy.write(batch)
+    _put_i64(copy, 0, base_offset)
+    _put_i32(copy, _LENGTH_PREFIX, leader_epoch)
     return copy.getvalue()
+
+
+def _put_i64(target: BytesWriter, at: i64, value: i64) -> None:
+    _put_i32(target, at, value >> 32)
+    _put_i32(target, at + 4, value)
+
+
+def _put_i32(target: BytesWriter, at: i64, value: i64) -> None:
+    target[at] = u8(value >> 24 & 0xFF)
+    target[at + 1] = u8(value >> 16 & 0xFF)
+    target[at + 2] = u8(value >> 8 & 0xFF)
+    target[at + 3] = u8(value & 0xFF)
 
 
 def stamp_log_append_time(batch: Bytes, timestamp_ms: int) -> bytearray | memoryview:

@@ -55,14 +55,14 @@ def answer_single_produce(broker: Broker, frame: bytes | memoryview, position: i
         return None
     topic, index = single.topic, single.index
     try:
-        replica = _located(broker, topic, index, NO_REFUSALS)
+        replica = _located(broker, topic, index)
         base_offset, append_time_ms, start_offset = _append(
             broker, replica, single.records, single.acks, context, broker.world.now_ms(), transactional=False
         )
     except Refused as refusal:
         request = decode(ProduceRequest, version, frame, position)
         return _refusing(broker, request, [[refusal]], context)
-    return one_success(single.encoded_topic, index, base_offset, append_time_ms, start_offset)
+    return one_success(context.correlation_id, single.encoded_topic, index, base_offset, append_time_ms, start_offset)
 
 
 def handle_produce(broker: Broker, request: ProduceRequest, context: RequestContext) -> Any:
@@ -96,7 +96,9 @@ def _produce(broker: Broker, request: ProduceRequest, context: RequestContext, r
         outcomes.append(appended)
         for partition in data.partition_data:
             try:
-                located = _located(broker, topic, partition.index, refusals)
+                located = _located(broker, topic, partition.index)
+                if refusals and (located.topic, located.index) in refusals:
+                    raise refusals[located.topic, located.index]
                 appended.append(
                     _append(broker, located, partition.records, acks, context, now_ms, transactional=transactional)
                 )
@@ -116,12 +118,10 @@ def _produce(broker: Broker, request: ProduceRequest, context: RequestContext, r
     return response
 
 
-def _located(broker: Broker, topic: str | UUID, index: int, refusals: Refusals) -> Replica:
+def _located(broker: Broker, topic: str | bytes | UUID, index: int) -> Replica:
     replica = broker.locate(topic, index)
     if not isinstance(replica, Replica):
         raise Refused(replica, "")
-    if refusals and (replica.topic, index) in refusals:
-        raise refusals[replica.topic, index]
     return replica
 
 

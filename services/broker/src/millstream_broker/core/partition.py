@@ -7,6 +7,8 @@ the log. Followers join with replication: today the leader is the whole ISR, so 
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from mypy_extensions import i64
+
 from millstream_cluster.ids import NO_NODE
 from millstream_wire.errors import ErrorCode
 
@@ -55,13 +57,13 @@ class Partition:
 
     def __init__(self, node_id: int, *, end_offset: int) -> None:
         self._node_id = node_id
-        self.end_offset = end_offset
-        self.high_watermark = end_offset
+        self.end_offset: i64 = end_offset
+        self.high_watermark: i64 = end_offset
         self.replicas: tuple[int, ...] = ()
         self.isr: tuple[int, ...] = ()
         self.leader: int = NO_NODE
-        self.leader_epoch = -1
-        self.partition_epoch = -1
+        self.leader_epoch: i64 = -1
+        self.partition_epoch: i64 = -1
         self.leads = False
 
     def on_assigned(self, event: Assigned) -> tuple[Effect, ...]:
@@ -78,7 +80,7 @@ class Partition:
             return (*ended, LeadershipBegan(event.leader_epoch, self.end_offset))
         return (LeadershipEnded(),) if led and not self.leads else ()
 
-    def on_appended(self, end_offset: int) -> None:
+    def on_appended(self, end_offset: i64) -> None:
         """The log reaches up to `end_offset`; the leader alone is in sync, so all of it is committed."""
         self.end_offset = end_offset
         self.high_watermark = end_offset

@@ -6,6 +6,7 @@ The bytes are those that the codec makes of a ProduceResponse (a test compares t
 from typing import Final
 
 from librt.strings import BytesWriter, write_i16_be, write_i32_be, write_i64_be
+from mypy_extensions import i32, i64
 
 # of the response header; then: one topic
 _HEAD: Final = b"\x00\x02"
@@ -15,10 +16,16 @@ _TAIL: Final = b"\x01\x00\x00\x00\x00\x00\x00\x00\x00"
 
 
 def one_success(
-    encoded_topic: bytes, index: int, base_offset: int, log_append_time_ms: int, log_start_offset: int
+    correlation_id: i32,
+    encoded_topic: bytes,
+    index: i32,
+    base_offset: i64,
+    log_append_time_ms: i64,
+    log_start_offset: i64,
 ) -> bytes:
-    """Everything after the correlation id, for versions from 9 on; the topic is its name, from 13 on its id."""
+    """The whole answer, for versions from 9 on; the topic is its name, from 13 on its id."""
     reply = BytesWriter()
+    write_i32_be(reply, correlation_id)
     reply.write(_HEAD)
     reply.write(encoded_topic)
     reply.append(_ONE_PARTITION)

@@ -5,12 +5,9 @@ different, hostile bytes included, is left to the codec.
 """
 
 from typing import Final
-from uuid import UUID
 
 from librt.strings import read_i16_be, read_i32_be
-from mypy_extensions import i64
-
-from millstream_wire.primitive import uuid_of
+from mypy_extensions import i32, i64, mypyc_attr
 
 FIRST_VERSION: Final = 9
 """From here on lengths are varints."""
@@ -19,7 +16,7 @@ _TOPIC_IDS_SINCE: Final = 13
 _NULL: Final = 0
 _ONE: Final = 2  # a compact array of one element
 _UUID_BYTES: Final = 16
-_TAGS: Final = b"\0\0\0"  # of the partition, the topic and the request: none
+_TAGS_BYTES: Final = 3  # of the partition, the topic and the request: none
 _LAST_SMALL: Final = 0x7F
 
 # Where things are: transactional id, acks, timeout, number of topics, length of the topic's name; then the name, or the id
@@ -31,13 +28,17 @@ _PARTITION_BYTES: Final = 5
 _HEAD_BYTES: Final = _TOPIC_AT + 1 + _LAST_SMALL + _PARTITION_BYTES + 5
 
 
+@mypyc_attr(acyclic=True, free_list_len=1)
 class SingleProduce:
-    """`records` is a view into the request if that is one, `encoded_topic` the name or id as it came: the answer has it again."""
+    """The topic is its name or, as it came, its id; `records` is a view into the request if that is one.
+
+    `encoded_topic` is what the answer has again.
+    """
 
     __slots__ = ("acks", "encoded_topic", "index", "records", "topic")
 
     def __init__(
-        self, acks: int, topic: str | UUID, encoded_topic: bytes, index: int, records: bytes | memoryview
+        self, acks: i64, topic: str | bytes, encoded_topic: bytes, index: i32, records: bytes | memoryview
     ) -> None:
         self.acks = acks
         self.topic = topic
@@ -46,28 +47,33 @@ class SingleProduce:
         self.records = records
 
 
-def read_single(frame: bytes | memoryview, position: int, version: int) -> SingleProduce | None:
+def read_single(frame: bytes | memoryview, position: i64, version: i64) -> SingleProduce | None:
     """Read the body at `position`, which has to end with the frame; None if it is not of this form."""
     if version < FIRST_VERSION:
         return None
-    head = frame[position:] if isinstance(frame, bytes) else bytes(frame[position : position + _HEAD_BYTES])
-    topic: str | UUID
+    if isinstance(frame, bytes):
+        head, base = frame, position
+    else:
+        head, base = bytes(frame[position : position + _HEAD_BYTES]), i64(0)
     try:
-        if head[0] != _NULL or head[_TOPICS_AT] != _ONE:
+        if head[base] != _NULL or head[base + _TOPICS_AT] != _ONE:
             return None
+        topic_at: i64 = base + _TOPIC_AT
         if version >= _TOPIC_IDS_SINCE:
-            topic_end: i64 = _TOPIC_AT + _UUID_BYTES
-            topic = uuid_of(head[_TOPIC_AT:topic_end])
+            topic_end: i64 = topic_at + _UUID_BYTES
+            encoded_topic = head[topic_at:topic_end]
+            topic: str | bytes = encoded_topic
         else:
-            name_size: i64 = head[_TOPIC_AT]
+            name_size: i64 = head[topic_at]
             if name_size == 0 or name_size > _LAST_SMALL:
                 return None
-            topic_end = _TOPIC_AT + name_size
-            topic = head[_TOPIC_AT + 1 : topic_end].decode()
+            topic_end = topic_at + name_size
+            encoded_topic = head[topic_at:topic_end]
+            topic = encoded_topic[1:].decode()
         if head[topic_end] != _ONE:
             return None
-        acks: int = read_i16_be(head, _ACKS_AT)
-        index: int = read_i32_be(head, topic_end + 1)
+        acks = i64(read_i16_be(head, base + _ACKS_AT))
+        index = read_i32_be(head, topic_end + 1)
         at: i64 = topic_end + _PARTITION_BYTES
         byte: i64 = head[at]
         at += 1
@@ -82,17 +88,15 @@ def read_single(frame: bytes | memoryview, position: int, version: int) -> Singl
             shift += 7
     except (IndexError, ValueError):
         return None
-    start: int = position + at
-    end: int = start + size - 1
+    start: i64 = position - base + at
+    end: i64 = start + size - 1
     # All that was read lies before this end: nothing was cut short.
-    if size == _NULL or end + len(_TAGS) != len(frame):
+    if size == _NULL or end + _TAGS_BYTES != len(frame):
         return None
-    if isinstance(frame, bytes):
-        tags = frame[end:]
+    if isinstance(frame, bytes):  # each kind by itself: compiled, an index into one that is not known is a search
+        tags = frame[end] | frame[end + 1] | frame[end + 2]
         records: bytes | memoryview = frame[start:end]
     else:
-        tags = bytes(frame[end:])
+        tags = frame[end] | frame[end + 1] | frame[end + 2]
         records = frame[start:end]
-    if tags != _TAGS:
-        return None
-    return SingleProduce(acks, topic, head[_TOPIC_AT:topic_end], index, records)
+    return None if tags else SingleProduce(acks, topic, encoded_topic, index, records)

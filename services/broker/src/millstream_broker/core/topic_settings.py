@@ -2,18 +2,20 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
+
+from mypy_extensions import i64
 
 from millstream_log.cleaner import Compaction
 from millstream_log.config import LogConfig, MessageTimestampType
 from millstream_log.retention import Retention
 
-NO_LIMIT_MS = (1 << 63) - 1
+NO_LIMIT_MS: Final = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)
 class TopicSettings:
-    max_message_bytes: int = 1_048_588
+    max_message_bytes: i64 = 1_048_588
     compacts: bool = False
     """cleanup.policy has compact: every record needs a key."""
     deletes: bool = True
@@ -21,8 +23,8 @@ class TopicSettings:
     min_insync_replicas: int = 1
     log_append_time: bool = False
     """message.timestamp.type is LogAppendTime."""
-    timestamp_before_max_ms: int = NO_LIMIT_MS
-    timestamp_after_max_ms: int = 3_600_000
+    timestamp_before_max_ms: i64 = NO_LIMIT_MS
+    timestamp_after_max_ms: i64 = 3_600_000
     flush_ms: int = NO_LIMIT_MS
     """flush.ms: how long appended records may stay off the disk."""
     file_delete_delay_ms: int = 60_000

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from struct import Struct
 from typing import Final
 
+from mypy_extensions import i64
+
 from millstream_broker.core.topic_settings import NO_LIMIT_MS, TopicSettings
 from millstream_wire.errors import ErrorCode
 from millstream_wire.records import (
@@ -28,10 +30,10 @@ ZSTD_SINCE: Final = 7
 """The first version of Produce whose clients know zstd."""
 
 # A batch may decompress to many times its size; nobody's legitimate batch gets here, a bomb does.
-DECOMPRESSED_MAX_BYTES = 128 << 20
-COMPRESSED_RECORDS_MAX = 1 << 20
+DECOMPRESSED_MAX_BYTES: Final = 128 << 20
+COMPRESSED_RECORDS_MAX: Final = 1 << 20
 
-REFUSALS_MAX = 1000
+REFUSALS_MAX: Final = 1000
 """How many of a batch's bad records are named; a producer treats those that are not named like the rest of the batch."""
 
 _COMPRESSED: Final = 0x07
@@ -61,7 +63,7 @@ class Refused(Exception):
 
 
 def validate(
-    batch: memoryview | bytearray | bytes | None, settings: TopicSettings, *, version: int, now_ms: int, trusted: bool
+    batch: memoryview | bytearray | bytes | None, settings: TopicSettings, *, version: i64, now_ms: i64, trusted: bool
 ) -> BatchHeader:
     """Check everything about a produced batch; `trusted` producers (our own coordinators) are spared the records."""
     if batch is None:
@@ -87,7 +89,7 @@ def validate(
     except RecordsError as error:
         raise Refused(error.error_code, str(error)) from error
     if (
-        header.max_timestamp > now_ms + settings.timestamp_after_max_ms
+        header.max_timestamp - now_ms > settings.timestamp_after_max_ms
         or settings.timestamp_before_max_ms < NO_LIMIT_MS
     ):
         _check_timestamps(batch, header, settings, now_ms)
@@ -147,9 +149,9 @@ def _check_timestamps(
     """Look at every record: the header's largest timestamp is suspicious, or the topic limits their age."""
     if settings.log_append_time:
         return
-    latest = now_ms + settings.timestamp_after_max_ms
-    checks_age = settings.timestamp_before_max_ms < NO_LIMIT_MS
-    earliest = now_ms - settings.timestamp_before_max_ms if checks_age else -NO_LIMIT_MS
+    before_max_ms, after_max_ms = int(settings.timestamp_before_max_ms), int(settings.timestamp_after_max_ms)
+    latest = now_ms + after_max_ms  # which no machine word may hold
+    earliest = now_ms - before_max_ms if before_max_ms < NO_LIMIT_MS else -NO_LIMIT_MS
     found = untimely(_unfolded(batch, header), header.base_timestamp, earliest, latest, REFUSALS_MAX)
     _refuse(
         ErrorCode.INVALID_TIMESTAMP,

@@ -28,6 +28,7 @@ from millstream_runtime.context import CloseConnection
 from millstream_runtime.controllers import ControllerLink
 from millstream_runtime.world import World
 from millstream_wire.errors import ErrorCode
+from millstream_wire.primitive import uuid_of
 
 logger = logging.getLogger(__name__)
 
@@ -99,11 +100,11 @@ class Broker:
         except TimeoutError:
             raise CloseConnection("no live broker is known") from None
 
-    def locate(self, topic: str | UUID, index: int, current_leader_epoch: int = -1) -> Replica | ErrorCode:
+    def locate(self, topic: str | bytes | UUID, index: int, current_leader_epoch: int = -1) -> Replica | ErrorCode:
         """The replica to read or write as its leader, or why this broker is not the one to ask."""
         replica = self.replicas.find(topic, index)
         if replica is None:
-            return self._absence(topic, index)
+            return self._absence(uuid_of(topic) if isinstance(topic, bytes) else topic, index)
         partition = replica.partition
         if partition.leads and current_leader_epoch in (-1, partition.leader_epoch):
             return replica
@@ -118,7 +119,8 @@ class Broker:
         metrics = self.metrics
         metrics.appended_bytes += size
         metrics.appended_batches += 1
-        self.delays.progressed(replica.key, size)
+        if len(self.delays):
+            self.delays.progressed(replica.key, size)
 
     def storage_failed(self, replica: Replica, error: StorageError) -> None:
         """Note that a log refused an append; what it holds is intact, the producer is told, the broker goes on."""

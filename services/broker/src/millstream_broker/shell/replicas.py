@@ -31,7 +31,8 @@ class Replicas:
         self._world = world
         self._node_id = node_id
         self._by_id: dict[ReplicaKey, Replica] = {}
-        self._by_name: dict[TopicPartition | tuple[str, int], Replica] = {}
+        self._by_topic: dict[str | bytes, dict[int, Replica]] = {}
+        """Under the topic's name, and under its id as it is on the wire: a UUID is dear to look up."""
         self._failed: dict[ReplicaKey, None] = {}
         self._unopened: set[TopicPartition] = set()
 
@@ -50,9 +51,11 @@ class Replicas:
         """Partitions that should be here and whose directory could not be made or read."""
         return self._failed.keys()
 
-    def find(self, topic: str | UUID, index: int) -> Replica | None:
-        if isinstance(topic, str):
-            return self._by_name.get((topic, index))
+    def find(self, topic: str | bytes | UUID, index: int) -> Replica | None:
+        """Find a partition by its topic's name or id; bytes are an id as it is on the wire."""
+        if isinstance(topic, (str, bytes)):
+            partitions = self._by_topic.get(topic)
+            return None if partitions is None else partitions.get(index)
         return self._by_id.get((topic, index))
 
     def load(self) -> None:
@@ -144,7 +147,11 @@ class Replicas:
     def _remove(self, key: ReplicaKey, *, keep: bool) -> None:
         self._failed.pop(key, None)
         replica = self._by_id.pop(key)
-        del self._by_name[replica.name]
+        for topic in replica.topic, replica.topic_id.bytes:
+            partitions = self._by_topic[topic]
+            del partitions[replica.index]
+            if not partitions:
+                del self._by_topic[topic]
         replica.partition.leads = False
         if keep:
             self._directory.set_aside(replica.name)
@@ -172,4 +179,5 @@ class Replicas:
 
     def _add(self, replica: Replica) -> None:
         self._by_id[replica.key] = replica
-        self._by_name[replica.name] = replica
+        for topic in replica.topic, replica.topic_id.bytes:
+            self._by_topic.setdefault(topic, {})[replica.index] = replica
