@@ -85,7 +85,7 @@ def old_magic(data: bytes) -> bytes:
         (lambda data: data[:8] + b"\0\0\0\1" + data[12:], ErrorCode.CORRUPT_MESSAGE),
     ],
 )
-@pytest.mark.parametrize("version", [8, 9])  # the second is of the form that the shortcut takes
+@pytest.mark.parametrize("version", [8, 9])  # the last without tags, the first with them
 def test_bytes_that_are_not_one_intact_batch(node: Any, batch: Any, spoil: Any, code: ErrorCode, version: int) -> None:
     node.create_topic("orders")
     refused = answer(node, produce(spoil(batch("a" * 20))), version)

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from millstream_broker.core.produce_reply import one_success
 from millstream_broker.core.shard_fence import shard_refusal
-from millstream_broker.core.single_produce import read_single
+from millstream_broker.core.single_produce import TOPIC_IDS_SINCE, read_single
 from millstream_broker.core.validation import Refused, validate
 from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.leaders import endpoints, leader_elsewhere
@@ -43,7 +43,6 @@ Outcome: TypeAlias = Appended | Refused
 
 ACKS_ALL: Final = -1
 COORDINATOR_CLIENT_ID: Final = "__coordinator"
-TOPIC_IDS_SINCE: Final = 13
 LEADER_HINTS_SINCE: Final = 10
 
 
@@ -62,7 +61,9 @@ def answer_single_produce(broker: Broker, frame: bytes | memoryview, position: i
     except Refused as refusal:
         request = decode(ProduceRequest, version, frame, position)
         return _refusing(broker, request, [[refusal]], context)
-    return one_success(context.correlation_id, single.encoded_topic, index, base_offset, append_time_ms, start_offset)
+    return one_success(
+        version, context.correlation_id, single.encoded_topic, index, base_offset, append_time_ms, start_offset
+    )
 
 
 def handle_produce(broker: Broker, request: ProduceRequest, context: RequestContext) -> Any:
