@@ -19,7 +19,7 @@ from millstream_cluster import records as r
 from millstream_cluster.ids import BrokerEpoch, LeaderEpoch, NodeId, PartitionEpoch
 from millstream_cluster.image import Image
 from millstream_log import DataDir
-from millstream_runtime.context import Connection, RequestContext
+from millstream_runtime.context import Connection, RawReply, RequestContext
 from millstream_runtime.controllers import ControllerLink
 from millstream_runtime.sockets.network import SocketNetwork
 from millstream_runtime.world import RealWorld
@@ -91,15 +91,15 @@ class TestBroker:
         return replica
 
     def call(self, request: Any, version: int, *, client_id: str | None = "client") -> Any:
-        """The handler's reply as the client reads it; a future is returned as it is."""
+        """The handler's reply as the client reads it; a future is returned as it is, for `as_read`."""
         reply = self._handle(request, version, client_id)
-        if isinstance(reply, bytes):
-            _, position = decode_response_header(request.api_key, version, reply)
-            return decode(API[ApiKey(request.api_key)].response, version, reply, position)
-        return reply if reply is None or asyncio.isfuture(reply) else as_read(reply, version)
+        return reply if reply is None or asyncio.isfuture(reply) else as_read(request.api_key, reply, version)
+
+    def as_read(self, api_key: int, reply: Any, version: int) -> Any:
+        return as_read(api_key, reply, version)
 
     async def call_async(self, request: Any, version: int) -> Any:
-        return as_read(await self._handle(request, version, "client"), version)
+        return as_read(request.api_key, await self._handle(request, version, "client"), version)
 
     def _handle(self, request: Any, version: int, client_id: str | None) -> Any:
         api_key = ApiKey(request.api_key)
@@ -119,9 +119,17 @@ class TestBroker:
         return HANDLERS[api_key](self.broker, request, context) if reply is None else reply
 
 
-def as_read(reply: Any, version: int) -> Any:
-    parts = [part if isinstance(part, bytes | memoryview) else part.read() for part in encode_parts(reply, version)]
-    return decode(type(reply), version, b"".join(parts))
+def as_read(api_key: int, reply: Any, version: int) -> Any:
+    """As the client reads a message, a raw reply (which begins behind the correlation id), or the bytes of a whole answer."""
+    if isinstance(reply, bytes | RawReply):
+        content = reply if isinstance(reply, bytes) else bytes(4) + joined(reply.parts)
+        _, position = decode_response_header(api_key, version, content)
+        return decode(API[ApiKey(api_key)].response, version, content, position)
+    return decode(type(reply), version, joined(encode_parts(reply, version)))
+
+
+def joined(parts: Sequence[Any]) -> bytes:
+    return b"".join(part if isinstance(part, bytes | memoryview) else part.read() for part in parts)
 
 
 def live_broker(node_id: int) -> Sequence[r.MetadataRecord]:

@@ -7,7 +7,6 @@ Synchronous, for one event loop: appends go to the page cache, and so do reads t
 import os
 from bisect import bisect_right
 from itertools import pairwise
-from operator import attrgetter
 from pathlib import Path
 
 from mypy_extensions import i64
@@ -24,7 +23,6 @@ from millstream_log.segment import Read, Segment, TimestampedOffset
 from millstream_log.transaction_index import AbortedTransaction, aborted_between
 from millstream_wire.records import BatchHeader, parse_header, stamp, stamp_log_append_time
 
-_base_offset = attrgetter("base_offset")
 _REPLAYED_BYTES = 16 * 1024 * 1024
 
 
@@ -226,7 +224,10 @@ class Log:
         return self.offset_for_timestamp(largest, may_wait=may_wait) if largest >= 0 else None
 
     def _segment_at(self, offset: int) -> int:
-        return max(0, bisect_right(self._segments, offset, key=_base_offset) - 1)
+        last = len(self._segments) - 1
+        if offset >= self._segments[last].base_offset:  # where nearly everybody reads
+            return last
+        return max(0, bisect_right(self._segments, offset, key=lambda segment: segment.base_offset) - 1)
 
     # ---- what it knows of leaders and producers ----
 
@@ -257,7 +258,7 @@ class Log:
     def aborted_transactions(self, first_offset: int, end_offset: int) -> list[AbortedTransaction]:
         """Those that have records in `[first_offset, end_offset)`."""
         segments = self._segments[self._segment_at(first_offset) :]
-        return aborted_between((segment.aborted for segment in segments), first_offset, end_offset)
+        return aborted_between([segment.aborted for segment in segments], first_offset, end_offset)
 
     # ---- size, cutting, flushing, closing ----
 

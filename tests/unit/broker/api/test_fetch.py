@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 
+from millstream_wire.api import ApiKey
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import FetchRequest, FetchResponse, ProduceRequest
 from millstream_wire.messages.fetch import FetchPartition, FetchTopic, ForgottenTopic
@@ -108,7 +109,7 @@ def test_a_fetch_waits_for_an_append(node: Any, batch: Any, values: Any) -> None
         await asyncio.sleep(0)
         assert not waiting.done()
         produce(node, batch("a"))
-        assert values_of(await waiting, values) == [(0, "a")]
+        assert values_of(node.as_read(ApiKey.FETCH, await waiting, 11), values) == [(0, "a")]
         assert len(node.delays) == 0
 
     asyncio.run(scenario())
@@ -123,10 +124,10 @@ def test_a_fetch_waits_for_enough_bytes_and_no_longer_than_asked(node: Any, batc
         produce(node, batch("b"))
         assert not waiting.done()
         produce(node, batch("c"))
-        assert len(values_of(await waiting, values)) == 3
+        assert len(values_of(node.as_read(ApiKey.FETCH, await waiting, 11), values)) == 3
         began = asyncio.get_running_loop().time()
         late = await node.call(fetch(min_bytes=100 * size, max_wait_ms=30), 11)
-        assert len(values_of(late, values)) == 3
+        assert len(values_of(node.as_read(ApiKey.FETCH, late, 11), values)) == 3
         assert 0.02 < asyncio.get_running_loop().time() - began < 5
 
     asyncio.run(scenario())
@@ -198,6 +199,5 @@ def test_partitions_take_turns_within_a_session(node: Any, batch: Any, values: A
 def values_of(reply: FetchResponse, values: Any) -> list[tuple[int, str]]:
     found = []
     for data in partitions(reply):
-        records = data.records if isinstance(data.records, bytes) else data.records.read()
-        found += values(records)
+        found += values(bytes(data.records))
     return found

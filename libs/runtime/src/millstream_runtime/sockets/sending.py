@@ -58,18 +58,22 @@ class Sender:
         write_i32_be(self._small, total)
         for part in parts:
             size = len(part)
-            if isinstance(part, (bytes, bytearray)) and size <= JOINED_MAX_BYTES:
-                self._small.write(part)
-            elif isinstance(part, (bytes, bytearray, memoryview)):
-                self._put_large(part)
+            if isinstance(part, (bytes, bytearray, memoryview)):
+                self._put_bytes(part)
             elif not size:
                 part.release()
             elif size < COPIED_SLICE_MAX_BYTES and (content := _resident(part)) is not None:
-                self._put_large(content)
+                self._put_bytes(content)
                 part.release()
             else:
                 self._put_large(_Sending(part))
         self.unsent_bytes += LENGTH_BYTES + total
+
+    def _put_bytes(self, content: bytes | bytearray | memoryview) -> None:
+        if isinstance(content, (bytes, bytearray)) and len(content) <= JOINED_MAX_BYTES:
+            self._small.write(content)
+        else:
+            self._put_large(content)
 
     def _put_large(self, entry: "bytes | bytearray | memoryview | _Sending") -> None:
         self._take_small()

@@ -9,13 +9,14 @@ from collections.abc import Coroutine
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from millstream_broker.core.fetch_session import FetchContext, FetchKey, FetchKind, FetchPartition
+from millstream_broker.core.fetch_reply import COMPACT_SINCE, TAIL, head_of_one
+from millstream_broker.core.fetch_session import FetchContext, FetchKey, FetchKind, FetchPartition, FetchSession
 from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.cold_reads import once_loaded
 from millstream_broker.shell.leaders import endpoints, leader_elsewhere
 from millstream_broker.shell.replica import Replica
 from millstream_log import ColdRead, LogError, Read, StorageError
-from millstream_runtime.context import RequestContext
+from millstream_runtime.context import RawReply, RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import FetchRequest, FetchResponse
 from millstream_wire.messages.fetch import (
@@ -50,9 +51,11 @@ def handle_fetch(broker: Broker, request: FetchRequest, context: RequestContext)
     return fetch.answer(reads) if isinstance(reads, list) else _answer_later(fetch, reads)
 
 
-async def _answer_later(fetch: "_Fetch", reads: Coroutine[Any, Any, "list[_PartitionRead]"]) -> FetchResponse:
+async def _answer_later(
+    fetch: "_Fetch", reads: Coroutine[Any, Any, "list[_PartitionRead]"]
+) -> FetchResponse | RawReply:
     answer = fetch.answer(await reads)
-    return answer if isinstance(answer, FetchResponse) else await answer
+    return await answer if isinstance(answer, asyncio.Future) else answer
 
 
 class _PartitionRead(NamedTuple):
@@ -157,14 +160,16 @@ class _Fetch:
 
     # ---- waiting ----
 
-    def answer(self, reads: list[_PartitionRead]) -> "FetchResponse | asyncio.Future[FetchResponse]":
+    def answer(
+        self, reads: list[_PartitionRead]
+    ) -> "FetchResponse | RawReply | asyncio.Future[FetchResponse | RawReply]":
         if self.is_complete or self._request.max_wait_ms <= 0 or not reads:
             return self.respond(reads)
         return self._wait(reads)
 
-    def _wait(self, reads: list[_PartitionRead]) -> "asyncio.Future[FetchResponse]":
+    def _wait(self, reads: list[_PartitionRead]) -> "asyncio.Future[FetchResponse | RawReply]":
         """Answer once enough was appended to the partitions or the client's patience is over."""
-        answer: asyncio.Future[FetchResponse] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[FetchResponse | RawReply] = asyncio.get_running_loop().create_future()
         for each in reads:
             if each.read is not None:
                 each.read.slice.release()
@@ -184,24 +189,22 @@ class _Fetch:
 
     # ---- answering ----
 
-    def respond(self, reads: list[_PartitionRead]) -> FetchResponse:
+    def respond(self, reads: list[_PartitionRead]) -> FetchResponse | RawReply:
         session = self._session.session
         if session is not None and session.epoch != self._session.epoch:
             # Another connection went on with the session while this fetch waited.
             _release(reads)
             return FetchResponse(error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH)
-        incremental = self._session.kind is FetchKind.INCREMENTAL
+        told = reads if session is None else self._news(session, reads)
+        self._broker.metrics.fetched_bytes += self.size
+        if len(told) == 1 and not self._broker.throttling.fetch.active:
+            usual = self._usual_answer(told[0])
+            if usual is not None:
+                return usual
         topics: dict[str | UUID, FetchableTopicResponse] = {}
         leaders: list[int] = []
-        for each in reads:
-            if session is not None:
-                # In an incremental answer only news is told; where there is a session, what was told is noted.
-                if not _is_news(each) and incremental:
-                    continue
-                if each.read is not None:
-                    session.served(each.key)
+        for each in told:
             self._topic(topics, each.key).partitions.append(self._partition_data(each, leaders))
-        self._broker.metrics.fetched_bytes += self.size
         response = FetchResponse(session_id=self._session.session_id, responses=list(topics.values()))
         if leaders:
             response.node_endpoints = self._endpoints(leaders)
@@ -209,6 +212,44 @@ class _Fetch:
             sent = ((each.replica, len(each.read.slice)) for each in reads if each.replica and each.read)
             response.throttle_time_ms = self._broker.throttling.fetched(sent, self._context)
         return response
+
+    def _news(self, session: FetchSession, reads: list[_PartitionRead]) -> list[_PartitionRead]:
+        """What is told: in an incremental answer only news. What was told is noted."""
+        incremental = self._session.kind is FetchKind.INCREMENTAL
+        told = []
+        for each in reads:
+            if _is_news(each) or not incremental:
+                told.append(each)
+                if each.read is not None:
+                    session.served(each.key)
+        return told
+
+    def _usual_answer(self, each: _PartitionRead) -> RawReply | None:
+        """One partition with nothing special about it is told without making messages."""
+        replica, found = each.replica, each.read
+        if replica is None or each.code is not ErrorCode.NONE:
+            return None
+        committed = self._request.isolation_level == READ_COMMITTED
+        if (
+            found is not None
+            and committed
+            and replica.log.aborted_transactions(each.wanted.fetch_offset, found.next_offset)
+        ):
+            return None
+        topic = each.key[0]
+        head = head_of_one(
+            self._version,
+            self._session.session_id,
+            topic if isinstance(topic, str) else topic.bytes,
+            each.wanted.index,
+            high_watermark=replica.partition.high_watermark,
+            last_stable_offset=replica.last_stable_offset,
+            log_start_offset=replica.log.log_start_offset,
+            says_aborted=committed,
+            size=0 if found is None else len(found.slice),
+        )
+        tail = TAIL if self._version >= COMPACT_SINCE else b""
+        return RawReply([head + tail] if found is None else [head, found.slice, tail])
 
     def _topic(self, topics: dict[str | UUID, FetchableTopicResponse], key: FetchKey) -> FetchableTopicResponse:
         topic = topics.get(key[0])
