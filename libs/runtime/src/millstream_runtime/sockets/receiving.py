@@ -98,10 +98,7 @@ class Receiver:
         else:
             count = self._sock.recv_into(self._shared)
             self._look_at(self._shared, count)
-        if expected != FEW_BYTES or count == FEW_BYTES:
-            self._expected = (
-                FEW_BYTES if count < FEW_BYTES else NEAR_BYTES if count < NEAR_BYTES else SHARED_BUFFER_BYTES
-            )
+        self._expected = _as_much_as(count)
         return count
 
     def next_frame(self) -> Frame | None:
@@ -167,7 +164,7 @@ class Receiver:
         if view is None:
             if left:
                 self._begin(memoryview(self._near)[at:], size)
-                self._forget_arrived()
+            self._near, self._near_at = _NOTHING, 0
             return None
         start: i64 = self._view_at + at
         end = self._view_end
@@ -237,3 +234,10 @@ class Receiver:
         self._pool.give_back(old)
         self._partial = larger
         return True
+
+
+def _as_much_as(count: i64) -> i64:
+    """What to read next time, after so much came this time."""
+    if count < FEW_BYTES:
+        return FEW_BYTES
+    return NEAR_BYTES if count < NEAR_BYTES else SHARED_BUFFER_BYTES

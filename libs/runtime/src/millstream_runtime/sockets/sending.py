@@ -143,6 +143,7 @@ class Sender:
         for entry in self._queue:
             if isinstance(entry, _Sending):
                 entry.slice.release()
+        self._fd = -1
         self._queue.clear()
         self._small = BytesWriter()
         self.unsent_bytes = 0
