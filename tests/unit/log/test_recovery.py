@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from millstream_log import Log, LogConfig
+from millstream_log import Log, LogConfig, StorageError
 from millstream_wire.records import Record, decode_batches
 
 CONFIG = LogConfig(segment_bytes=500, index_interval_bytes=60)
@@ -168,6 +168,14 @@ def test_times_are_known_after_a_crash_and_then_a_clean_stop(tmp_path: Path, mak
     log = Log.open(tmp_path, config, now_ms=0, clean=True)
     assert [log.offset_for_timestamp(1000 + i).offset for i in range(BATCHES)] == list(range(BATCHES))
     assert [segment.max_timestamp for segment in log.segments] == [999 + segment.end_offset for segment in log.segments]
+
+
+@pytest.mark.parametrize("stem", ["x" * 20, "9" * 20, "-" + "0" * 19, "٣" * 20])
+def test_a_file_that_only_looks_like_a_segment_is_nobodys_records(crashed: Path, tmp_path: Path, stem: str) -> None:
+    shutil.copytree(crashed, tmp_path / "topic-0")
+    (tmp_path / "topic-0" / f"{stem}.log").touch()
+    with pytest.raises(StorageError, match="not the name of a segment"):
+        Log.open(tmp_path / "topic-0", CONFIG, now_ms=0)
 
 
 def test_leftovers_of_interrupted_work_are_removed(crashed: Path, tmp_path: Path) -> None:
