@@ -53,3 +53,8 @@ def test_another_file_is_corrupt(tmp_path: Path, text: str) -> None:
     (tmp_path / "leader-epoch-checkpoint").write_text(text)
     with pytest.raises(CorruptFile):
         LeaderEpochs(tmp_path).load()
+
+
+def test_no_epoch_has_an_end_where_none_is_known(tmp_path: Path) -> None:
+    for asked in (-2, -1, 0, 7):
+        assert epochs(tmp_path).end_of(asked, log_end_offset=33) == (-1, -1)

@@ -69,7 +69,7 @@ class LeaderEpochs:
 
     def end_of(self, epoch: int, log_end_offset: int) -> EpochEnd:
         """Return the largest epoch up to `epoch` and where it ended."""
-        if epoch == UNDEFINED_EPOCH or epoch > self.latest:
+        if epoch == UNDEFINED_EPOCH or epoch > self.latest or not self._entries:
             return EpochEnd(UNDEFINED_EPOCH, UNDEFINED_OFFSET)
         if epoch == self.latest:
             return EpochEnd(epoch, log_end_offset)

@@ -1,7 +1,7 @@
 """Fetch (API key 1), versions 4 to 18: consumers and observers read from the leader, with sessions (KIP-227) and topic ids.
 
 A fetch that finds too little waits until appends bring enough, something else happens, or its time is over. Whole batches
-go out as slices of files. Left out until there are followers: diverging epochs.
+go out as slices of files. A reader whose last record is of an epoch that ended before its offset is told where (KIP-595).
 """
 
 import asyncio
@@ -13,14 +13,16 @@ from millstream_broker.core.fetch_reply import COMPACT_SINCE, TAIL, head_of_one
 from millstream_broker.core.fetch_session import FetchContext, FetchKey, FetchKind, FetchPartition, FetchSession
 from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.cold_reads import once_loaded
+from millstream_broker.shell.epoch_ends import end_of_epoch
 from millstream_broker.shell.leaders import endpoints, leader_elsewhere
 from millstream_broker.shell.replica import Replica
-from millstream_log import ColdRead, LogError, Read, StorageError
+from millstream_log import ColdRead, EpochEnd, LogError, Read, StorageError
 from millstream_runtime.context import RawReply, RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import FetchRequest, FetchResponse
 from millstream_wire.messages.fetch import (
     AbortedTransaction,
+    EpochEndOffset,
     FetchableTopicResponse,
     LeaderIdAndEpoch,
     NodeEndpoint,
@@ -32,6 +34,7 @@ REPLICA_STATE_SINCE = 15
 LEADER_HINTS_SINCE = 16
 READ_COMMITTED = 1
 SESSION_ID_MAX = 2**31 - 1
+_NOT_THERE = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 
 
 def handle_fetch(broker: Broker, request: FetchRequest, context: RequestContext) -> Any:
@@ -64,6 +67,7 @@ class _PartitionRead(NamedTuple):
     code: ErrorCode
     replica: Replica | None
     read: Read | None
+    diverging: EpochEnd | None = None
 
 
 class _Fetch:
@@ -117,6 +121,12 @@ class _Fetch:
                 self.is_complete = True
                 reads.append(_PartitionRead(key, wanted, replica, None, None))
                 continue
+            if wanted.last_fetched_epoch >= 0:
+                apart = _parted(key, wanted, replica)
+                if apart is not None:
+                    self.is_complete = True
+                    reads.append(apart)
+                    continue
             code, found = self._read_partition(replica, wanted, left, cold)
             if found is not None:
                 size = len(found.slice)
@@ -227,7 +237,7 @@ class _Fetch:
     def _usual_answer(self, each: _PartitionRead) -> RawReply | None:
         """One partition with nothing special about it is told without making messages."""
         replica, found = each.replica, each.read
-        if replica is None or each.code is not ErrorCode.NONE:
+        if replica is None or each.code is not ErrorCode.NONE or each.diverging is not None:
             return None
         committed = self._request.isolation_level == READ_COMMITTED
         if (
@@ -269,7 +279,7 @@ class _Fetch:
                 partition_index=each.wanted.index,
                 error_code=each.code,
                 high_watermark=-1,
-                aborted_transactions=aborted,
+                aborted_transactions=[] if each.code in _NOT_THERE else aborted,
                 records=b"",
             )
             self._add_leader_hint(each, data, leaders)
@@ -277,7 +287,7 @@ class _Fetch:
         if aborted is not None and each.read is not None:
             found = each.replica.log.aborted_transactions(each.wanted.fetch_offset, each.read.next_offset)
             aborted += (AbortedTransaction(producer_id=txn.producer_id, first_offset=txn.first_offset) for txn in found)
-        return PartitionData(
+        data = PartitionData(
             partition_index=each.wanted.index,
             high_watermark=each.replica.partition.high_watermark,
             last_stable_offset=each.replica.last_stable_offset,
@@ -285,6 +295,9 @@ class _Fetch:
             aborted_transactions=aborted,
             records=each.read.slice if each.read is not None else b"",
         )
+        if each.diverging is not None:
+            data.diverging_epoch = EpochEndOffset(epoch=each.diverging.epoch, end_offset=each.diverging.end_offset)
+        return data
 
     def _add_leader_hint(self, each: _PartitionRead, data: PartitionData, leaders: list[int]) -> None:
         if self._version < LEADER_HINTS_SINCE:
@@ -301,12 +314,22 @@ class _Fetch:
         ]
 
 
+def _parted(key: FetchKey, wanted: FetchPartition, replica: Replica) -> _PartitionRead | None:
+    """Say where the reader's log parted from this one, if it did."""
+    ended = end_of_epoch(replica, wanted.last_fetched_epoch)
+    if ended.epoch < 0:
+        return _PartitionRead(key, wanted, ErrorCode.OFFSET_OUT_OF_RANGE, replica, None)
+    if ended.epoch == wanted.last_fetched_epoch and ended.end_offset >= wanted.fetch_offset:
+        return None
+    return _PartitionRead(key, wanted, ErrorCode.NONE, replica, None, ended)
+
+
 def _is_news(each: _PartitionRead) -> bool:
     if each.replica is None or each.code is not ErrorCode.NONE:
         return each.wanted.is_news(error=each.code, has_records=False, high_watermark=-1, log_start_offset=-1)
     return each.wanted.is_news(
         error=each.code,
-        has_records=each.read is not None,
+        has_records=each.read is not None or each.diverging is not None,
         high_watermark=each.replica.partition.high_watermark,
         log_start_offset=each.replica.log.log_start_offset,
     )

@@ -101,6 +101,8 @@ def _lookup(replica: Replica, timestamp: int, *, end: int, may_wait: bool) -> Ti
         return TimestampedOffset(-1, end, partition.leader_epoch)
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
         start = log.log_start_offset
+        if start == log.log_end_offset:
+            return TimestampedOffset(-1, start, partition.leader_epoch)  # there the next record will be
         return TimestampedOffset(-1, start, log.epoch_of(start))
     if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
         return _UNKNOWN

@@ -1,6 +1,7 @@
 """OffsetForLeaderEpoch (API key 23), versions 2 to 4: where an epoch ended, so that a reader notices a cut log."""
 
 from millstream_broker.shell.broker import Broker
+from millstream_broker.shell.epoch_ends import end_of_epoch
 from millstream_runtime.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
@@ -28,9 +29,5 @@ def _epoch_end(broker: Broker, topic: str, asked: OffsetForLeaderPartition) -> E
     replica = broker.locate(topic, asked.partition, asked.current_leader_epoch)
     if isinstance(replica, ErrorCode):
         return EpochEndOffset(error_code=replica, partition=asked.partition)
-    if asked.leader_epoch == replica.partition.leader_epoch:
-        # The log notes an epoch with its first record; the present one ends at the end even before that.
-        epoch, end_offset = asked.leader_epoch, replica.log.log_end_offset
-    else:
-        epoch, end_offset = replica.log.end_of_epoch(asked.leader_epoch)
+    epoch, end_offset = end_of_epoch(replica, asked.leader_epoch)
     return EpochEndOffset(partition=asked.partition, leader_epoch=epoch, end_offset=end_offset)

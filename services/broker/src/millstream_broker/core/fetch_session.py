@@ -14,6 +14,7 @@ from millstream_wire.messages import FetchRequest
 NO_SESSION_ID = 0
 INITIAL_EPOCH = 0
 FINAL_EPOCH = -1
+NO_EPOCH = -1
 _EPOCH_MAX = 2**31 - 1
 
 FetchKey: TypeAlias = tuple[str | UUID, int]
@@ -164,7 +165,7 @@ class FetchSessions:
         now_ms: int,
         new_id: Callable[[], int],
     ) -> FetchSession | None:
-        if not partitions or not self._make_room(privileged, len(partitions), now_ms):
+        if not self._make_room(privileged, len(partitions), now_ms):
             return None
         session_id = new_id()
         while session_id in self._sessions or session_id == NO_SESSION_ID:
@@ -214,7 +215,7 @@ def _update(partitions: dict[FetchKey, FetchPartition], request: FetchRequest, *
             if partition is None:
                 partition = partitions[key] = FetchPartition(topic.topic, topic.topic_id, asked.partition)
             partition.fetch_offset = asked.fetch_offset
-            partition.current_leader_epoch = asked.current_leader_epoch
+            partition.current_leader_epoch = max(asked.current_leader_epoch, NO_EPOCH)
             partition.last_fetched_epoch = asked.last_fetched_epoch
             partition.log_start_offset = asked.log_start_offset
             partition.max_bytes = asked.partition_max_bytes

@@ -12,6 +12,8 @@ from mypy_extensions import i64
 from millstream_cluster.ids import NO_NODE
 from millstream_wire.errors import ErrorCode
 
+NO_EPOCH = -1
+
 
 @dataclass(frozen=True, slots=True)
 class Assigned:
@@ -87,7 +89,7 @@ class Partition:
 
     def refusal(self, current_leader_epoch: int) -> ErrorCode:
         """Why a client that believes in this leader epoch (-1: in none) cannot be served here; NONE if it can."""
-        if current_leader_epoch >= 0 and current_leader_epoch != self.leader_epoch:
+        if current_leader_epoch not in (NO_EPOCH, self.leader_epoch):
             if current_leader_epoch < self.leader_epoch:
                 return ErrorCode.FENCED_LEADER_EPOCH
             return ErrorCode.UNKNOWN_LEADER_EPOCH

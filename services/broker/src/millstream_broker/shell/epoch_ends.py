@@ -1,0 +1,21 @@
+"""Where the epochs of a partition's leaders end, as its present leader tells it."""
+
+from millstream_broker.shell.replica import Replica
+from millstream_log import EpochEnd
+
+UNDEFINED_EPOCH = -1
+
+
+def end_of_epoch(replica: Replica, epoch: int) -> EpochEnd:
+    """Return the largest epoch up to `epoch` and where it ended; (-1, -1) for one that is yet to come.
+
+    The log notes an epoch with its first record; the present one begins at the log's end even before that.
+    """
+    log, present = replica.log, replica.partition.leader_epoch
+    if epoch == present:
+        return EpochEnd(epoch, log.log_end_offset)
+    written = log.epochs[-1].epoch if log.epochs else UNDEFINED_EPOCH
+    is_unwritten = epoch > written or not log.epochs
+    if is_unwritten and epoch < present and epoch != UNDEFINED_EPOCH:
+        return EpochEnd(written if log.epochs else epoch, log.log_end_offset)
+    return log.end_of_epoch(epoch)
