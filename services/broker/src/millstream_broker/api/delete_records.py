@@ -1,4 +1,7 @@
-"""DeleteRecords (API key 21), versions 0 to 2: moves the start of partitions; -1 stands for the high watermark."""
+"""DeleteRecords (API key 21), versions 0 to 2: moves the start of partitions; -1 stands for the high watermark.
+
+Of a partition that is named more than once the last offset counts.
+"""
 
 from millstream_broker.shell.broker import Broker
 from millstream_runtime.context import RequestContext
@@ -13,15 +16,15 @@ INVALID_LOW_WATERMARK = -1
 def handle_delete_records(
     broker: Broker, request: DeleteRecordsRequest, context: RequestContext
 ) -> DeleteRecordsResponse:
+    wanted: dict[str, dict[int, int]] = {}
+    for topic in request.topics:
+        for partition in topic.partitions:
+            wanted.setdefault(topic.name, {})[partition.partition_index] = partition.offset
     topics = [
         DeleteRecordsTopicResult(
-            name=topic.name,
-            partitions=[
-                _delete(broker, topic.name, partition.partition_index, partition.offset)
-                for partition in topic.partitions
-            ],
+            name=name, partitions=[_delete(broker, name, index, offset) for index, offset in offsets.items()]
         )
-        for topic in request.topics
+        for name, offsets in wanted.items()
     ]
     return DeleteRecordsResponse(topics=topics)
 

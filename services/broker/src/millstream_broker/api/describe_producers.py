@@ -1,10 +1,13 @@
 """DescribeProducers (API key 61), version 0: the idempotent producers a partition remembers."""
 
 from millstream_broker.shell.broker import Broker
+from millstream_cluster.answers.topic_name import wrong_with_topic_name
 from millstream_runtime.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import DescribeProducersRequest, DescribeProducersResponse
 from millstream_wire.messages.describe_producers import PartitionResponse, ProducerState, TopicResponse
+
+_NO_SUCH_TOPIC = "This server does not host this topic-partition."
 
 
 def handle_describe_producers(
@@ -20,9 +23,14 @@ def handle_describe_producers(
 
 
 def _describe(broker: Broker, topic: str, index: int) -> PartitionResponse:
+    wrong = wrong_with_topic_name(topic)
+    if wrong is not None:
+        code = ErrorCode.INVALID_TOPIC_EXCEPTION
+        return PartitionResponse(partition_index=index, error_code=code, error_message=wrong)
     replica = broker.locate(topic, index)
     if isinstance(replica, ErrorCode):
-        return PartitionResponse(partition_index=index, error_code=replica)
+        message = _NO_SUCH_TOPIC if broker.image.topic(topic) is None else None
+        return PartitionResponse(partition_index=index, error_code=replica, error_message=message)
     producers = [
         ProducerState(
             producer_id=entry.producer_id,

@@ -43,15 +43,16 @@ def _answer(
     asked = Counter(
         (topic.name, partition.partition_index) for topic in request.topics for partition in topic.partitions
     )
-    topics = []
+    answers: dict[str, dict[int, ListOffsetsPartitionResponse]] = {}
     for topic in request.topics:
-        answers = [
-            _refused(partition, ErrorCode.INVALID_REQUEST)
-            if asked[topic.name, partition.partition_index] > 1
-            else _find(broker, topic.name, partition, request, version, cold)
-            for partition in topic.partitions
-        ]
-        topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=answers))
+        for partition in topic.partitions:
+            index = partition.partition_index
+            answers.setdefault(topic.name, {})[index] = (
+                _refused(partition, ErrorCode.INVALID_REQUEST)
+                if asked[topic.name, index] > 1
+                else _find(broker, topic.name, partition, request, version, cold)
+            )
+    topics = [ListOffsetsTopicResponse(name=name, partitions=list(found.values())) for name, found in answers.items()]
     return ListOffsetsResponse(topics=topics)
 
 
