@@ -99,10 +99,10 @@ def test_topics_come_grow_change_and_go(tmp_path) -> None:
         assert created.topic_id.int != 0
         assert {config.name: config.value for config in created.configs}["retention.ms"] == "604800000"
         refused = await ask.create("v7")
-        assert (refused.error_code, refused.configs) == (ErrorCode.TOPIC_ALREADY_EXISTS, None)
+        assert (refused.error_code, refused.configs) == (ErrorCode.TOPIC_ALREADY_EXISTS, [])
         for version in (0, 3):
             growth = create_partitions.CreatePartitionsTopic(name="v2", count=2 + version, assignments=None)
-            grown = (await ask(m.CreatePartitionsRequest(topics=[growth]), version)).results[0]
+            grown = (await ask(m.CreatePartitionsRequest(topics=[growth], timeout_ms=5_000), version)).results[0]
             assert (grown.name, grown.error_code) == ("v2", ErrorCode.NONE)
         configs = [incremental_alter_configs.AlterableConfig(name="retention.ms", config_operation=0, value="5")]
         resource = incremental_alter_configs.AlterConfigsResource(resource_type=2, resource_name="v2", configs=configs)
@@ -115,9 +115,9 @@ def test_topics_come_grow_change_and_go(tmp_path) -> None:
         whole = alter_configs.AlterConfigsResource(resource_type=2, resource_name="v2", configs=[])
         assert (await ask(m.AlterConfigsRequest(resources=[whole]), 0)).responses[0].error_code == 0
         by_id = delete_topics.DeleteTopicState(topic_id=created.topic_id)
-        deleted = (await ask(m.DeleteTopicsRequest(topics=[by_id]))).responses[0]
+        deleted = (await ask(m.DeleteTopicsRequest(topics=[by_id], timeout_ms=5_000))).responses[0]
         assert (deleted.error_code, deleted.name) == (ErrorCode.NONE, "v7")
-        deleted = (await ask(m.DeleteTopicsRequest(topic_names=["v2", "v7"]), 1)).responses
+        deleted = (await ask(m.DeleteTopicsRequest(topic_names=["v2", "v7"], timeout_ms=5_000), 1)).responses
         assert [each.error_code for each in deleted] == [ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
 
     with_controllers(tmp_path, scenario)
@@ -227,10 +227,10 @@ def test_a_standby_answers_not_controller_to_everything_and_names_the_active_one
     requests = [
         fetch_of(0, 17),
         m.CreateTopicsRequest(topics=[create_topics.CreatableTopic(name="t")]),
-        m.DeleteTopicsRequest(topics=[delete_topics.DeleteTopicState(name="t")]),
+        m.DeleteTopicsRequest(topics=[delete_topics.DeleteTopicState(name="t")], timeout_ms=5_000),
         m.InitProducerIdRequest(transactional_id="__consumer_offsets-0"),
         m.AlterConfigsRequest(resources=[alter_configs.AlterConfigsResource(resource_type=2)]),
-        m.CreatePartitionsRequest(topics=[create_partitions.CreatePartitionsTopic(name="t")]),
+        m.CreatePartitionsRequest(topics=[create_partitions.CreatePartitionsTopic(name="t")], timeout_ms=5_000),
         m.IncrementalAlterConfigsRequest(resources=[incremental_alter_configs.AlterConfigsResource(resource_type=2)]),
         m.ElectLeadersRequest(topic_partitions=None),
         m.AlterPartitionReassignmentsRequest(),

@@ -11,7 +11,7 @@ from millstream_wire.messages.elect_leaders import PartitionResult, ReplicaElect
 from millstream_wire.schema import Request, Response
 
 
-def refuse_ops(request: Request, code: ErrorCode, text: str) -> Response:
+def refuse_ops(request: Request, code: ErrorCode, text: str | None) -> Response:
     match request:
         case m.ElectLeadersRequest():
             elections = [

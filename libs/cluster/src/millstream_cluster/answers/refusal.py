@@ -28,7 +28,7 @@ from millstream_wire.messages.share_group_describe import DescribedGroup as Desc
 from millstream_wire.schema import Request, Response
 
 
-def refuse_admin(request: Request, code: ErrorCode, text: str) -> Response:
+def refuse_admin(request: Request, code: ErrorCode, text: str | None) -> Response:
     """Refuse every item of a request that the controller would have executed."""
     match request:
         case m.CreateTopicsRequest():

@@ -19,6 +19,8 @@ from millstream_wire.schema import Response
 async def handle_alter_partition_reassignments(
     controller: Controller, request: AlterPartitionReassignmentsRequest, context: RequestContext
 ) -> Response:
+    if request.timeout_ms <= 0:
+        return refuse_admin(request, ErrorCode.REQUEST_TIMED_OUT, None)
     moves = [_move(topic.name, partition) for topic in request.topics for partition in topic.partitions]
     try:
         outcomes = await controller.active.execute(lambda machine: Decision((), check_moves(machine, moves)))

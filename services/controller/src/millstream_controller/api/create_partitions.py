@@ -1,5 +1,6 @@
 """CreatePartitions (37), versions 0 to 3."""
 
+from millstream_cluster.answers.refusal import refuse_admin
 from millstream_controller.core.new_partitions import Growth, create_partitions
 from millstream_controller.shell.active import NotActive
 from millstream_controller.shell.controller import Controller
@@ -7,11 +8,14 @@ from millstream_runtime.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import CreatePartitionsRequest, CreatePartitionsResponse
 from millstream_wire.messages.create_partitions import CreatePartitionsTopic, CreatePartitionsTopicResult
+from millstream_wire.schema import Response
 
 
 async def handle_create_partitions(
     controller: Controller, request: CreatePartitionsRequest, context: RequestContext
-) -> CreatePartitionsResponse:
+) -> Response:
+    if request.timeout_ms <= 0:
+        return refuse_admin(request, ErrorCode.REQUEST_TIMED_OUT, None)
     wanted = [_growth(topic) for topic in request.topics]
     try:
         answers = await controller.active.execute(

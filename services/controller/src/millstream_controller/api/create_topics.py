@@ -1,5 +1,6 @@
 """CreateTopics (19), versions 2 to 7. Left out: nothing; quotas on it come with quotas."""
 
+from millstream_cluster.answers.refusal import refuse_admin
 from millstream_cluster.configs import ConfigEntry
 from millstream_controller.core.new_topics import CreatedTopic, NewTopic, create_topics
 from millstream_controller.shell.active import NotActive
@@ -8,11 +9,14 @@ from millstream_runtime.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import CreateTopicsRequest, CreateTopicsResponse
 from millstream_wire.messages.create_topics import CreatableTopic, CreatableTopicConfigs, CreatableTopicResult
+from millstream_wire.schema import Response
 
 
 async def handle_create_topics(
     controller: Controller, request: CreateTopicsRequest, context: RequestContext
-) -> CreateTopicsResponse:
+) -> Response:
+    if request.timeout_ms <= 0:
+        return refuse_admin(request, ErrorCode.REQUEST_TIMED_OUT, None)
     wanted = [_new_topic(topic) for topic in request.topics]
     try:
         created = await controller.active.execute(
@@ -45,7 +49,6 @@ def _result(topic: CreatedTopic, validate_only: bool) -> CreatableTopicResult:
         error_message=topic.outcome.message,
         num_partitions=topic.partitions,
         replication_factor=topic.replication_factor,
-        configs=None,
     )
     if topic.configs is not None:
         result.configs = [_config(entry) for entry in topic.configs.values()]

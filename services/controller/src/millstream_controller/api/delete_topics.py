@@ -1,5 +1,6 @@
 """DeleteTopics (20), versions 1 to 6, by name or by id."""
 
+from millstream_cluster.answers.refusal import refuse_admin
 from millstream_controller.core.deleted_topics import DeletedTopic, TopicRef, delete_topics
 from millstream_controller.shell.active import NotActive
 from millstream_controller.shell.controller import Controller
@@ -7,14 +8,16 @@ from millstream_runtime.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import DeleteTopicsRequest, DeleteTopicsResponse
 from millstream_wire.messages.delete_topics import DeletableTopicResult
-from millstream_wire.schema import ZERO_UUID
+from millstream_wire.schema import ZERO_UUID, Response
 
 VERSION_WITH_IDS = 6
 
 
 async def handle_delete_topics(
     controller: Controller, request: DeleteTopicsRequest, context: RequestContext
-) -> DeleteTopicsResponse:
+) -> Response:
+    if request.timeout_ms <= 0:
+        return refuse_admin(request, ErrorCode.REQUEST_TIMED_OUT, None)
     if context.version >= VERSION_WITH_IDS:
         wanted = [
             TopicRef(topic.name, topic.topic_id if topic.topic_id != ZERO_UUID else None) for topic in request.topics

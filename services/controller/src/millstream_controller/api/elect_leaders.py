@@ -16,6 +16,8 @@ async def handle_elect_leaders(
 ) -> Response:
     if request.election_type not in tuple(ElectionType):
         return refuse_admin(request, ErrorCode.INVALID_REQUEST, f"Unknown election type {request.election_type}")
+    if request.timeout_ms <= 0:
+        return refuse_admin(request, ErrorCode.REQUEST_TIMED_OUT, None)
     kind = ElectionType(request.election_type)
     ballots = None
     if request.topic_partitions is not None:
