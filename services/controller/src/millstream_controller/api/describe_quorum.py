@@ -14,6 +14,7 @@ from millstream_wire.messages.describe_quorum import (
     Listener,
     Node,
     ReplicaState,
+    RequestTopicData,
     ResponsePartitionData,
     ResponseTopicData,
 )
@@ -33,25 +34,30 @@ async def handle_describe_quorum(
     elected = active.log.image.controller
     assert elected is not None, "an active controller has elected itself"
     listener = Listener(name=LISTENER_NAME, host=elected.host, port=elected.port)
+    asked = [(topic.topic_name, [each.partition_index for each in topic.partitions]) for topic in request.topics]
+    if asked != [(METADATA_TOPIC, [0])]:
+        return DescribeQuorumResponse(error_message="", topics=[_unknown(topic) for topic in request.topics])
     return DescribeQuorumResponse(
-        topics=[
-            ResponseTopicData(
-                topic_name=topic.topic_name,
-                partitions=[
-                    _partition(active, topic.topic_name, each.partition_index, now_ms) for each in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ],
+        error_message="",
+        topics=[ResponseTopicData(topic_name=METADATA_TOPIC, partitions=[_partition(active, now_ms)])],
         nodes=[Node(node_id=elected.controller_id, listeners=[listener])],
     )
 
 
-def _partition(active: Active, topic: str, partition: int, now_ms: int) -> ResponsePartitionData:
-    if topic != METADATA_TOPIC or partition != 0:
-        return ResponsePartitionData(
-            partition_index=partition, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, leader_id=-1, leader_epoch=-1
+def _unknown(topic: RequestTopicData) -> ResponseTopicData:
+    """Of a request for anything but the one partition that there is Kafka refuses every partition."""
+    unknown = [
+        ResponsePartitionData(
+            partition_index=each.partition_index,
+            error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            error_message="This server does not host this topic-partition.",
         )
+        for each in topic.partitions
+    ]
+    return ResponseTopicData(topic_name=topic.topic_name, partitions=unknown)
+
+
+def _partition(active: Active, now_ms: int) -> ResponsePartitionData:
     elected = active.log.image.controller
     assert elected is not None
     itself = ReplicaState(
@@ -63,7 +69,7 @@ def _partition(active: Active, topic: str, partition: int, now_ms: int) -> Respo
     standbys = [each for each in active.observers if _is_standby(each, now_ms)]
     observers = [each for each in active.observers if each.replica_id in active.log.image.nodes]
     return ResponsePartitionData(
-        partition_index=partition,
+        error_message="",
         leader_id=elected.controller_id,
         leader_epoch=elected.epoch,
         high_watermark=active.log.end_offset,
