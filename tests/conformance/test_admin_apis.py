@@ -4,6 +4,7 @@ Each case says what it asks given a server's own facts (its broker's id, its dir
 taken out of them.
 """
 
+import dataclasses
 import re
 import uuid
 from collections.abc import Callable
@@ -18,7 +19,15 @@ from millstream_wire import messages as m
 from millstream_wire.messages import alter_client_quotas as alter_quotas
 from millstream_wire.messages import alter_partition_reassignments as reassignments
 from millstream_wire.messages import alter_replica_log_dirs as log_dirs
-from millstream_wire.messages import create_acls, create_topics, delete_acls, elect_leaders
+from millstream_wire.messages import (
+    create_acls,
+    create_partitions,
+    create_topics,
+    delete_acls,
+    delete_topics,
+    describe_quorum,
+    elect_leaders,
+)
 from millstream_wire.messages import describe_client_quotas as quotas
 from millstream_wire.messages import describe_topic_partitions as pages
 from millstream_wire.messages import describe_user_scram_credentials as scram
@@ -84,6 +93,51 @@ def _page(limit: int, *cursor: tuple[str, int]) -> m.DescribeTopicPartitionsRequ
     )
 
 
+def _new(*named: str, **said: Any) -> m.CreateTopicsRequest:
+    """Only asked about; what is not said is the server's default."""
+    said = {"num_partitions": -1, "replication_factor": -1} | said
+    timeout_ms = said.pop("timeout_ms", 30_000)
+    topics = [create_topics.CreatableTopic(name=name, **said) for name in named or (f"new-{TOPIC}",)]
+    return m.CreateTopicsRequest(topics=topics, validate_only=True, timeout_ms=timeout_ms)
+
+
+def _assigned(*partitions: tuple[int, list[int]], **said: Any) -> m.CreateTopicsRequest:
+    each = [
+        create_topics.CreatableReplicaAssignment(partition_index=index, broker_ids=ids) for index, ids in partitions
+    ]
+    return _new(assignments=each, **said)
+
+
+def _configured(**configs: str) -> m.CreateTopicsRequest:
+    given = [
+        create_topics.CreatableTopicConfig(name=key.replace("_", "."), value=value) for key, value in configs.items()
+    ]
+    return _new(configs=given)
+
+
+def _more(count: int, *assignments: list[int], topic: str = TOPIC, times: int = 1, timeout_ms: int = 30_000) -> Any:
+    by_hand = [create_partitions.CreatePartitionsAssignment(broker_ids=ids) for ids in assignments]
+    wanted = create_partitions.CreatePartitionsTopic(name=topic, count=count, assignments=by_hand or None)
+    return m.CreatePartitionsRequest(topics=[wanted] * times, validate_only=True, timeout_ms=timeout_ms)
+
+
+def _without(*topics: str, timeout_ms: int = 30_000) -> m.DeleteTopicsRequest:
+    """For every version: by name in the newest too."""
+    states = [delete_topics.DeleteTopicState(name=name) for name in topics]
+    return m.DeleteTopicsRequest(topics=states, topic_names=list(topics), timeout_ms=timeout_ms)
+
+
+def _quorum(*asked: tuple[str, list[int]]) -> m.DescribeQuorumRequest:
+    topics = [
+        describe_quorum.RequestTopicData(
+            topic_name=topic,
+            partitions=[describe_quorum.RequestPartitionData(partition_index=index) for index in indexes],
+        )
+        for topic, indexes in asked
+    ]
+    return m.DescribeQuorumRequest(topics=topics)
+
+
 USER = ("user", f"user-{TOPIC}")
 RATE = "producer_byte_rate"
 CASES: dict[str, Asked] = {
@@ -100,6 +154,44 @@ CASES: dict[str, Asked] = {
     "renew token": lambda broker, path: m.RenewDelegationTokenRequest(hmac=b"x", renew_period_ms=1000),
     "expire token": lambda broker, path: m.ExpireDelegationTokenRequest(hmac=b"x", expiry_time_period_ms=1000),
     "describe tokens": lambda broker, path: m.DescribeDelegationTokenRequest(owners=None),
+    "no new partition": lambda broker, path: _new(num_partitions=0),
+    "fewer than no new partitions": lambda broker, path: _new(num_partitions=-2),
+    "too many new partitions": lambda broker, path: _new(num_partitions=10_001),
+    "no replica": lambda broker, path: _new(replication_factor=0),
+    "fewer than no replicas": lambda broker, path: _new(num_partitions=0, replication_factor=-2),
+    "a new topic twice": lambda broker, path: _new("a", "a"),
+    "a new topic that there is": lambda broker, path: _new(TOPIC),
+    "a new topic without a name": lambda broker, path: _new(""),
+    "a new topic that is the metadata log": lambda broker, path: _new("__cluster_metadata"),
+    "a new topic in no time": lambda broker, path: _new(timeout_ms=0),
+    "a new topic in less than no time": lambda broker, path: _new(timeout_ms=-1),
+    "assigned and counted": lambda broker, path: _assigned((0, [broker]), num_partitions=1),
+    "assigned and replicated": lambda broker, path: _assigned((0, [broker]), num_partitions=1, replication_factor=1),
+    "assigned with a gap": lambda broker, path: _assigned((0, [broker]), (2, [broker])),
+    "assigned twice": lambda broker, path: _assigned((0, [broker]), (0, [broker])),
+    "assigned to nobody": lambda broker, path: _assigned((0, [])),
+    "assigned to an unknown broker": lambda broker, path: _assigned((0, [broker, 987])),
+    "assigned to one broker twice": lambda broker, path: _assigned((0, [broker, broker])),
+    "lags that contradict": lambda broker, path: _configured(min_compaction_lag_ms="2", max_compaction_lag_ms="1"),
+    "a wrong config": lambda broker, path: _configured(retention_ms="x"),
+    "as many partitions": lambda broker, path: _more(2),
+    "fewer partitions": lambda broker, path: _more(1),
+    "partitions for an unknown topic": lambda broker, path: _more(3, topic="no-such-topic"),
+    "partitions for one topic twice": lambda broker, path: _more(3, times=2),
+    "partitions in no time": lambda broker, path: _more(3, timeout_ms=0),
+    "more partitions than are assigned": lambda broker, path: _more(4, [broker]),
+    "more partitions assigned to nobody": lambda broker, path: _more(3, []),
+    "more partitions for an unknown broker": lambda broker, path: _more(3, [987]),
+    "an unknown topic deleted": lambda broker, path: _without("no-such-topic"),
+    "a topic deleted twice": lambda broker, path: _without(TOPIC, TOPIC),
+    "a topic deleted in no time": lambda broker, path: _without(TOPIC, timeout_ms=0),
+    "a quorum of nothing": lambda broker, path: _quorum(),
+    "an unknown quorum": lambda broker, path: _quorum(("no-such-topic", [0])),
+    "an unknown partition of the quorum": lambda broker, path: _quorum(("__cluster_metadata", [0, 1])),
+    "an election in no time": lambda broker, path: m.ElectLeadersRequest(
+        topic_partitions=[elect_leaders.TopicPartitions(topic=TOPIC, partitions=[0])], timeout_ms=0
+    ),
+    "moves in no time": lambda broker, path: dataclasses.replace(_move([broker]), timeout_ms=0),
     "preferred election": lambda broker, path: _elect(0, (TOPIC, 0), (TOPIC, 7), ("no-such-topic", 0)),
     "unclean election": lambda broker, path: _elect(1, (TOPIC, 0), (TOPIC, 7), ("no-such-topic", 0)),
     "unknown election": lambda broker, path: _elect(5, (TOPIC, 0)),
@@ -165,7 +257,7 @@ class Asking:
 
     def __call__(self, case: Asked, version: int | None = None) -> str:
         (answer,) = ask(self.bootstrap, case(self.broker, self.path), version=version)
-        return re.sub(rf"\bbroker {self.broker}\b", "broker N", repr(answer))
+        return re.sub(rf"\bbroker {self.broker}\b", "broker N", re.sub(r"nodes=\[.*?\]\)\]", "nodes", repr(answer)))
 
 
 @pytest.fixture(scope="module")

@@ -204,6 +204,12 @@ CHANGES: dict[str, tuple[int, str, Sequence[tuple[str, int, str | None]]]] = {
     "less of an unknown key": (TOPIC, TOPIC_NAME, [("no.such.key", SUBTRACT, "1")]),
     "one more policy": (TOPIC, TOPIC_NAME, [("cleanup.policy", APPEND, "compact")]),
     "the same policy more": (TOPIC, TOPIC_NAME, [("cleanup.policy", APPEND, "compact")]),
+    "nothing more": (TOPIC, TOPIC_NAME, [("cleanup.policy", APPEND, "")]),
+    "lags that contradict": (
+        TOPIC,
+        TOPIC_NAME,
+        [("max.compaction.lag.ms", SET, "1"), ("min.compaction.lag.ms", SET, "2")],
+    ),
     "one policy less": (TOPIC, TOPIC_NAME, [("cleanup.policy", SUBTRACT, "compact")]),
     "no policy left": (TOPIC, TOPIC_NAME, [("cleanup.policy", SUBTRACT, "delete")]),
     "the policy taken back": (TOPIC, TOPIC_NAME, [("cleanup.policy", DELETE, None)]),

@@ -16,7 +16,7 @@ async def handle_alter_configs(
     wanted = [
         (
             Resource.of(resource.resource_type, resource.resource_name),
-            {config.name: config.value for config in resource.configs},
+            tuple((config.name, config.value) for config in resource.configs),
         )
         for resource in request.resources
     ]

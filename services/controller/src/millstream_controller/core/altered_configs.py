@@ -6,12 +6,20 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from millstream_cluster import records as r
-from millstream_cluster.configs import TABLES, ConfigError, ConfigKey, ConfigType, UpdateMode, check_group
+from millstream_cluster.configs import (
+    TABLES,
+    ConfigError,
+    ConfigKey,
+    ConfigType,
+    EffectiveConfigs,
+    UpdateMode,
+    check_group,
+)
 from millstream_cluster.decision import Decision
 from millstream_cluster.records import ResourceType
 from millstream_controller.core.machine import ControllerMachine
 from millstream_controller.core.refusal import DONE, Outcome, Refused
-from millstream_controller.core.topic_configs import check_config
+from millstream_controller.core.topic_configs import check_config, check_topic_together
 from millstream_controller.core.topic_names import check_topic_name
 from millstream_wire.errors import ErrorCode
 
@@ -54,6 +62,8 @@ class Change:
 
 
 Answers = tuple[tuple[Resource, Outcome], ...]
+Values = tuple[tuple[str, str | None], ...]
+"""Keys and values as a request has them: one key may be there twice, which is refused."""
 
 
 def alter_incrementally(
@@ -66,12 +76,11 @@ def alter_incrementally(
     for resource, changes in wanted:
         try:
             if named[resource] > 1:
-                raise Refused(ErrorCode.INVALID_REQUEST, "the request names this resource more than once")
+                raise Refused(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
             kind = _check_resource(machine, resource)
             present = machine.image.config(kind, resource.name)
             changed = _changed(kind, resource.name, present, changes)
-            if kind is ResourceType.GROUP:
-                _check_together(present, changed, machine.settings.static)
+            _check_together(machine, kind, present, changed)
             records += changed
             answers[resource] = DONE
         except Refused as refused:
@@ -80,14 +89,14 @@ def alter_incrementally(
 
 
 def alter_whole(
-    machine: ControllerMachine, wanted: Sequence[tuple[Resource, Mapping[str, str | None]]], *, validate_only: bool
+    machine: ControllerMachine, wanted: Sequence[tuple[Resource, Values]], *, validate_only: bool
 ) -> Decision[r.MetadataRecord, Answers]:
     """Set a resource's configs to exactly these; keys that are not named go back to their defaults."""
     incremental = []
     for resource, values in wanted:
-        changes = [Change(key, Operation.SET, value) for key, value in values.items()]
+        changes = [Change(key, Operation.SET, value) for key, value in values]
         if resource.type is not None:
-            unnamed = machine.image.config(resource.type, resource.name).keys() - values.keys()
+            unnamed = machine.image.config(resource.type, resource.name).keys() - {key for key, _ in values}
             changes += [Change(key, Operation.DELETE, None) for key in sorted(unnamed)]
         incremental.append((resource, tuple(changes)))
     return alter_incrementally(machine, incremental, validate_only=validate_only)
@@ -107,7 +116,7 @@ def _check_resource(machine: ControllerMachine, resource: Resource) -> ResourceT
             if resource.name and not (resource.name.isascii() and resource.name.isdigit()):
                 raise Refused(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {resource.name}")
             if resource.name and int(resource.name) not in machine.image.nodes:
-                raise Refused(ErrorCode.BROKER_ID_NOT_REGISTERED, f"node {resource.name} is not registered")
+                raise Refused(ErrorCode.INVALID_REQUEST, f"Node {resource.name} is not registered")
         case ResourceType.GROUP:
             if not resource.name:
                 raise Refused(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
@@ -131,13 +140,20 @@ def _changed(
     return records
 
 
-def _check_together(present: Mapping[str, str], changed: Sequence[r.ConfigChanged], static: Mapping[str, str]) -> None:
+def _check_together(
+    machine: ControllerMachine, kind: ResourceType, present: Mapping[str, str], changed: Sequence[r.ConfigChanged]
+) -> None:
     """Values that are good by themselves may contradict each other."""
-    after = {**present, **{change.key: change.value for change in changed}}
-    try:
-        check_group({key: value for key, value in after.items() if value is not None}, static)
-    except ConfigError as error:
-        raise Refused(ErrorCode.INVALID_CONFIG, str(error)) from error
+    static = machine.settings.static
+    merged = {**present, **{change.key: change.value for change in changed}}
+    after = {key: value for key, value in merged.items() if value is not None}
+    if kind is ResourceType.TOPIC:
+        check_topic_together(EffectiveConfigs(machine.image, static).topic_with(after))
+    if kind is ResourceType.GROUP:
+        try:
+            check_group(after, static)
+        except ConfigError as error:
+            raise Refused(ErrorCode.INVALID_CONFIG, str(error)) from error
 
 
 def _new_value(kind: ResourceType, present: Mapping[str, str], change: Change) -> str | None:
@@ -165,6 +181,8 @@ def _combined(key: ConfigKey | None, present: Mapping[str, str], change: Change)
     items = _items(present.get(key.name, key.default))
     given = _items(change.value)
     if change.operation == Operation.APPEND:
+        if not given:
+            raise Refused(ErrorCode.INVALID_CONFIG, f"Configuration '{key.name}' values must not be empty.")
         return ",".join([*items, *(item for item in given if item not in items)])
     return ",".join(item for item in items if item not in given)
 

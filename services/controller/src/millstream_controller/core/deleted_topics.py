@@ -22,6 +22,9 @@ class TopicRef:
     topic_id: UUID | None
 
 
+NAMELESS = TopicRef(None, None)
+
+
 @dataclass(frozen=True, slots=True)
 class DeletedTopic:
     name: str | None
@@ -29,21 +32,33 @@ class DeletedTopic:
     outcome: Outcome
 
 
+_NAMELESS = Outcome(ErrorCode.INVALID_REQUEST, "Neither topic name nor id were specified.")
+_GIVEN_TWICE = Outcome(ErrorCode.INVALID_REQUEST, "The provided topic name maps to an ID that was already supplied.")
+
+
 def delete_topics(
     machine: ControllerMachine, wanted: Sequence[TopicRef]
 ) -> Decision[r.MetadataRecord, tuple[DeletedTopic, ...]]:
     """Delete those topics that exist and may be deleted."""
-    found = {ref: _find(machine, ref) for ref in wanted}
-    named = Counter(ref for ref in wanted)
-    twice = Counter(topic.topic_id for topic in found.values() if isinstance(topic, Topic))
+    named = Counter(wanted)
+    given_ids = {ref.topic_id for ref in wanted if ref.topic_id is not None}
+    by_name = {topic.topic_id for ref in named if ref.name is not None and (topic := machine.image.topic(ref.name))}
     records: list[r.MetadataRecord] = []
     answers: list[DeletedTopic] = []
-    for ref, topic in found.items():
+    for ref, times in named.items():
+        if ref == NAMELESS:
+            answers += [DeletedTopic(None, None, _NAMELESS)] * times
+            continue
+        if ref.topic_id in by_name and ref.name is None:
+            continue  # answered where it is named
         try:
-            if named[ref] > 1 or (isinstance(topic, Topic) and twice[topic.topic_id] > 1):
-                raise Refused(ErrorCode.INVALID_REQUEST, "the request names this topic more than once")
-            if isinstance(topic, Refused):
-                raise topic
+            if times > 1:
+                what = "name" if ref.name is not None else "id"
+                raise Refused(ErrorCode.INVALID_REQUEST, f"Duplicate topic {what}.")
+            topic = _find(machine, ref)
+            if ref.name is not None and topic.topic_id in given_ids:
+                answers.append(DeletedTopic(topic.name, topic.topic_id, _GIVEN_TWICE))
+                continue
             _check(machine, topic)
             records.append(r.TopicDeleted(topic.topic_id))
             answers.append(DeletedTopic(topic.name, topic.topic_id, DONE))
@@ -52,14 +67,19 @@ def delete_topics(
     return Decision(tuple(records), tuple(answers))
 
 
-def _find(machine: ControllerMachine, ref: TopicRef) -> Topic | Refused:
-    if (ref.name is None) == (ref.topic_id is None):
-        return Refused(ErrorCode.INVALID_REQUEST, "a topic must be named by its name or by its id, not by both")
-    if ref.topic_id is not None:
-        by_id = machine.image.topic(ref.topic_id)
-        return by_id or Refused(ErrorCode.UNKNOWN_TOPIC_ID, "no topic has this id")
-    by_name = machine.image.topic(ref.name or "")
-    return by_name or Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {ref.name!r} does not exist")
+def _find(machine: ControllerMachine, ref: TopicRef) -> Topic:
+    if ref.topic_id is None:
+        by_name = machine.image.topic(ref.name or "")
+        if by_name is None:
+            message = "This server does not host this topic-partition."
+            raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message)
+        return by_name
+    if ref.name is not None:
+        raise Refused(ErrorCode.INVALID_REQUEST, "You may not specify both topic name and topic id.")
+    by_id = machine.image.topic(ref.topic_id)
+    if by_id is None:
+        raise Refused(ErrorCode.UNKNOWN_TOPIC_ID, "This server does not host this topic ID.")
+    return by_id
 
 
 def _check(machine: ControllerMachine, topic: Topic) -> None:

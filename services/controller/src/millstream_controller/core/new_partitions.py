@@ -35,7 +35,7 @@ def create_partitions(
     for growth in wanted:
         try:
             if named[growth.topic] > 1:
-                raise Refused(ErrorCode.INVALID_REQUEST, "the request names this topic more than once")
+                raise Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
             records += _grow(machine, growth, RECORDS_MAX - len(records))
             answers[growth.topic] = DONE
         except Refused as refused:
@@ -46,17 +46,19 @@ def create_partitions(
 def _grow(machine: ControllerMachine, growth: Growth, room: int) -> list[r.PartitionCreated]:
     topic = machine.image.topic(growth.topic)
     if topic is None:
-        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {growth.topic!r} does not exist")
+        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     if topic.internal:
         message = f"the partitions of {topic.name} are where groups live: their number cannot change"
         raise Refused(ErrorCode.POLICY_VIOLATION, message)
     have = len(topic.partitions)
-    if growth.count <= have:
-        message = f"The topic currently has {have} partition(s); {growth.count} would not be an increase."
+    if growth.count == have:
+        raise Refused(ErrorCode.INVALID_PARTITIONS, f"Topic already has {have} partition(s).")
+    if growth.count < have:
+        message = f"The topic {topic.name} currently has {have} partition(s); {growth.count} would not be an increase."
         raise Refused(ErrorCode.INVALID_PARTITIONS, message)
     added = growth.count - have
     if added > room:
-        raise Refused(ErrorCode.INVALID_PARTITIONS, f"one request may create at most {RECORDS_MAX} partitions")
+        raise Refused(ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.")
     replicas = _replicas_of_growth(machine, topic, growth, added)
     return [first_state(topic.topic_id, have + index, nodes) for index, nodes in enumerate(replicas)]
 
@@ -67,7 +69,10 @@ def _replicas_of_growth(
     if growth.assignments is None:
         return place_replicas(added, len(topic.partitions[0].replicas), machine.candidates())
     if len(growth.assignments) != added:
-        message = f"{added} partitions are to be added and {len(growth.assignments)} are assigned"
+        message = (
+            f"Attempted to add {added} additional partition(s), "
+            f"but only {len(growth.assignments)} assignment(s) were specified."
+        )
         raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
     return check_assignments(growth.assignments, machine)
 
@@ -93,13 +98,9 @@ def check_assignments(assignments: Sequence[tuple[int, ...]], machine: Controlle
     """Assignments by hand: known and live brokers, distinct, as many for each partition."""
     live = live_brokers(machine)
     for nodes in assignments:
-        if not nodes or len(set(nodes)) != len(nodes):
-            message = f"assignment {list(nodes)} must name at least one broker, and none twice"
-            raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
-        unknown = [node for node in nodes if node not in machine.image.brokers]
-        if unknown:
-            message = f"assignment {list(nodes)} names brokers that are not registered: {unknown}"
-            raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
+        wrong = _wrong_with(nodes, machine)
+        if wrong is not None:
+            raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"The manual partition assignment includes {wrong}")
         if not live.intersection(nodes):
             message = f"all brokers of assignment {list(nodes)} are fenced"
             raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
@@ -107,6 +108,17 @@ def check_assignments(assignments: Sequence[tuple[int, ...]], machine: Controlle
             raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, "all partitions must have as many replicas")
     _check_factor(len(assignments[0]))
     return [tuple(NodeId(node) for node in nodes) for nodes in assignments]
+
+
+def _wrong_with(nodes: Sequence[int], machine: ControllerMachine) -> str | None:
+    if not nodes:
+        return "an empty replica list."
+    for node, times in sorted(Counter(nodes).items()):
+        if node not in machine.image.brokers:
+            return f"broker {node}, but no such broker is registered."
+        if times > 1:
+            return f"the broker {node} more than once."
+    return None
 
 
 def _check_factor(factor: int) -> None:

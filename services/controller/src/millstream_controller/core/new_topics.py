@@ -8,13 +8,20 @@ from uuid import UUID
 from millstream_cluster import records as r
 from millstream_cluster.configs import ConfigEntry, EffectiveConfigs
 from millstream_cluster.decision import Decision
-from millstream_cluster.ids import COORDINATOR_TOPICS, OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC, NodeId
+from millstream_cluster.ids import (
+    COORDINATOR_TOPICS,
+    METADATA_TOPIC,
+    OFFSETS_TOPIC,
+    SHARE_STATE_TOPIC,
+    TRANSACTIONS_TOPIC,
+    NodeId,
+)
 from millstream_cluster.placement import Candidate
 from millstream_controller.core.machine import ControllerMachine
 from millstream_controller.core.new_partitions import check_assignments, first_state, place_replicas
 from millstream_controller.core.nodes import RECORDS_MAX
 from millstream_controller.core.refusal import DONE, Outcome, Refused
-from millstream_controller.core.topic_configs import check_topic_config
+from millstream_controller.core.topic_configs import check_topic_config, check_topic_together
 from millstream_controller.core.topic_names import INTERNAL_TOPICS, check_topic_name, collision_key
 from millstream_wire.errors import ErrorCode
 
@@ -58,7 +65,7 @@ def create_topics(
             answers.append(batch.create(topic))
         except Refused as refused:
             answers.append(CreatedTopic(topic.name, Outcome.of(refused)))
-    named_twice = Outcome(ErrorCode.INVALID_REQUEST, "the request names this topic more than once")
+    named_twice = Outcome(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
     answers += [CreatedTopic(name, named_twice) for name in sorted(duplicates)]
     return Decision(() if validate_only else tuple(batch.records), tuple(answers))
 
@@ -79,6 +86,8 @@ class _Batch:
         configs = _creation_configs(topic)
         for key, value in configs.items():
             check_topic_config(key, value)
+        effective = EffectiveConfigs(self._machine.image, self._machine.settings.static).topic_with(configs)
+        check_topic_together(effective)
         replicas = self._replicas(topic)
         topic_id = self._new_id()
         self.records.append(r.TopicCreated(topic.name, topic_id, topic.name in INTERNAL_TOPICS))
@@ -88,10 +97,11 @@ class _Batch:
         ]
         self._names[collision_key(topic.name)] = topic.name
         self._candidates = _with(self._candidates, replicas)
-        effective = EffectiveConfigs(self._machine.image, self._machine.settings.static).topic_with(configs)
         return CreatedTopic(topic.name, DONE, topic_id, len(replicas), len(replicas[0]), effective)
 
     def _check_name(self, name: str) -> None:
+        if name == METADATA_TOPIC:
+            raise Refused(ErrorCode.INVALID_REQUEST, f"Creation of internal topic {METADATA_TOPIC} is prohibited.")
         check_topic_name(name)
         if self._machine.image.topic(name) is not None:
             raise Refused(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
@@ -105,10 +115,10 @@ class _Batch:
             return self._assigned(topic)
         settings = self._machine.settings
         if topic.replication_factor == 0 or topic.replication_factor < DEFAULT:
-            message = "the replication factor must be larger than 0, or -1 for the default"
+            message = "Replication factor must be larger than 0, or -1 to use the default value."
             raise Refused(ErrorCode.INVALID_REPLICATION_FACTOR, message)
         if topic.partitions == 0 or topic.partitions < DEFAULT:
-            message = "the number of partitions must be larger than 0, or -1 for the default"
+            message = "Number of partitions was set to an invalid non-positive value."
             raise Refused(ErrorCode.INVALID_PARTITIONS, message)
         partitions, factor = topic.partitions, topic.replication_factor
         if partitions == DEFAULT:
@@ -124,22 +134,24 @@ class _Batch:
         return place_replicas(partitions, factor, self._candidates)
 
     def _assigned(self, topic: NewTopic) -> list[tuple[NodeId, ...]]:
-        if topic.partitions != DEFAULT or topic.replication_factor != DEFAULT:
-            message = "with assignments by hand, partitions and replication factor must both be -1"
-            raise Refused(ErrorCode.INVALID_REQUEST, message)
+        for number, what in ((topic.replication_factor, "replication factor"), (topic.partitions, "numPartitions")):
+            if number != DEFAULT:
+                message = f"A manual partition assignment was specified, but {what} was not set to -1."
+                raise Refused(ErrorCode.INVALID_REQUEST, message)
         by_number = dict(topic.assignments)
-        if len(by_number) != len(topic.assignments):
-            raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, "a partition is assigned more than once")
+        for number, times in Counter(number for number, _ in topic.assignments).items():
+            if times > 1:
+                message = f"Found multiple manual partition assignments for partition {number}"
+                raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
         if by_number.keys() != set(range(len(by_number))):
-            message = "assigned partitions must be numbered from 0 without gaps"
+            message = "partitions should be a consecutive 0-based integer sequence"
             raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
         self._check_size(len(by_number))
         return check_assignments([by_number[number] for number in range(len(by_number))], self._machine)
 
     def _check_size(self, partitions: int) -> None:
         if len(self.records) + partitions > RECORDS_MAX:
-            message = f"one request may create at most {RECORDS_MAX} partitions"
-            raise Refused(ErrorCode.INVALID_PARTITIONS, message)
+            raise Refused(ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.")
 
 
 def _creation_configs(topic: NewTopic) -> dict[str, str]:

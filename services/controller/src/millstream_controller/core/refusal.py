@@ -1,4 +1,4 @@
-"""How a decision says no: Kafka's error code and a sentence for the person who asked."""
+"""How a decision says no: Kafka's error code and its sentence for the person who asked, if it has one."""
 
 from dataclasses import dataclass
 
@@ -8,8 +8,8 @@ from millstream_wire.errors import ErrorCode
 class Refused(Exception):
     """Raised inside a decision for one item of a request; the decision's caller turns it into that item's answer."""
 
-    def __init__(self, error: ErrorCode, message: str) -> None:
-        super().__init__(f"{error.name}: {message}")
+    def __init__(self, error: ErrorCode, message: str | None = None) -> None:
+        super().__init__(f"{error.name}: {message}" if message is not None else error.name)
         self.error = error
         self.message = message
 

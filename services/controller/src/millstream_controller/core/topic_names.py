@@ -1,7 +1,7 @@
 """Which names a topic may have: Kafka's rules."""
 
 from millstream_cluster.answers.topic_name import wrong_with_topic_name
-from millstream_cluster.ids import COORDINATOR_TOPICS, METADATA_TOPIC
+from millstream_cluster.ids import COORDINATOR_TOPICS
 from millstream_controller.core.refusal import Refused
 from millstream_wire.errors import ErrorCode
 
@@ -11,8 +11,6 @@ INTERNAL_TOPICS = COORDINATOR_TOPICS
 def check_topic_name(name: str) -> None:
     """Refuse a name that no topic may have."""
     wrong = wrong_with_topic_name(name)
-    if wrong is None and name == METADATA_TOPIC:
-        wrong = f"{METADATA_TOPIC} is the metadata log itself"
     if wrong is not None:
         raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, wrong)
 
