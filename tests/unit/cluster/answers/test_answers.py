@@ -110,14 +110,17 @@ def test_metadata_of_a_partition_without_a_leader() -> None:
 
 
 def test_metadata_of_topics_that_are_not_there() -> None:
-    request = MetadataRequest(topics=[*topics("gone", "a b"), MetadataRequestTopic(topic_id=UUID(int=99), name=None)])
-    answer = metadata(cluster(), request, 12, listener_name=LISTENER)
+    by_name = MetadataRequest(topics=topics("gone", "a b"))
+    answer = metadata(cluster(), by_name, 12, listener_name=LISTENER)
     assert [(t.name, t.error_code) for t in answer.topics] == [
         ("gone", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
         ("a b", ErrorCode.INVALID_TOPIC_EXCEPTION),
-        (None, ErrorCode.UNKNOWN_TOPIC_ID),
     ]
-    assert missing_topics(cluster(), request, 12) == ["gone"]
+    assert missing_topics(cluster(), by_name, 12) == ["gone"]
+    by_id = MetadataRequest(topics=[*topics("gone"), MetadataRequestTopic(topic_id=UUID(int=99), name=None)])
+    answer = metadata(cluster(), by_id, 12, listener_name=LISTENER)
+    assert [(t.name, t.error_code) for t in answer.topics] == [(None, ErrorCode.UNKNOWN_TOPIC_ID)]
+    assert missing_topics(cluster(), by_id, 12) == []
     reserved = MetadataRequest(topics=topics("__cluster_metadata", "__transaction_state", OFFSETS_TOPIC))
     assert missing_topics(cluster(offsets=False), reserved, 12) == [OFFSETS_TOPIC]
 

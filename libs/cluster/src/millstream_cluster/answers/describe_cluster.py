@@ -18,12 +18,13 @@ CONTROLLERS = 2
 def describe_cluster(image: Image, request: DescribeClusterRequest, *, listener_name: str) -> DescribeClusterResponse:
     """Answer as clients of `listener_name` see the cluster; only a controller can answer for controllers."""
     if request.endpoint_type != BROKERS:
-        code = ErrorCode.MISMATCHED_ENDPOINT_TYPE if request.endpoint_type == CONTROLLERS else None
-        return DescribeClusterResponse(
-            error_code=code or ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
-            error_message=f"This node answers for brokers (endpoint type 1), not for type {request.endpoint_type}",
-            endpoint_type=request.endpoint_type,
-        )
+        if request.endpoint_type == CONTROLLERS:
+            code = ErrorCode.MISMATCHED_ENDPOINT_TYPE
+            message = "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
+        else:
+            code = ErrorCode.UNSUPPORTED_ENDPOINT_TYPE
+            message = f"Unsupported endpoint type {request.endpoint_type}"
+        return DescribeClusterResponse(error_code=code, error_message=message)
     brokers = [node for node in image.brokers.values() if request.include_fenced_brokers or not node.fenced]
     return DescribeClusterResponse(
         cluster_id=image.cluster_id or "",

@@ -103,7 +103,9 @@ def list_config_resources(
 def _result(
     image: Image, resource: DescribeConfigsResource, request: DescribeConfigsRequest, node: _Node
 ) -> DescribeConfigsResult:
-    result = DescribeConfigsResult(resource_type=resource.resource_type, resource_name=resource.resource_name)
+    result = DescribeConfigsResult(
+        error_message="", resource_type=resource.resource_type, resource_name=resource.resource_name
+    )
     try:
         found = _described(image, resource, request, node)
     except _Refused as refused:
@@ -131,7 +133,7 @@ def _entries(image: Image, resource: DescribeConfigsResource, node: _Node) -> di
             if (wrong := wrong_with_topic_name(name)) is not None:
                 raise _Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, wrong)
             if image.topic(name) is None:
-                raise _Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic {name}")
+                raise _Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
             return configs.topic(name)
         case WireResourceType.BROKER:
             if name == "":

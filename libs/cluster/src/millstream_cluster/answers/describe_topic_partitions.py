@@ -24,8 +24,8 @@ def describe_topic_partitions(image: Image, request: DescribeTopicPartitionsRequ
     asked = {topic.name for topic in request.topics}
     if _is_bad(request.cursor, asked):
         refused = [
-            DescribeTopicPartitionsResponseTopic(error_code=ErrorCode.INVALID_REQUEST, name=name)
-            for name in sorted(asked)
+            DescribeTopicPartitionsResponseTopic(error_code=ErrorCode.INVALID_REQUEST, name=topic.name)
+            for topic in request.topics
         ]
         return DescribeTopicPartitionsResponse(topics=refused)
     names = sorted(asked or image.topics)

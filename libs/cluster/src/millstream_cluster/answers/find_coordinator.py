@@ -14,6 +14,7 @@ GROUP = 0
 TRANSACTION = 1
 SHARE = 2
 BATCHED_SINCE = 4
+SHARE_SINCE = 6
 _TOPICS = {GROUP: OFFSETS_TOPIC, TRANSACTION: TRANSACTIONS_TOPIC, SHARE: SHARE_STATE_TOPIC}
 
 
@@ -24,12 +25,12 @@ def find_coordinator(
     if version >= BATCHED_SINCE:
         keys = request.coordinator_keys
         return FindCoordinatorResponse(
-            coordinators=[_coordinator(image, key, request.key_type, listener_name) for key in keys]
+            coordinators=[_coordinator(image, key, request.key_type, version, listener_name) for key in keys]
         )
-    found = _coordinator(image, request.key, request.key_type, listener_name)
+    found = _coordinator(image, request.key, request.key_type, version, listener_name)
     return FindCoordinatorResponse(
         error_code=found.error_code,
-        error_message=found.error_message,
+        error_message=found.error_message or "NONE",
         node_id=found.node_id,
         host=found.host,
         port=found.port,
@@ -42,9 +43,9 @@ def missing_topic(image: Image, request: FindCoordinatorRequest) -> str | None:
     return topic if topic is not None and image.topic(topic) is None else None
 
 
-def _coordinator(image: Image, key: str, key_type: int, listener_name: str) -> Coordinator:
+def _coordinator(image: Image, key: str, key_type: int, version: int, listener_name: str) -> Coordinator:
     name = _TOPICS.get(key_type)
-    if name is None:
+    if name is None or (key_type == SHARE and version < SHARE_SINCE):
         return _error(key, ErrorCode.INVALID_REQUEST, f"This cluster does not support key type {key_type}")
     if key_type == SHARE and not is_share_key(key):
         return _error(key, ErrorCode.INVALID_REQUEST, "The key of a share partition is group:topicId:partition")
@@ -56,7 +57,7 @@ def _coordinator(image: Image, key: str, key_type: int, listener_name: str) -> C
     endpoint = node.endpoint(listener_name) if node is not None and not node.fenced else None
     if node is None or endpoint is None:
         return _error(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, f"No coordinator owns the shard of {name}")
-    return Coordinator(key=key, node_id=node.node_id, host=endpoint.host, port=endpoint.port)
+    return Coordinator(key=key, node_id=node.node_id, host=endpoint.host, port=endpoint.port, error_message="")
 
 
 def _error(key: str, code: ErrorCode, message: str) -> Coordinator:

@@ -8,7 +8,14 @@ from collections.abc import Iterable
 
 from millstream_cluster.answers.operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
 from millstream_cluster.answers.topic_name import is_valid_topic_name
-from millstream_cluster.ids import METADATA_TOPIC, NO_NODE, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC, Role
+from millstream_cluster.ids import (
+    COORDINATOR_TOPICS,
+    METADATA_TOPIC,
+    NO_NODE,
+    SHARE_STATE_TOPIC,
+    TRANSACTIONS_TOPIC,
+    Role,
+)
 from millstream_cluster.image import Image
 from millstream_cluster.members import Node, Partition, Topic
 from millstream_wire.errors import ErrorCode
@@ -90,8 +97,14 @@ def _is_refused(request: MetadataRequest, version: int) -> bool:
 
 
 def _asked_topics(request: MetadataRequest, version: int) -> list[MetadataRequestTopic] | None:
-    """None means all. Before version 1 there was no null: an empty list asked for all."""
-    return None if version == 0 and not request.topics else request.topics
+    """None means all. Before version 1 there was no null: an empty list asked for all.
+
+    Where one topic is asked for by its id, those that are asked for by name only are left out, as in Kafka.
+    """
+    if version == 0 and not request.topics:
+        return None
+    by_id = [topic for topic in request.topics or () if topic.topic_id != ZERO_UUID]
+    return by_id or request.topics
 
 
 def _asked_topic(image: Image, asked: MetadataRequestTopic, operations: int) -> MetadataResponseTopic:
@@ -105,7 +118,9 @@ def _asked_topic(image: Image, asked: MetadataRequestTopic, operations: int) -> 
         return MetadataResponseTopic(error_code=ErrorCode.INVALID_TOPIC_EXCEPTION, name=name)
     topic = image.topic(name)
     if topic is None:
-        return MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name=name)
+        return MetadataResponseTopic(
+            error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name=name, is_internal=name in COORDINATOR_TOPICS
+        )
     return _topic(image, topic, operations)
 
 
