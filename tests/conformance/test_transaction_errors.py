@@ -8,6 +8,7 @@ from raw_transactions import RawProducer
 from servers import ServerProcess
 
 from millstream_wire.errors import ErrorCode as E
+from millstream_wire.messages import ListTransactionsRequest
 
 FENCED = (E.INVALID_PRODUCER_EPOCH, E.PRODUCER_FENCED)
 """What clients of old and of newer versions are told."""
@@ -37,6 +38,8 @@ def test_who_may_become_the_producer(producer: RawProducer) -> None:
     assert asked_again.init(was=was) is E.NONE
     assert asked_again.epoch == producer.epoch
     assert producer.at().init(was=(was[0], was[1] + 2)) is E.PRODUCER_FENCED
+    for half in ((was[0], -1), (-1, was[1])):
+        assert producer.at().init(was=half) is E.INVALID_REQUEST
     assert each((3, 4), lambda version: producer.at().init(was=(was[0] + 1, 0), version=version)) == [*FENCED]
     nobody = RawProducer(producer.bootstrap, "", producer.topic)
     nobody.coordinator = lambda key, key_type: producer.coordinator("x", 1)  # type: ignore[method-assign]
@@ -79,6 +82,7 @@ def test_what_is_not_registered(producer: RawProducer) -> None:
     assert each((3, 4), producer.commit_offset) == [E.INVALID_TXN_STATE, E.TRANSACTION_ABORTABLE]
     missing = producer.add((producer.topic, 0), ("no-such-topic", 0), (producer.topic, 7))
     assert sorted(missing) == sorted([E.OPERATION_NOT_ATTEMPTED] + [E.UNKNOWN_TOPIC_OR_PARTITION] * 2)
+    assert producer.add(("__consumer_offsets", 0)) == [E.TOPIC_AUTHORIZATION_FAILED]
     assert producer.write(12, index=7) is E.UNKNOWN_TOPIC_OR_PARTITION
     assert producer.write(12, named=False) is E.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     producer.sequence = 3
@@ -91,6 +95,18 @@ def test_what_is_not_registered(producer: RawProducer) -> None:
     assert producer.commit_offset(5) is E.NONE
     assert producer.commit_offset(5, partition=7) is E.UNKNOWN_TOPIC_OR_PARTITION
     assert producer.commit_offset(5, metadata="m" * 5_000) is E.OFFSET_METADATA_TOO_LARGE
+
+
+def test_a_group_without_a_name(producer: RawProducer) -> None:
+    producer.group = ""
+    assert each((1, 4), producer.add_offsets) == [E.NONE] * 2
+    assert each((3, 5), producer.commit_offset) == [E.INVALID_GROUP_ID] * 2
+
+
+def test_states_that_there_are_not(producer: RawProducer) -> None:
+    states = ["Empty", "PrepareEpochFence", "empty", ""]
+    answer = producer.of_transaction(ListTransactionsRequest(state_filters=states), 2)
+    assert sorted(answer.unknown_state_filters) == ["", "empty"]
 
 
 def test_what_is_late(producer: RawProducer) -> None:

@@ -18,6 +18,11 @@ BATCHED_SINCE = 4
 """Of AddPartitionsToTxn: several transactions in a request, from nodes only."""
 
 
+def is_half_known(request: m.InitProducerIdRequest) -> bool:
+    """Whether it names a producer's id without an epoch, or an epoch without an id."""
+    return (request.producer_id == -1) != (request.producer_epoch == -1)
+
+
 def refuse_transaction(request: Request, version: int, code: ErrorCode) -> Response:
     """Refuse a transactional request as a whole, in the shape its version has."""
     match request:

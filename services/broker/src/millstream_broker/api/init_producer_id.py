@@ -1,6 +1,7 @@
 """InitProducerId (API key 22), versions 0 to 5, without a transactional id; with one, its coordinator is to be asked."""
 
 from millstream_broker.shell.broker import Broker
+from millstream_cluster.answers.transaction_refusal import is_half_known
 from millstream_runtime.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import InitProducerIdRequest, InitProducerIdResponse
@@ -9,6 +10,8 @@ from millstream_wire.messages import InitProducerIdRequest, InitProducerIdRespon
 def handle_init_producer_id(
     broker: Broker, request: InitProducerIdRequest, context: RequestContext
 ) -> InitProducerIdResponse:
+    if is_half_known(request):
+        return InitProducerIdResponse(error_code=ErrorCode.INVALID_REQUEST, producer_epoch=-1)
     if request.transactional_id is not None:
         return InitProducerIdResponse(error_code=ErrorCode.NOT_COORDINATOR, producer_epoch=-1)
     producer_id = broker.producer_ids.take()

@@ -20,8 +20,6 @@ async def handle_add_offsets_to_txn(
 
 
 async def _add(coordinator: Coordinator, request: AddOffsetsToTxnRequest) -> ErrorCode:
-    if not request.group_id:
-        return ErrorCode.INVALID_GROUP_ID
     transactions = coordinator.transactions_of(request.transactional_id)
     if isinstance(transactions, ErrorCode):
         return transactions

@@ -5,6 +5,7 @@ from brokers: to register what a producer of transactions version 2 writes, or o
 from collections.abc import Mapping, Sequence
 
 from millstream_cluster.answers.transaction_refusal import BATCHED_SINCE, refuse_partitions
+from millstream_cluster.ids import COORDINATOR_TOPICS
 from millstream_coordinator.core.transactions.courses import Producer, add_partitions, verify_partitions
 from millstream_coordinator.core.transactions.transaction import EPOCH_BUMPED, EPOCH_KEPT, TopicPartition
 from millstream_coordinator.shell.coordinator import Coordinator
@@ -50,15 +51,9 @@ async def _add(
     coordinator: Coordinator, producer: Producer, topics: Topics, version: int
 ) -> list[AddPartitionsToTxnTopicResult]:
     wanted = _partitions(topics)
-    missing = {partition for partition in wanted if not coordinator.transaction_nodes.exists(partition)}
-    if missing:
-        return _answer(
-            topics,
-            {
-                each: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if each in missing else ErrorCode.OPERATION_NOT_ATTEMPTED
-                for each in wanted
-            },
-        )
+    refused = {partition: _refusal(coordinator, partition, version) for partition in wanted}
+    if any(refused.values()):
+        return _answer(topics, {each: code or ErrorCode.OPERATION_NOT_ATTEMPTED for each, code in refused.items()})
     transactions = coordinator.transactions_of(producer.transactional_id)
     if isinstance(transactions, ErrorCode):
         return refuse_partitions(topics, transactions)
@@ -71,6 +66,13 @@ async def _add(
     if error is ErrorCode.PRODUCER_FENCED and version < PRODUCER_FENCED_SINCE:
         error = ErrorCode.INVALID_PRODUCER_EPOCH
     return refuse_partitions(topics, error)
+
+
+def _refusal(coordinator: Coordinator, partition: TopicPartition, version: int) -> ErrorCode:
+    if partition[0] in COORDINATOR_TOPICS and version < BATCHED_SINCE:
+        return ErrorCode.TOPIC_AUTHORIZATION_FAILED  # a group's offsets come with AddOffsetsToTxn
+    exists = coordinator.transaction_nodes.exists(partition)
+    return ErrorCode.NONE if exists else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 async def _verify(coordinator: Coordinator, producer: Producer, topics: Topics) -> list[AddPartitionsToTxnTopicResult]:

@@ -1,5 +1,6 @@
 """InitProducerId (API key 22), versions 0 to 5: of a transactional id's producer; without one any broker gives an id."""
 
+from millstream_cluster.answers.transaction_refusal import is_half_known
 from millstream_coordinator.core.transactions.producers import Initialized, InitRequest, init_producer
 from millstream_coordinator.shell.coordinator import Coordinator
 from millstream_runtime.client import ClientError
@@ -13,6 +14,8 @@ PRODUCER_FENCED_SINCE = 4
 async def handle_init_producer_id(
     coordinator: Coordinator, request: InitProducerIdRequest, context: RequestContext
 ) -> RawReply | InitProducerIdResponse:
+    if is_half_known(request):
+        return InitProducerIdResponse(error_code=ErrorCode.INVALID_REQUEST, producer_epoch=-1)
     if request.transactional_id is not None:
         return await _init_transactional(coordinator, request, context)
     try:

@@ -10,7 +10,9 @@ from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import ListTransactionsRequest, ListTransactionsResponse
 from millstream_wire.messages.list_transactions import TransactionState as ListedTransaction
 
-STATES = {state.text for state in TransactionState}
+PREPARE_EPOCH_FENCE = "PrepareEpochFence"
+"""A state of Kafka's in which nothing is ever seen."""
+STATES = {PREPARE_EPOCH_FENCE, *(state.text for state in TransactionState)}
 
 
 def handle_list_transactions(

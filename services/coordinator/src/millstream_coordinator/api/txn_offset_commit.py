@@ -32,7 +32,7 @@ _RETRIED = (ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.NOT_COORDINATOR, ErrorC
 async def handle_txn_offset_commit(
     coordinator: Coordinator, request: TxnOffsetCommitRequest, context: RequestContext
 ) -> TxnOffsetCommitResponse:
-    groups = coordinator.groups_of(request.group_id)
+    groups = coordinator.groups_of(request.group_id) if request.group_id else ErrorCode.INVALID_GROUP_ID
     if isinstance(groups, ErrorCode):
         return refuse_txn_offsets(request, groups)
     response = TxnOffsetCommitResponse()
