@@ -9,6 +9,7 @@ from raw_transactions import RawProducer
 from servers import ServerProcess, eventually
 
 from millstream_wire.errors import ErrorCode
+from millstream_wire.messages import ConsumerGroupDescribeRequest
 
 COMMIT_VERSIONS = (2, 5, 6, 8, 9, 10)
 FETCH_VERSIONS = (1, 2, 5, 7, 8, 9, 10)
@@ -193,6 +194,10 @@ def static_members_of_a_classic_group(group: RawGroup) -> None:
 
 def a_member_of_a_consumer_group(group: RawGroup) -> None:
     group.consumer_join("", version=1)
+    group.consumer_join(" ", version=1)
+    group.consumer_join("a", group=" ")
+    group.consumer_heartbeat("a", -5)
+    group.consumer_heartbeat("a", -1)
     group.consumer_join("a", topic_partitions=None)
     group.consumer_join("a", rebalance_timeout_ms=-1)
     group.consumer_join("a", subscribed_topic_names=None)
@@ -275,3 +280,11 @@ def test_kafka_answers_the_same(
     ours, theirs = (group.transcript for group in groups)
     assert len(ours) == len(theirs)
     assert ours == theirs
+
+
+def test_a_member_without_an_expression_has_an_empty_one(node: ServerProcess, kafka: KafkaBroker, topic: str) -> None:
+    for running in (node, kafka):
+        group = RawGroup(running.bootstrap, f"g-{topic}", topic)
+        group.consumer_join("a")
+        (described,) = group.say(ConsumerGroupDescribeRequest(group_ids=[group.group]), 1).groups
+        assert [member.subscribed_topic_regex for member in described.members] == [""]

@@ -26,6 +26,8 @@ def heartbeats_that_cannot_be(group: RawShareGroup) -> None:
     group.share_heartbeat("a", -2)
     group.share_join("a", rack_id="")
     group.share_join("a", group="")
+    group.share_join("a", group=" ")
+    group.share_join(" ")
     group.share_join("a")
     group.share_heartbeat("b", 1)
     group.share_heartbeat("a", 99)

@@ -71,7 +71,7 @@ def _member(group: ConsumerGroup, member: MemberMetadata, image: Image) -> Membe
         client_id=member.client_id,
         client_host=member.client_host,
         subscribed_topic_names=list(member.topics),
-        subscribed_topic_regex=member.regex,
+        subscribed_topic_regex=member.regex or "",
         assignment=_assignment(frozenset(current.assigned), image),
         target_assignment=_assignment(group.target(member.member_id), image),
         member_type=CONSUMER_MEMBER if member.classic is None else CLASSIC_MEMBER,

@@ -49,9 +49,9 @@ async def handle_consumer_group_heartbeat(
 
 def _flaw(request: ConsumerGroupHeartbeatRequest, version: int) -> tuple[ErrorCode, str]:
     """What is wrong with the request whatever the group is like."""
-    if not request.group_id:
+    if not request.group_id.strip():
         return ErrorCode.INVALID_REQUEST, "GroupId can't be empty."
-    if not request.member_id and (version >= MEMBER_ID_REQUIRED_SINCE or request.member_epoch != JOINING_EPOCH):
+    if not request.member_id.strip() and (version >= MEMBER_ID_REQUIRED_SINCE or request.member_epoch != JOINING_EPOCH):
         return ErrorCode.INVALID_REQUEST, "MemberId can't be empty."
     if not fits(request.member_id) or not fits(request.subscribed_topic_regex):
         return ErrorCode.INVALID_REQUEST, "MemberId or SubscribedTopicRegex is too long."
@@ -70,10 +70,7 @@ def _flaw(request: ConsumerGroupHeartbeatRequest, version: int) -> tuple[ErrorCo
             assert request.member_epoch == STATIC_LEAVING_EPOCH
             return ErrorCode.INVALID_REQUEST, "InstanceId can't be null."
         case _:
-            return (
-                ErrorCode.INVALID_REQUEST,
-                f"MemberEpoch is {request.member_epoch}, but must be greater than or equal to -2.",
-            )
+            return ErrorCode.INVALID_REQUEST, "MemberEpoch is invalid."
 
 
 def _flaw_of_joining(request: ConsumerGroupHeartbeatRequest) -> tuple[ErrorCode, str]:

@@ -38,7 +38,7 @@ def _described(shard: Shard, group_id: str, version: int) -> DescribedGroup:
         described.error_code = ErrorCode.GROUP_ID_NOT_FOUND
         is_other = group_id in shard.consumers or group_id in shard.shares
         described.error_message = (
-            f"Group {group_id} is not a classic group." if is_other else f"There is no group {group_id}."
+            f"Group {group_id} is not a classic group." if is_other else f"Group {group_id} not found."
         )
     group = shard.groups.get(group_id)
     if group is not None:

@@ -19,7 +19,7 @@ def handle_list_groups(
     if coordinator.shards.loading:
         # Some of our groups are not known yet, and a list that leaves them out reads as if they were gone.
         return ListGroupsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-    states = {state.lower() for state in request.states_filter}
+    states = {state.strip().lower() for state in request.states_filter}
     types = {kind.lower() for kind in request.types_filter}
     response = ListGroupsResponse()
     for groups in coordinator.shards.serving():

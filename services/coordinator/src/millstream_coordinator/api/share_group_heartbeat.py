@@ -45,8 +45,10 @@ async def handle_share_group_heartbeat(
 
 def _flaw(request: ShareGroupHeartbeatRequest) -> str | None:
     """What is wrong with the request whatever the group is like."""
-    if not request.group_id:
+    if not request.group_id.strip():
         return "GroupId can't be empty."
+    if not request.member_id.strip():
+        return "MemberId can't be empty."
     if not fits(request.member_id):
         return "MemberId is too long."
     if request.rack_id == "":

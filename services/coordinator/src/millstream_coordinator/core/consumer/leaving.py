@@ -30,7 +30,7 @@ def on_leave(
     """A heartbeat with an epoch that says goodbye."""
     group = shard.consumers.get(request.group_id)
     if group is None:
-        missing = Refused(ErrorCode.GROUP_ID_NOT_FOUND, f"Consumer group {request.group_id} not found.")
+        missing = Refused(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {request.group_id} not found.")
         return Decision((), missing.answer)
     draft, member_id = Draft(group), request.member_id
     try:
@@ -38,7 +38,9 @@ def on_leave(
     except Refused as refused:
         return Decision((), refused.answer)
     if member_id not in group.members:
-        stranger = Refused(ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of {group.group_id}.")
+        stranger = Refused(
+            ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {group.group_id}."
+        )
         return Decision((), stranger.answer)
     if request.member_epoch == STATIC_LEAVING_EPOCH:
         # What it was giving up it does not have any more; the rest waits for it until its session ends.

@@ -19,7 +19,9 @@ def on_share_leave(shard: Shard, request: ShareHeartbeatRequest) -> Decision[Sha
         missing = Refused(ErrorCode.GROUP_ID_NOT_FOUND, f"Share group {request.group_id} not found.")
         return Decision((), ShareHeartbeatAnswer(missing.answer))
     if member_id not in group.members:
-        stranger = Refused(ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of {group.group_id}.")
+        stranger = Refused(
+            ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {group.group_id}."
+        )
         return Decision((), ShareHeartbeatAnswer(stranger.answer))
     shard.sessions.forget((group.group_id, member_id))
     answer = HeartbeatAnswer(member_id=member_id, member_epoch=request.member_epoch)
