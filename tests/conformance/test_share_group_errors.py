@@ -7,6 +7,8 @@ from kafka_broker import KafkaBroker
 from raw_share_groups import RawShareGroup
 from servers import ServerProcess
 
+from millstream_wire.messages import AlterShareGroupOffsetsRequest, DeleteShareGroupOffsetsRequest
+
 
 def a_group_that_is_not_there(group: RawShareGroup) -> None:
     group.share_describe()
@@ -17,6 +19,11 @@ def a_group_that_is_not_there(group: RawShareGroup) -> None:
     group.share_heartbeat("a", 1)
     group.share_heartbeat("a", -1)
     group.delete()
+
+
+def offsets_of_a_group_without_a_name(group: RawShareGroup) -> None:
+    group.say(AlterShareGroupOffsetsRequest(), 0)
+    group.say(DeleteShareGroupOffsetsRequest(), 0)
 
 
 def heartbeats_that_cannot_be(group: RawShareGroup) -> None:
@@ -101,6 +108,7 @@ def a_share_member_in_other_groups(group: RawShareGroup) -> None:
 
 COURSES = (
     a_group_that_is_not_there,
+    offsets_of_a_group_without_a_name,
     heartbeats_that_cannot_be,
     a_group_with_a_member,
     offsets_of_an_empty_group,

@@ -20,6 +20,10 @@ async def handle_alter_share_group_offsets(
     if not feature_level(coordinator.image.feature_levels, SHARE_VERSION):
         message = f"{SHARE_VERSION} is 0: this cluster serves no share groups."
         return AlterShareGroupOffsetsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, error_message=message)
+    if not request.group_id:
+        return AlterShareGroupOffsetsResponse(
+            error_code=ErrorCode.INVALID_GROUP_ID, error_message="The group id is invalid."
+        )
     groups = coordinator.groups_of(request.group_id)
     if isinstance(groups, ErrorCode):
         return AlterShareGroupOffsetsResponse(error_code=groups)

@@ -115,5 +115,5 @@ def _empty_group(shard: Shard, group_id: str) -> ShareGroup | StateChange:
         what = "is not a share group" if shard.knows(group_id) else "not found"
         return StateChange(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} {what}.")
     if group.members:
-        return StateChange(ErrorCode.NON_EMPTY_GROUP, f"Share group {group_id} is not empty.")
+        return StateChange(ErrorCode.NON_EMPTY_GROUP, "The group is not empty.")
     return group
