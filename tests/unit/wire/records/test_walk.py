@@ -73,6 +73,72 @@ def test_every_length_of_number_is_stepped_over(walk: Walk, step: int, count: in
         walk(bytes(garbled), HEADER_SIZE, len(batch), count)
 
 
+def varint(number: int) -> bytes:
+    zigzag = number << 1 if number >= 0 else (-number << 1) - 1
+    encoded = bytearray()
+    while zigzag >= 0x80:
+        encoded.append(zigzag & 0x7F | 0x80)
+        zigzag >>= 7
+    return bytes(encoded) + bytes([zigzag])
+
+
+def record(*fields: bytes, delta: int = 0) -> bytes:
+    """No attributes, no time, an offset delta; then what is given."""
+    body = b"\0\0" + varint(delta) + b"".join(fields)
+    return varint(len(body)) + body
+
+
+NULL, NO_HEADERS = varint(-1), varint(0)
+KEY, VALUE = varint(3) + b"key", varint(5) + b"value"
+HEADER = varint(1) + varint(1) + b"h" + varint(2) + b"hv"
+
+
+@each_build
+@pytest.mark.parametrize(
+    "fields",
+    [
+        (NULL, NULL, NO_HEADERS),
+        (KEY, VALUE, NO_HEADERS),
+        (KEY, VALUE, HEADER),
+        (varint(70) + b"k" * 70, varint(8191) + b"v" * 8191, NO_HEADERS),
+        (NULL, varint(8192) + b"v" * 8192, HEADER),
+        (varint(0), varint(0), varint(1) + varint(0) + NULL),
+    ],
+)
+def test_whole_fields_are_taken(walk: Walk, fields: tuple[bytes, ...]) -> None:
+    whole = record(*fields)
+    walk(whole, 0, len(whole), 1)
+
+
+@each_build
+@pytest.mark.parametrize(
+    "fields",
+    [
+        (),
+        (KEY,),
+        (KEY, VALUE),
+        (varint(-2), VALUE, NO_HEADERS),
+        (varint(-64), VALUE, NO_HEADERS),
+        (KEY, varint(-2), NO_HEADERS),
+        (varint(40) + b"key", VALUE, NO_HEADERS),
+        (KEY, varint(40) + b"value", NO_HEADERS),
+        (KEY, varint(4) + b"value", NO_HEADERS),
+        (KEY, VALUE, varint(-1)),
+        (KEY, VALUE, varint(2)),
+        (KEY, VALUE, varint(1) + NULL + NULL),
+        (KEY, VALUE, varint(1) + varint(1) + b"h" + varint(9) + b"hv"),
+        (KEY, VALUE, NO_HEADERS, b"more"),
+        (KEY, varint(8192) + b"value", NO_HEADERS),
+    ],
+)
+@pytest.mark.parametrize("followed", [b"", b"".join(record(NULL, NULL, NO_HEADERS, delta=i + 1) for i in range(30))])
+def test_broken_fields_are_refused(walk: Walk, fields: tuple[bytes, ...], followed: bytes) -> None:
+    """No reader could take such a record, nor what is behind it."""
+    broken = record(*fields) + followed
+    with pytest.raises(InvalidRecord):
+        walk(broken, 0, len(broken), 1 + (30 if followed else 0))
+
+
 @given(st.binary(max_size=60), st.integers(0, 5))
 def test_both_builds_say_the_same(garbage: bytes, count: int) -> None:
     assert _verdict(PLAIN, garbage, count) == _verdict(millstream_wire.records.walk, garbage, count)

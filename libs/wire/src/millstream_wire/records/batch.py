@@ -260,6 +260,12 @@ def check(batch: Bytes) -> BatchHeader:
     return header
 
 
+def is_intact(batch: Bytes) -> bool:
+    """Whether the checksum of these bytes, a header at least, is that of what follows it."""
+    declared: int = _crc.unpack_from(batch, _CRC_AT)[0]
+    return _checksum(memoryview(batch)[_CRC_FROM:]) == declared
+
+
 def check_counts(header: BatchHeader) -> None:
     """Refuse what no batch, produced or compacted, may claim about its own records."""
     count, last_delta = header.record_count, header.last_offset_delta

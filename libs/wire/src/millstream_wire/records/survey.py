@@ -23,17 +23,22 @@ def keyless(records: bytes, at_most: int) -> list[int]:
         position, following = _limits(records, position, end)
         _, position = _timestamp_delta(records, position, following)
         _, position = _number(records, position, following)
-        key, position = _number(records, position, following)
-        if key < 0 and len(found) < at_most:
+        if check_fields(records, position, following, index) < 0 and len(found) < at_most:
             found.append(index)
-        position = _skip(key, position, following)
-        value, position = _number(records, position, following)
-        position = _skip(value, position, following)
-        if _headers_end(records, position, following) != following:
-            raise InvalidRecord(f"record {index} ends early")
         position = following
         index += 1
     return found
+
+
+def check_fields(records: bytes, position: i64, end: i64, index: i64) -> i64:
+    """Check that key, value and headers of a record fill `records[position:end]`; the length of the key, -1 if it is null."""
+    key, position = _number(records, position, end)
+    position = _skip(key, position, end)
+    value, position = _number(records, position, end)
+    position = _skip(value, position, end)
+    if _headers_end(records, position, end) != end:
+        raise InvalidRecord(f"record {index} ends early")
+    return key
 
 
 def untimely(records: bytes, base_timestamp: int, earliest: int, latest: int, at_most: int) -> list[tuple[int, int]]:
@@ -108,6 +113,8 @@ def _timestamp_delta(records: bytes, position: i64, end: i64) -> tuple[int, i64]
 def _skip(length: i64, position: i64, end: i64) -> i64:
     """The position behind a field that may be null."""
     if length < 0:
+        if length != -1:
+            raise InvalidRecord(f"a field of {length} bytes")
         return position
     if position + length > end:
         raise InvalidRecord(f"a field of {length} bytes with {end - position} left in its record")

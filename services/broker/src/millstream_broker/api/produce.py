@@ -142,7 +142,8 @@ def _append(
     if trusted and not (context.client_id or "").startswith(COORDINATOR_CLIENT_ID):
         raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{replica.topic} is written by coordinators only")
     partition, settings, log = replica.partition, replica.settings, replica.log
-    if acks == ACKS_ALL and len(partition.isr) < settings.min_insync_replicas:
+    # A topic cannot have more replicas in sync than it has replicas (KIP-966).
+    if acks == ACKS_ALL and len(partition.isr) < min(settings.min_insync_replicas, len(partition.replicas)):
         raise Refused(ErrorCode.NOT_ENOUGH_REPLICAS, f"{len(partition.isr)} replicas are in sync")
     header = validate(batch, settings, version=context.version, now_ms=now_ms, trusted=trusted)
     if trusted:

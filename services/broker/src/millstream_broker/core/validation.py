@@ -20,6 +20,7 @@ from millstream_wire.records import (
     TimestampType,
     check,
     check_produced,
+    is_intact,
     keyless,
     records_of,
     untimely,
@@ -88,10 +89,9 @@ def validate(
             walk(batch if isinstance(batch, bytes) else bytes(batch), HEADER_SIZE, size, header.record_count)
     except RecordsError as error:
         raise Refused(error.error_code, str(error)) from error
-    if (
-        header.max_timestamp - now_ms > settings.timestamp_after_max_ms
-        or settings.timestamp_before_max_ms < NO_LIMIT_MS
-    ):
+    latest = header.max_timestamp if header.max_timestamp > header.base_timestamp else header.base_timestamp
+    is_late = latest > now_ms and latest - now_ms > settings.timestamp_after_max_ms
+    if is_late or settings.timestamp_before_max_ms < NO_LIMIT_MS:
         _check_timestamps(batch, header, settings, now_ms)
     return header
 
@@ -103,10 +103,12 @@ def _reason(
     if len(batch) < HEADER_SIZE:
         return Refused(ErrorCode.INVALID_RECORD, f"Produce {version} needs one record batch per partition")
     size = _length.unpack_from(batch, 8)[0] + _LENGTH_PREFIX
-    if batch[_MAGIC_AT] != 2:
+    if batch[_MAGIC_AT] < 2:
         return Refused(ErrorCode.INVALID_RECORD, f"Produce {version} takes record batches of magic 2 only")
-    if size < HEADER_SIZE:
-        return Refused(ErrorCode.CORRUPT_MESSAGE, f"A batch declares {size} bytes")
+    if size < HEADER_SIZE or batch[_MAGIC_AT] > 2:
+        return Refused(ErrorCode.CORRUPT_MESSAGE, f"A batch of magic {batch[_MAGIC_AT]} declares {size} bytes")
+    if size < len(batch) and not is_intact(batch[:size]):
+        return Refused(ErrorCode.CORRUPT_MESSAGE, "The checksum does not match")
     if size != len(batch):
         return Refused(ErrorCode.INVALID_RECORD, f"Produce {version} takes exactly one whole batch per partition")
     if size > settings.max_message_bytes or size > settings.log.segment_bytes:
