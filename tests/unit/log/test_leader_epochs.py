@@ -58,3 +58,9 @@ def test_another_file_is_corrupt(tmp_path: Path, text: str) -> None:
 def test_no_epoch_has_an_end_where_none_is_known(tmp_path: Path) -> None:
     for asked in (-2, -1, 0, 7):
         assert epochs(tmp_path).end_of(asked, log_end_offset=33) == (-1, -1)
+
+
+def test_a_number_that_no_epoch_can_be_makes_the_file_corrupt(tmp_path: Path) -> None:
+    (tmp_path / "leader-epoch-checkpoint").write_text(f"0\n1\n{1 << 63} 0\n")
+    with pytest.raises(CorruptFile, match="larger than any offset"):
+        LeaderEpochs(tmp_path).load()

@@ -170,12 +170,31 @@ def test_times_are_known_after_a_crash_and_then_a_clean_stop(tmp_path: Path, mak
     assert [segment.max_timestamp for segment in log.segments] == [999 + segment.end_offset for segment in log.segments]
 
 
-@pytest.mark.parametrize("stem", ["x" * 20, "9" * 20, "-" + "0" * 19, "٣" * 20])
-def test_a_file_that_only_looks_like_a_segment_is_nobodys_records(crashed: Path, tmp_path: Path, stem: str) -> None:
+@pytest.mark.parametrize("stem", ["x" * 20, "9" * 20, str((1 << 63) - 1).zfill(20), "-" + "0" * 19, "٣" * 20])
+@pytest.mark.parametrize("kind", [".log", ".log.swap", ".log.cleaned"])
+def test_a_file_that_only_looks_like_a_segment_is_nobodys_records(
+    crashed: Path, tmp_path: Path, stem: str, kind: str
+) -> None:
     shutil.copytree(crashed, tmp_path / "topic-0")
-    (tmp_path / "topic-0" / f"{stem}.log").touch()
+    (tmp_path / "topic-0" / (stem + kind)).touch()
     with pytest.raises(StorageError, match="not the name of a segment"):
         Log.open(tmp_path / "topic-0", CONFIG, now_ms=0)
+
+
+@pytest.mark.parametrize("offset", [1 << 40, (1 << 63) - 1])
+def test_an_offset_that_no_segment_reaches_ends_the_log_before_it(crashed: Path, tmp_path: Path, offset: int) -> None:
+    """The checksum does not cover a batch's base offset: it is believed only as far as a segment can go."""
+    shutil.copytree(crashed, tmp_path / "topic-0")
+    whole = Log.open(tmp_path / "topic-0", CONFIG, now_ms=0)
+    end_offset, segment = whole.log_end_offset, whole.segments[-1]
+    position = segment.position_of(end_offset - 1)
+    whole.abandon()
+    with open(segment.log_path, "r+b") as file:
+        file.seek(position)
+        file.write(offset.to_bytes(8, "big"))
+    log = Log.open(tmp_path / "topic-0", CONFIG, now_ms=0)
+    log.check()
+    assert log.log_end_offset == end_offset - 1
 
 
 def test_leftovers_of_interrupted_work_are_removed(crashed: Path, tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ LOG_START_OFFSET = "log-start-offset-checkpoint"
 HIGH_WATERMARK = "replication-offset-checkpoint"
 CLEANED = "cleaner-offset-checkpoint"
 
+NUMBER_MAX = (1 << 63) - 1
+
 
 class TopicPartition(NamedTuple):
     topic: str
@@ -60,6 +62,9 @@ def _rows(text: str, columns: int, path: Path) -> list[list[str]]:
 
 def _number(cell: str, path: Path) -> int:
     try:
-        return int(cell)
+        number = int(cell)
     except ValueError:
         raise CorruptFile(f"{path}: {cell!r} is not a number") from None
+    if not -NUMBER_MAX <= number <= NUMBER_MAX:
+        raise CorruptFile(f"{path}: {cell} is larger than any offset")
+    return number

@@ -43,7 +43,7 @@ def read_resident(fd: int, length: int, position: int) -> bytes | bytearray | No
     except OSError as error:
         if error.errno != errno.EOPNOTSUPP:
             raise
-        return os.pread(fd, length, position)
+        count = os.preadv(fd, [data], position)
     return data if count == length else None
 
 

@@ -26,7 +26,9 @@ def snapshot_path(directory: Path, offset: int) -> Path:
 def snapshot_offsets(directory: Path) -> list[int]:
     """The offsets that there are snapshots of, in order."""
     return sorted(
-        int(name[:20]) for name in os.listdir(directory) if name.endswith(".snapshot") and name[:20].isdecimal()
+        int(name[:20])
+        for name in os.listdir(directory)
+        if len(name) == 29 and name.endswith(".snapshot") and name[:20].isdecimal()
     )
 
 

@@ -11,19 +11,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from millstream_log.config import LogConfig
-from millstream_log.errors import CorruptFile, StorageError
+from millstream_log.errors import CorruptFile
 from millstream_log.file_slice import read_fully
 from millstream_log.leader_epochs import LeaderEpochs
 from millstream_log.producer_snapshot import load_snapshot, snapshot_offsets, snapshot_path
 from millstream_log.producer_state import ProducerState
 from millstream_log.scan import scan_headers
 from millstream_log.segment import Segment
-from millstream_log.segment_swap import complete_swaps
+from millstream_log.segment_swap import base_of, complete_swaps
 from millstream_wire.records import BatchHeader, EndMarker, RecordsError, decode_batch
 
 logger = logging.getLogger(__name__)
-
-_OFFSET_MAX = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +76,9 @@ def _remove_leftovers(directory: Path) -> None:
 def _load_segments(
     directory: Path, config: LogConfig, *, recovery_point: int, clean: bool, may_have_gaps: bool, now_ms: int
 ) -> list[Segment]:
-    names = [name for name in os.listdir(directory) if len(name) == 24 and name.endswith(".log")]
-    bases = sorted(_base_offset(directory, name) for name in names)
+    bases = sorted(
+        base_of(directory, name) for name in os.listdir(directory) if len(name) == 24 and name.endswith(".log")
+    )
     segments: list[Segment] = []
     for at, base_offset in enumerate(bases):
         segment = Segment(directory, base_offset, created_ms=now_ms)
@@ -102,14 +101,6 @@ def _load_segments(
             break
         segment.end_offset = end_offset
     return segments
-
-
-def _base_offset(directory: Path, name: str) -> int:
-    """What a segment is named after; nobody knows whose records are in a file that only looks like one."""
-    digits = name[:20]
-    if not (digits.isascii() and digits.isdecimal()) or int(digits) > _OFFSET_MAX:
-        raise StorageError(f"{directory / name}: not the name of a segment")
-    return int(digits)
 
 
 def _load(segment: Segment, end_offset: int | None) -> bool:

@@ -8,6 +8,7 @@ from millstream_wire.records import HEADER_SIZE, BatchHeader, RecordsError, chec
 
 HEADERS_CHUNK = 8 * 1024  # two index intervals: what a lookup between two entries reads
 _CHECKED_CHUNK = 4 * 1024 * 1024
+_SEGMENT_OFFSETS = (1 << 31) - 1
 
 
 def scan_headers(
@@ -39,6 +40,8 @@ def scan_checked(fd: int, start: int, end: int, *, first_offset: int) -> Iterato
             header = parse_header(chunk, position - chunk_at)
             if position + header.size > end or header.base_offset < next_offset:
                 return
+            if header.base_offset - first_offset > _SEGMENT_OFFSETS:
+                return  # the checksum does not cover the offset: no segment goes so far
             if have < header.size:
                 size = max(header.size, min(_CHECKED_CHUNK, end - position))
                 chunk, chunk_at = memoryview(read_fully(fd, size, position)), position

@@ -21,6 +21,7 @@ DELETED = ".deleted"
 
 # The file of batches last: a `.log.swap` says that everything else is ready.
 _KINDS = ("index", "timeindex", "txnindex", "log")
+_BASE_MAX = (1 << 63) - (1 << 31)  # a segment holds that many offsets at most
 
 
 def exchange(directory: Path, base_offset: int, gone: Sequence[int]) -> None:
@@ -59,6 +60,14 @@ def _renames(directory: Path, base_offset: int, gone: Sequence[int]) -> Iterator
         yield _with(file, SWAP), file
 
 
+def base_of(directory: Path, name: str) -> int:
+    """The offset that a segment's file is named after; nobody knows whose records are in one that only looks like that."""
+    digits, dot = name[:20], name[20:21]
+    if not (dot == "." and digits.isascii() and digits.isdecimal()) or int(digits) > _BASE_MAX:
+        raise StorageError(f"{directory / name}: not the name of a segment")
+    return int(digits)
+
+
 def discard_cleaned(directory: Path, base_offset: int) -> None:
     """Remove what a cleaning has written in vain."""
     for kind in _KINDS:
@@ -77,13 +86,14 @@ def complete_swaps(directory: Path) -> None:
     names = os.listdir(directory)
     cleaned = [name for name in names if name.endswith(CLEANED)]
     swaps = [name for name in names if name.endswith(SWAP)]
-    first_cleaned = min((int(name[:20]) for name in cleaned), default=1 << 63)
-    for name in [*cleaned, *(name for name in swaps if int(name[:20]) >= first_cleaned)]:
+    bases = {name: base_of(directory, name) for name in (*cleaned, *swaps)}
+    first_cleaned = min((bases[name] for name in cleaned), default=1 << 63)
+    for name in [*cleaned, *(name for name in swaps if bases[name] >= first_cleaned)]:
         (directory / name).unlink()
-    swaps = sorted(name for name in swaps if int(name[:20]) < first_cleaned)
+    swaps = sorted(name for name in swaps if bases[name] < first_cleaned)
     for name in swaps:
         if name.endswith(".log" + SWAP):
-            _remove_swapped(directory, int(name[:20]))
+            _remove_swapped(directory, bases[name])
     for name in sorted(swaps, key=lambda name: name.endswith(".log" + SWAP)):
         os.rename(directory / name, directory / name.removesuffix(SWAP))
     if swaps:
