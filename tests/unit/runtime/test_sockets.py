@@ -90,11 +90,38 @@ def test_who_does_not_read_is_not_read() -> None:
             await asyncio.sleep(0.3)
             server = harness.users[0]
             assert server.frames < 50
-            assert server.channel.unsent_bytes < 4_000_000
+            assert server.channel._sender.unsent_bytes < 4_000_000
             for _ in range(100):
                 assert len(await read_frame(reader)) == 1_000_000
             assert server.frames == 100
             writer.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_user_that_fails_loses_its_connection_and_nobody_elses_bytes_are_taken_for_its_own() -> None:
+    class Server(Echo):
+        def on_frame(self, frame: memoryview) -> None:
+            if bytes(frame[:4]) == b"fail":
+                raise RuntimeError("a bug")
+            super().on_frame(frame)
+
+    async def scenario() -> None:
+        errors: list[dict] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: errors.append(context))
+        async with Harness(Server) as harness:
+            reader, writer = await harness.connect()
+            other_reader, other = await harness.connect()
+            writer.write(framed(b"x" * 5000))
+            assert len(await read_frame(reader)) == 5000
+            writer.write(framed(b"fail") + framed(b"y" * 5000))
+            assert await ends(reader)
+            other.write(framed(b"z" * 6000))
+            assert await read_frame(other_reader) == b"z" * 6000
+            assert harness.users[0].closed == ["a frame was not handled"]
+            writer.close()
+            other.close()
+        assert [str(each["exception"]) for each in errors] == ["a bug"]
 
     asyncio.run(scenario())
 

@@ -1,10 +1,9 @@
 """What channels carry: the parts of a frame that is sent, and a frame as it arrives."""
 
 from collections.abc import Callable
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 
-@runtime_checkable
 class FileSlice(Protocol):
     """A piece of a file that goes to the socket by sendfile; it stays readable until `release`."""
 

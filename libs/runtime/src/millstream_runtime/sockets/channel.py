@@ -76,10 +76,6 @@ class SocketChannel(Channel):
             self._flush_due = True
             self._loop.call_soon(self._flush_and_go_on)
 
-    @property
-    def unsent_bytes(self) -> int:
-        return self._sender.unsent_bytes
-
     def pause_reading(self) -> None:
         self._paused = True
         self._update_reading()
@@ -199,6 +195,9 @@ class SocketChannel(Channel):
             self.close(str(bad))
         except OSError as error:
             self.close(error.strerror or str(error))
+        except BaseException:
+            self.close("a frame was not handled")  # and what follows it would not be found
+            raise
         finally:
             self._receiving = False
         if not self._closed:

@@ -19,10 +19,13 @@ class BufferPool:
         self._shed_at_ms = -SHED_INTERVAL_MS
         self._waiting: deque[Callable[[], None]] = deque()
 
-    def take(self, size: int) -> bytearray | None:
-        """A buffer of at least `size` bytes, or None when too much is in use: then `wait` and try again."""
+    def take(self, size: int, *, held_bytes: int = 0) -> bytearray | None:
+        """A buffer of at least `size` bytes, or None when too much is in use: then `wait` and try again.
+
+        Who alone holds what is in use waits for nobody.
+        """
         rounded = _rounded(size)
-        if self._in_use_bytes and self._in_use_bytes + rounded > self._in_use_max_bytes:
+        if self._in_use_bytes > held_bytes and self._in_use_bytes + rounded > self._in_use_max_bytes:
             return None
         return self.take_anyway(size)
 

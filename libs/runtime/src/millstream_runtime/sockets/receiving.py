@@ -227,7 +227,7 @@ class Receiver:
         """Make room for more of the frame, in proportion to what is here."""
         old = self._partial
         assert old is not None
-        larger = self._pool.take(min(self._frame_bytes or FIRST_BYTES, GROWTH * len(old)))
+        larger = self._pool.take(min(self._frame_bytes or FIRST_BYTES, GROWTH * len(old)), held_bytes=len(old))
         if larger is None:
             return False
         larger[: self._filled] = memoryview(old)[: self._filled]
