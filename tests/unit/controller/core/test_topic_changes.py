@@ -47,24 +47,46 @@ def test_topics_are_deleted_by_name_or_by_id(cluster) -> None:
 def test_what_cannot_be_deleted_is_told_per_topic(cluster) -> None:
     topic_id = cluster.image.topic("u").topic_id
     alter(cluster, TOPIC, Change("deletion.protection", Operation.SET, "true"))
-    assert delete(
-        cluster,
-        TopicRef("t", None),
-        TopicRef("no", None),
-        TopicRef(None, UUID(int=99)),
-        TopicRef(None, None),
-        TopicRef("u", topic_id),
-    ) == [
-        ErrorCode.POLICY_VIOLATION,
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-        ErrorCode.UNKNOWN_TOPIC_ID,
-        ErrorCode.INVALID_REQUEST,
-        ErrorCode.INVALID_REQUEST,
-    ]
-    twice = delete(cluster, TopicRef("u", None), TopicRef(None, topic_id))
-    assert twice == [ErrorCode.INVALID_REQUEST]
+    refs = [TopicRef("t", None), TopicRef("no", None), TopicRef(None, UUID(int=99)), TopicRef(None, None)]
+    answers = cluster.do(delete_topics(cluster.machine, [*refs, TopicRef("u", topic_id)]))
+    assert {(answer.name, answer.topic_id): answer.outcome.error for answer in answers} == {
+        ("t", cluster.image.topic("t").topic_id): ErrorCode.POLICY_VIOLATION,
+        ("no", None): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        (None, UUID(int=99)): ErrorCode.UNKNOWN_TOPIC_ID,
+        (None, None): ErrorCode.INVALID_REQUEST,
+        ("u", topic_id): ErrorCode.INVALID_REQUEST,
+    }
     assert delete(cluster, TopicRef(None, None), TopicRef(None, None)) == [ErrorCode.INVALID_REQUEST] * 2
     assert cluster.image.topic("u") is not None
+
+
+BOTH, NAME_TWICE = "You may not specify both topic name and topic id.", "Duplicate topic name."
+ID_TWICE = "Duplicate topic id."
+GIVEN_TWICE = "The provided topic name maps to an ID that was already supplied."
+
+
+@pytest.mark.parametrize(
+    ("refs", "told", "left"),
+    [
+        ("u,id", [GIVEN_TWICE], {"t", "u"}),
+        ("u+id,id", [BOTH, None], {"t"}),
+        ("u,x+id", [None, BOTH], {"t"}),
+        ("id,id,u", [ID_TWICE, GIVEN_TWICE], {"t", "u"}),
+        ("u,u,id", [NAME_TWICE, None], {"t"}),
+        ("u+id,u+id", [BOTH, BOTH], {"t", "u"}),
+        ("u,u,t", [NAME_TWICE, None], {"u"}),
+    ],
+)
+def test_a_topic_that_is_given_twice(cluster, refs: str, told: list[str | None], left: set[str]) -> None:
+    """As Apache Kafka answers it: what has both counts for nothing else, and a name that is given as an id too is not deleted."""
+    topic_id = cluster.image.topic("u").topic_id
+    wanted = []
+    for ref in refs.split(","):
+        name, _, other = ref.partition("+")
+        wanted.append(TopicRef(None if ref == "id" else name, topic_id if ref == "id" or other else None))
+    answers = cluster.do(delete_topics(cluster.machine, wanted))
+    assert [answer.outcome.message for answer in answers] == told
+    assert {"t", "u"} & set(cluster.image.topics) == left
 
 
 def test_deletion_can_be_turned_off(new_cluster) -> None:

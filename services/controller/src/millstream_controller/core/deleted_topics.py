@@ -16,13 +16,10 @@ from millstream_wire.errors import ErrorCode
 
 @dataclass(frozen=True, slots=True)
 class TopicRef:
-    """A topic as a request names it: by name, or by id, never both."""
+    """A topic as a request names it: by name or by id; what has both, or neither, is refused."""
 
     name: str | None
     topic_id: UUID | None
-
-
-NAMELESS = TopicRef(None, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,54 +29,68 @@ class DeletedTopic:
     outcome: Outcome
 
 
-_NAMELESS = Outcome(ErrorCode.INVALID_REQUEST, "Neither topic name nor id were specified.")
+_NEITHER = Outcome(ErrorCode.INVALID_REQUEST, "Neither topic name nor id were specified.")
+_BOTH = Outcome(ErrorCode.INVALID_REQUEST, "You may not specify both topic name and topic id.")
+_NAME_TWICE = Outcome(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+_ID_TWICE = Outcome(ErrorCode.INVALID_REQUEST, "Duplicate topic id.")
 _GIVEN_TWICE = Outcome(ErrorCode.INVALID_REQUEST, "The provided topic name maps to an ID that was already supplied.")
+_NO_NAME = Outcome(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
+_NO_ID = Outcome(ErrorCode.UNKNOWN_TOPIC_ID, "This server does not host this topic ID.")
 
 
 def delete_topics(
     machine: ControllerMachine, wanted: Sequence[TopicRef]
 ) -> Decision[r.MetadataRecord, tuple[DeletedTopic, ...]]:
-    """Delete those topics that exist and may be deleted."""
-    named = Counter(wanted)
-    given_ids = {ref.topic_id for ref in wanted if ref.topic_id is not None}
-    by_name = {topic.topic_id for ref in named if ref.name is not None and (topic := machine.image.topic(ref.name))}
+    """Delete those topics that exist and may be deleted; one that is given by name and by id is not."""
+    answers = [DeletedTopic(None, None, _NEITHER) for ref in wanted if ref.name is None and ref.topic_id is None]
+    answers += [DeletedTopic(ref.name, ref.topic_id, _BOTH) for ref in wanted if ref.name is not None and ref.topic_id]
+    names = Counter(ref.name for ref in wanted if ref.name is not None and ref.topic_id is None)
+    ids = Counter(ref.topic_id for ref in wanted if ref.name is None and ref.topic_id is not None)
+    answers += [DeletedTopic(name, None, _NAME_TWICE) for name, times in names.items() if times > 1]
+    answers += [DeletedTopic(None, topic_id, _ID_TWICE) for topic_id, times in ids.items() if times > 1]
+    found: dict[UUID, Topic] = {}
+    given_twice = {topic_id for topic_id, times in ids.items() if times > 1}
+    for topic_id in (topic_id for topic_id, times in ids.items() if times == 1):
+        topic = machine.image.topic(topic_id)
+        if topic is None:
+            answers.append(DeletedTopic(None, topic_id, _NO_ID))
+        else:
+            found[topic_id] = topic
+    for name in (name for name, times in names.items() if times == 1):
+        topic = machine.image.topic(name)
+        if topic is None:
+            answers.append(DeletedTopic(name, None, _NO_NAME))
+        elif topic.topic_id in found or topic.topic_id in given_twice:
+            found.pop(topic.topic_id, None)  # answered here, under its name
+            answers.append(DeletedTopic(name, topic.topic_id, _GIVEN_TWICE))
+        else:
+            found[topic.topic_id] = topic
     records: list[r.MetadataRecord] = []
-    answers: list[DeletedTopic] = []
-    for ref, times in named.items():
-        if ref == NAMELESS:
-            answers += [DeletedTopic(None, None, _NAMELESS)] * times
-            continue
-        if ref.topic_id in by_name and ref.name is None:
-            continue  # answered where it is named
-        try:
-            if times > 1:
-                what = "name" if ref.name is not None else "id"
-                raise Refused(ErrorCode.INVALID_REQUEST, f"Duplicate topic {what}.")
-            topic = _find(machine, ref)
-            if ref.name is not None and topic.topic_id in given_ids:
-                answers.append(DeletedTopic(topic.name, topic.topic_id, _GIVEN_TWICE))
-                continue
-            _check(machine, topic)
+    for topic in found.values():
+        outcome = _outcome(machine, topic)
+        if outcome is DONE:
             records.append(r.TopicDeleted(topic.topic_id))
-            answers.append(DeletedTopic(topic.name, topic.topic_id, DONE))
-        except Refused as refused:
-            answers.append(DeletedTopic(ref.name, ref.topic_id, Outcome.of(refused)))
-    return Decision(tuple(records), tuple(answers))
+        answers.append(DeletedTopic(topic.name, topic.topic_id, outcome))
+    return Decision(tuple(records), _as_asked(wanted, answers))
 
 
-def _find(machine: ControllerMachine, ref: TopicRef) -> Topic:
-    if ref.topic_id is None:
-        by_name = machine.image.topic(ref.name or "")
-        if by_name is None:
-            message = "This server does not host this topic-partition."
-            raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message)
-        return by_name
-    if ref.name is not None:
-        raise Refused(ErrorCode.INVALID_REQUEST, "You may not specify both topic name and topic id.")
-    by_id = machine.image.topic(ref.topic_id)
-    if by_id is None:
-        raise Refused(ErrorCode.UNKNOWN_TOPIC_ID, "This server does not host this topic ID.")
-    return by_id
+def _as_asked(wanted: Sequence[TopicRef], answers: list[DeletedTopic]) -> tuple[DeletedTopic, ...]:
+    """In the order of the request."""
+    place: dict[str | UUID | None, int] = {}
+    for at, ref in enumerate(wanted):
+        for key in (ref.name, ref.topic_id):
+            if key is not None:
+                place.setdefault(key, at)
+    last = len(wanted)
+    return tuple(sorted(answers, key=lambda each: min(place.get(each.name, last), place.get(each.topic_id, last))))
+
+
+def _outcome(machine: ControllerMachine, topic: Topic) -> Outcome:
+    try:
+        _check(machine, topic)
+    except Refused as refused:
+        return Outcome.of(refused)
+    return DONE
 
 
 def _check(machine: ControllerMachine, topic: Topic) -> None:
