@@ -85,7 +85,7 @@ def _fill(path: Path, size: float) -> None:
     batch = bytearray(encode_batch([Record(-1, now_ms, None, value) for value in values]))
     header = parse_header(batch)
     for _ in range(round(size / len(batch))):
-        log.append(batch, header, leader_epoch=log.latest_epoch, now_ms=now_ms)
+        log.append(batch, header, leader_epoch=0, now_ms=now_ms)
     data.close()
 
 

@@ -214,7 +214,7 @@ def test_a_metadata_log_that_was_put_back_is_refused_before_a_partition_is_touch
             with pytest.raises(ServiceFailed, match="the metadata log went back"):
                 await governing
         serving.cancel()
-        await asyncio.wait([serving])
+        await asyncio.gather(serving, return_exceptions=True)
         assert (data / "newer-0").is_dir()
         (data / "metadata.applied").unlink()
         async with controller(store) as address, running(broker(data, address)):

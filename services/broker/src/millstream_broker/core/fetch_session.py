@@ -8,13 +8,13 @@ from enum import Enum
 from typing import NamedTuple, TypeAlias
 from uuid import UUID
 
+from millstream_broker.core.partition import NO_EPOCH
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import FetchRequest
 
 NO_SESSION_ID = 0
 INITIAL_EPOCH = 0
 FINAL_EPOCH = -1
-NO_EPOCH = -1
 _EPOCH_MAX = 2**31 - 1
 
 FetchKey: TypeAlias = tuple[str | UUID, int]

@@ -5,14 +5,14 @@ the log. Followers join with replication: today the leader is the whole ISR, so 
 """
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from mypy_extensions import i64
 
 from millstream_cluster.ids import NO_NODE
 from millstream_wire.errors import ErrorCode
 
-NO_EPOCH = -1
+NO_EPOCH: Final = -1
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,7 @@
 
 from millstream_broker.shell.replica import Replica
 from millstream_log import EpochEnd
-
-UNDEFINED_EPOCH = -1
+from millstream_log.leader_epochs import UNDEFINED_EPOCH
 
 
 def end_of_epoch(replica: Replica, epoch: int) -> EpochEnd:
@@ -14,8 +13,8 @@ def end_of_epoch(replica: Replica, epoch: int) -> EpochEnd:
     log, present = replica.log, replica.partition.leader_epoch
     if epoch == present:
         return EpochEnd(epoch, log.log_end_offset)
-    written = log.epochs[-1].epoch if log.epochs else UNDEFINED_EPOCH
-    is_unwritten = epoch > written or not log.epochs
+    epochs = log.epochs
+    is_unwritten = not epochs or epoch > epochs[-1].epoch
     if is_unwritten and epoch < present and epoch != UNDEFINED_EPOCH:
-        return EpochEnd(written if log.epochs else epoch, log.log_end_offset)
+        return EpochEnd(epochs[-1].epoch if epochs else epoch, log.log_end_offset)
     return log.end_of_epoch(epoch)
