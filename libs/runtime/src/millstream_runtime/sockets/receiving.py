@@ -181,7 +181,7 @@ class Receiver:
 
     def _length_at(self, content: bytes, position: i64) -> i64:
         """Length of the frame with its length field."""
-        length = i64(read_i32_be(content, position))
+        length: int = read_i32_be(content, position)
         if not 0 < length <= self._frame_max_bytes:
             raise BadFrame(f"frame of {length} bytes")
         return LENGTH_BYTES + length

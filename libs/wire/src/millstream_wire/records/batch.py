@@ -9,7 +9,7 @@ from struct import Struct
 from typing import Final, TypeAlias
 
 from librt.strings import BytesWriter, read_i16_be, read_i32_be, read_i64_be
-from mypy_extensions import i64, mypyc_attr, u8
+from mypy_extensions import i64, mypyc_attr
 
 from millstream_wire.records.checksum import crc32c
 from millstream_wire.records.errors import CorruptBatch, InvalidRecord, UnsupportedFormat
@@ -221,21 +221,29 @@ def parse_header(buffer: Bytes, position: int = 0) -> BatchHeader:
 
 def _read(head: bytes) -> BatchHeader:
     """One call a field: compiled, each is a load and a swap."""
+    length: int = read_i32_be(head, 8)
+    leader_epoch: int = read_i32_be(head, 12)
     magic: i64 = head[_MAGIC_AT]
+    crc: int = read_i32_be(head, _CRC_AT)
+    attributes: int = read_i16_be(head, _ATTRIBUTES_AT)
+    last_offset_delta: int = read_i32_be(head, 23)
+    producer_epoch: int = read_i16_be(head, 51)
+    base_sequence: int = read_i32_be(head, 53)
+    record_count: int = read_i32_be(head, 57)
     return BatchHeader(
         read_i64_be(head, 0),
-        i64(read_i32_be(head, 8)),
-        i64(read_i32_be(head, 12)),
+        length,
+        leader_epoch,
         magic if magic < 128 else magic - 256,
-        i64(read_i32_be(head, _CRC_AT)) & 0xFFFFFFFF,
-        i64(read_i16_be(head, _ATTRIBUTES_AT)),
-        i64(read_i32_be(head, 23)),
+        crc & 0xFFFFFFFF,
+        attributes,
+        last_offset_delta,
         read_i64_be(head, 27),
         read_i64_be(head, _MAX_TIMESTAMP_AT),
         read_i64_be(head, 43),
-        i64(read_i16_be(head, 51)),
-        i64(read_i32_be(head, 53)),
-        i64(read_i32_be(head, 57)),
+        producer_epoch,
+        base_sequence,
+        record_count,
     )
 
 
@@ -323,15 +331,15 @@ def stamp(batch: Bytes, base_offset: int, leader_epoch: int) -> Bytes:
 
 
 def _put_i64(target: BytesWriter, at: i64, value: i64) -> None:
-    _put_i32(target, at, value >> 32)
-    _put_i32(target, at + 4, value)
+    _put_i32(target, at, int(value >> 32))
+    _put_i32(target, at + 4, int(value))
 
 
-def _put_i32(target: BytesWriter, at: i64, value: i64) -> None:
-    target[at] = u8(value >> 24 & 0xFF)
-    target[at + 1] = u8(value >> 16 & 0xFF)
-    target[at + 2] = u8(value >> 8 & 0xFF)
-    target[at + 3] = u8(value & 0xFF)
+def _put_i32(target: BytesWriter, at: i64, value: int) -> None:
+    target[at] = value >> 24 & 0xFF
+    target[at + 1] = value >> 16 & 0xFF
+    target[at + 2] = value >> 8 & 0xFF
+    target[at + 3] = value & 0xFF
 
 
 def stamp_log_append_time(batch: Bytes, timestamp_ms: int) -> bytearray | memoryview:

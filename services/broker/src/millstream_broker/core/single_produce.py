@@ -62,7 +62,7 @@ def read_single(frame: bytes | memoryview, position: i64, version: i64) -> Singl
     if isinstance(frame, bytes):
         head, base = frame, position
     else:
-        head, base = bytes(frame[position : position + _HEAD_BYTES]), i64(0)
+        head, base = bytes(frame[position : position + _HEAD_BYTES]), 0
     tags_bytes: i64 = 0
     try:
         if version >= COMPACT_SINCE:
@@ -93,7 +93,7 @@ def read_single(frame: bytes | memoryview, position: i64, version: i64) -> Singl
 
 
 def _read_compact(head: bytes, base: i64, *, by_id: bool) -> _Read:
-    acks = i64(read_i16_be(head, base + _ACKS_AT))
+    acks: int = read_i16_be(head, base + _ACKS_AT)
     topic_at: i64 = base + _TOPIC_AT
     name_size: i64 = head[topic_at]  # and one
     topic_end: i64 = topic_at + (_UUID_BYTES if by_id else name_size)
@@ -115,13 +115,13 @@ def _read_compact(head: bytes, base: i64, *, by_id: bool) -> _Read:
 
 
 def _read_fixed(head: bytes, base: i64) -> _Read:
-    acks = i64(read_i16_be(head, base + _FIXED_ACKS_AT))
+    acks: int = read_i16_be(head, base + _FIXED_ACKS_AT)
     topic_at: i64 = base + _FIXED_TOPIC_AT
-    name_size = i64(read_i16_be(head, topic_at))
+    name_size: int = read_i16_be(head, topic_at)
     topic_end: i64 = topic_at + 2 + max(name_size, 0)
     encoded_topic = head[topic_at:topic_end]
     index = read_i32_be(head, topic_end + 4)
-    size = i64(read_i32_be(head, topic_end + 8))
+    size: int = read_i32_be(head, topic_end + 8)
     one_topic, one_partition = read_i32_be(head, base + _FIXED_TOPICS_AT), read_i32_be(head, topic_end)
     is_usual = read_i16_be(head, base) == -1 and one_topic == 1 and one_partition == 1
     is_usual = is_usual and 0 < name_size <= _NAME_MAX_BYTES
