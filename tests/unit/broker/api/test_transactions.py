@@ -1,5 +1,6 @@
 """A partition with transactions: who may write to it, and what readers of committed records are given."""
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -33,9 +34,13 @@ def plain(tmp_path: Path, new_broker: Any) -> Iterator[Any]:
 
 
 def write(node: Any, batch: bytes, transactional_id: str | None = "x", version: int = 11) -> Any:
+    answer = node.call(producing(batch, transactional_id), version)
+    return answer if asyncio.isfuture(answer) else answer.responses[0].partition_responses[0]
+
+
+def producing(batch: bytes, transactional_id: str | None) -> ProduceRequest:
     data = TopicProduceData(name="t", partition_data=[PartitionProduceData(index=0, records=batch)])
-    request = ProduceRequest(acks=-1, timeout_ms=1000, transactional_id=transactional_id, topic_data=[data])
-    return node.call(request, version).responses[0].partition_responses[0]
+    return ProduceRequest(acks=-1, timeout_ms=1000, transactional_id=transactional_id, topic_data=[data])
 
 
 def end(
@@ -165,3 +170,23 @@ def test_a_marker_of_version_2_ends_only_what_was_written_under_an_epoch_below_i
     assert end(plain, 7, commit=False, epoch=2, version=2) == ErrorCode.NONE
     assert [value for _, value in values(fetch(plain).records)][:1] == ["first"]
     assert latest(plain, committed=True) == 4
+
+
+def test_no_batch_overtakes_one_that_has_just_been_told_to_wait(plain, batch, values) -> None:
+    """Found with Java's producer: one whose turn came while its task had not yet run was overtaken by the next of its connection."""
+    assert write(plain, transactional(batch, "first", 7)).error_code == ErrorCode.NONE
+    answers: list[Any] = []
+
+    def send(value: str, sequence: int) -> None:
+        answers.append(write(plain, transactional(batch, value, 7, sequence=sequence), version=12))
+
+    async def scene() -> None:
+        async def come_before_the_second_runs() -> None:
+            asyncio.get_running_loop().call_soon(send, "third", 2)
+            send("second", 1)
+
+        await plain.broker.verification.in_turn(7, come_before_the_second_runs)
+        await asyncio.wait(answers)
+
+    asyncio.run(scene())
+    assert values(fetch(plain, committed=False).records) == [(0, "first"), (1, "second"), (2, "third")]

@@ -74,14 +74,13 @@ def handle_produce(broker: Broker, request: ProduceRequest, context: RequestCont
                 for partition in topic.partition_data:
                     if partition.records is not None:  # a view, which ends when we return
                         partition.records = memoryview(bytearray(partition.records))
-            return _produce_in_turn(broker, request, context, producer_id)
+            return broker.verification.in_turn(producer_id, lambda: _produce_verified(broker, request, context))
     return _produce(broker, request, context, NO_REFUSALS)
 
 
-async def _produce_in_turn(broker: Broker, request: ProduceRequest, context: RequestContext, producer_id: int) -> Any:
-    async with broker.verification.turn(producer_id):
-        refusals = await verify(broker, request, context.version, by_id=context.version >= TOPIC_IDS_SINCE)
-        return _produce(broker, request, context, refusals)
+async def _produce_verified(broker: Broker, request: ProduceRequest, context: RequestContext) -> Any:
+    refusals = await verify(broker, request, context.version, by_id=context.version >= TOPIC_IDS_SINCE)
+    return _produce(broker, request, context, refusals)
 
 
 def _produce(broker: Broker, request: ProduceRequest, context: RequestContext, refusals: Refusals) -> Any:

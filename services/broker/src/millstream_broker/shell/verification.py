@@ -7,8 +7,8 @@ come while another of its waits here wait behind it, so that their batches stay 
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import TypeVar
 
 from millstream_broker.config import BrokerConfig
 from millstream_cluster.ids import TRANSACTIONS_TOPIC
@@ -27,6 +27,18 @@ Answers = Mapping[TopicPartition, ErrorCode]
 
 REQUEST_TIMEOUT_MS = 10_000
 
+_Done = TypeVar("_Done")
+
+
+class _Line:
+    """The requests of one producer that wait; a lock is given to those who ask for it in the order in which they ask."""
+
+    __slots__ = ("length", "turn")
+
+    def __init__(self) -> None:
+        self.length = 0
+        self.turn = asyncio.Lock()
+
 
 class Verification:
     def __init__(self, config: BrokerConfig, world: World, image: Callable[[], Image]) -> None:
@@ -34,24 +46,33 @@ class Verification:
         self._nodes = Nodes(world, client_id=f"broker-{config.node_id}")
         self._retry_backoff_ms = config.add_partitions_retry_backoff_ms
         self._retry_max_ms = config.add_partitions_retry_max_ms
-        self._turns: dict[int, tuple[asyncio.Lock, int]] = {}
+        self._lines: dict[int, _Line] = {}
 
     def is_busy(self, producer_id: int) -> bool:
         """Whether a request of this producer waits: the next one has to wait behind it."""
-        return producer_id in self._turns
+        return producer_id in self._lines
 
-    @asynccontextmanager
-    async def turn(self, producer_id: int) -> AsyncIterator[None]:
-        """Hold the producer's turn; those who ask for it get it in the order in which they ask."""
-        lock, count = self._turns.get(producer_id, (asyncio.Lock(), 0))
-        self._turns[producer_id] = lock, count + 1
-        try:
-            async with lock:
-                yield
-        finally:
-            lock, count = self._turns.pop(producer_id)
-            if count > 1:
-                self._turns[producer_id] = lock, count - 1
+    def in_turn(self, producer_id: int, work: Callable[[], Awaitable[_Done]]) -> asyncio.Task[_Done]:
+        """Do the work when all that this producer had waiting before is done.
+
+        The place in the line is taken in this call, not when the task first runs: what comes in between would see nobody
+        waiting, and overtake.
+        """
+        line = self._lines.setdefault(producer_id, _Line())
+        line.length += 1
+
+        async def wait() -> _Done:
+            async with line.turn:
+                return await work()
+
+        def leave(task: asyncio.Task[_Done]) -> None:
+            line.length -= 1
+            if not line.length:
+                del self._lines[producer_id]
+
+        task = asyncio.get_running_loop().create_task(wait())
+        task.add_done_callback(leave)
+        return task
 
     async def verify(
         self, transactional_id: str, producer_id: int, producer_epoch: int, partitions: Iterable[TopicPartition]
