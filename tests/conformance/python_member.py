@@ -112,7 +112,13 @@ def run_confluent(protocol: str, assignor: str, bootstrap: str, topic: str, grou
         if orders.sleeps:
             time.sleep(NAP_S)
             continue
-        records = [each for each in consumer.consume(BATCH, 0.1) if each.error() is None]
+        records = []
+        for each in consumer.consume(BATCH, 0.1):
+            error = each.error()
+            if error is None:
+                records.append(each)
+            else:
+                orders.fail(error)
         if orders.failure is not None:
             raise KafkaException(orders.failure)
         if not records:
