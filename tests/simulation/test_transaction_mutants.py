@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from millstream.simulation.shape import Kind
+from millstream_broker.core.first_sequences import FirstSequences
 from millstream_broker.shell.verification import Verification
 from millstream_coordinator.api import offset_fetch, txn_offset_commit, write_txn_markers
 from millstream_coordinator.core.record_format import decode_record
@@ -113,7 +114,7 @@ def test_reading_on_from_an_offset_that_may_still_change(monkeypatch: pytest.Mon
         return honest(*asked, stable=False)
 
     monkeypatch.setattr(offset_fetch, "_look", rash)
-    assert "visible twice" in hunt(Kind.GROUP_TRANSACTIONS, 5)
+    assert "visible twice" in hunt(Kind.GROUP_TRANSACTIONS, 13)
 
 
 def test_partitions_taken_without_asking_the_coordinator(monkeypatch: pytest.MonkeyPatch, hunt: Hunt) -> None:
@@ -131,3 +132,8 @@ def test_offsets_taken_without_asking_the_coordinator(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(txn_offset_commit, "_verify", trusting)
     assert hunt(Kind.TRANSACTIONS) != ""
+
+
+def test_what_is_behind_a_refused_batch_taken_for_the_first_one(monkeypatch: pytest.MonkeyPatch, hunt: Hunt) -> None:
+    monkeypatch.setattr(FirstSequences, "comes_first", lambda *_: True)
+    assert "OUT_OF_ORDER_SEQUENCE_NUMBER" in hunt(Kind.TRANSACTIONS)

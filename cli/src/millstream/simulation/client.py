@@ -93,6 +93,13 @@ class KafkaClient:
         _expect(answer.error_code)
         return answer.producer_id, answer.producer_epoch
 
+    async def expect_leader(self, partition: int) -> None:
+        """Raise NotNow unless it is known where the partition's leader is: what is produced then goes out in order."""
+        if partition not in self._leaders:
+            await self.refresh()
+        if partition not in self._leaders:
+            raise NotNow(f"partition {partition} has no leader")
+
     async def produce(
         self, partition: int, batch: bytes, *, transactional_id: str | None = None, version: int | None = None
     ) -> tuple[ErrorCode, int]:
@@ -163,11 +170,8 @@ class KafkaClient:
         self._coordinators[key_type, key] = (found.host, found.port)
 
     async def _leader(self, partition: int, request: Any, version: int | None = None) -> Any:
-        if partition not in self._leaders:
-            await self.refresh()
-        address = self._leaders.get(partition)
-        if address is None:
-            raise NotNow(f"partition {partition} has no leader")
+        await self.expect_leader(partition)
+        address = self._leaders[partition]
         if isinstance(request, (ProduceRequest, FetchRequest)):
             self._stamp(request)
         try:

@@ -1,6 +1,7 @@
 """A transactional producer of the simulation: each step is asked for until its outcome is known, or it is not the producer any more."""
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,10 @@ from millstream_wire.messages.txn_offset_commit import TxnOffsetCommitRequestPar
 from millstream_wire.records import Record, encode_batch
 
 PAUSE_S = 0.1
+BATCH_MAX = 2
+IN_FLIGHT_MAX = 5
+UNKNOWN = (ErrorCode.NETWORK_EXCEPTION, -1)
+"""No answer: it may be written or not."""
 INIT_VERSION = 4
 ADD_VERSION = 3
 
@@ -157,32 +162,67 @@ class TransactionalProducer:
         await self._coordinated(request, _error_of_added, version=ADD_VERSION)
 
     async def _write(self, attempt: Attempt, partition: int, values: Sequence[bytes]) -> None:
-        now_ms = self._client.world.now_ms()
+        """In small batches, as many of them under way at once as clients have."""
+        was_replaced = self._ledger.is_replaced(attempt)
+        waiting = deque(values[start : start + BATCH_MAX] for start in range(0, len(values), BATCH_MAX))
+        while waiting:
+            error = await self._send(attempt, partition, waiting, was_replaced=was_replaced)
+            if error is not ErrorCode.NONE:
+                self._judge(error)
+                await asyncio.sleep(PAUSE_S)
+
+    async def _send(
+        self, attempt: Attempt, partition: int, waiting: deque[Sequence[bytes]], *, was_replaced: bool
+    ) -> ErrorCode:
+        """Take off what is written; what is behind the first refusal is sent again with it, whatever became of it."""
         sequence = self._sequences.get(partition, 0)
-        batch = encode_batch(
+        batches = []
+        for values in list(waiting)[:IN_FLIGHT_MAX]:
+            batches.append(self._batch(values, sequence))
+            sequence += len(values)
+        outcomes = await self._produce(partition, batches)
+        now_s = asyncio.get_running_loop().time()
+        for error, base in outcomes:
+            if error is not ErrorCode.NONE:
+                return error
+            count = len(waiting.popleft())
+            self._sequences[partition] = self._sequences.get(partition, 0) + count
+            offsets = range(base, base + count)
+            self._ledger.note_written(attempt, partition, offsets, was_replaced=was_replaced, now_s=now_s)
+        return ErrorCode.NONE
+
+    async def _produce(self, partition: int, batches: Sequence[bytes]) -> Sequence[tuple[ErrorCode, int]]:
+        """What became of each; they are sent in this order, by one connection."""
+        try:
+            await self._client.expect_leader(partition)
+        except NotNow:
+            return [UNKNOWN]
+        outcomes = await asyncio.gather(
+            *(
+                self._client.produce(partition, batch, transactional_id=self._id, version=self._flow.produce)
+                for batch in batches
+            ),
+            return_exceptions=True,
+        )
+        answers: list[tuple[ErrorCode, int]] = []
+        for outcome in outcomes:
+            if isinstance(outcome, NotNow):
+                answers.append(UNKNOWN)
+            elif isinstance(outcome, BaseException):
+                raise outcome
+            else:
+                answers.append(outcome)
+        return answers
+
+    def _batch(self, values: Sequence[bytes], sequence: int) -> bytes:
+        now_ms = self._client.world.now_ms()
+        return encode_batch(
             [Record(offset=0, timestamp=now_ms, key=None, value=value) for value in values],
             producer_id=self._producer_id,
             producer_epoch=self._epoch,
             base_sequence=sequence,
             transactional=True,
         )
-        was_replaced = self._ledger.is_replaced(attempt)
-        while True:
-            try:
-                error, base = await self._client.produce(
-                    partition, batch, transactional_id=self._id, version=self._flow.produce
-                )
-            except NotNow:
-                await asyncio.sleep(PAUSE_S)
-                continue
-            if error is ErrorCode.NONE:
-                break
-            self._judge(error)
-            await asyncio.sleep(PAUSE_S)
-        self._sequences[partition] = sequence + len(values)
-        now_s = asyncio.get_running_loop().time()
-        offsets = range(base, base + len(values))
-        self._ledger.note_written(attempt, partition, offsets, was_replaced=was_replaced, now_s=now_s)
 
     async def _commit_offset(self, offset: Offset) -> None:
         member = offset.member

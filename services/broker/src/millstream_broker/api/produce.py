@@ -19,6 +19,7 @@ from millstream_broker.shell.transactional_produce import (
     ADDS_SINCE,
     NO_REFUSALS,
     Refusals,
+    produced,
     verify,
     waiting_producer,
 )
@@ -79,8 +80,11 @@ def handle_produce(broker: Broker, request: ProduceRequest, context: RequestCont
 
 
 async def _produce_verified(broker: Broker, request: ProduceRequest, context: RequestContext) -> Any:
-    refusals = await verify(broker, request, context.version, by_id=context.version >= TOPIC_IDS_SINCE)
-    return _produce(broker, request, context, refusals)
+    by_id = context.version >= TOPIC_IDS_SINCE
+    refusals = await verify(broker, request, context.version, by_id=by_id)
+    response = _produce(broker, request, context, refusals)
+    produced(broker, request, by_id=by_id)
+    return response
 
 
 def _produce(broker: Broker, request: ProduceRequest, context: RequestContext, refusals: Refusals) -> Any:
