@@ -94,7 +94,7 @@ def test_pending_offsets_that_a_new_owner_does_not_read(monkeypatch: pytest.Monk
         return None if isinstance(record, OffsetPending) else record
 
     monkeypatch.setattr(groups, "decode_record", forgetful)
-    assert hunt(Kind.TRANSACTIONS, 2) != ""
+    assert hunt(Kind.TRANSACTIONS, 5) != ""
 
 
 def test_offsets_that_are_dropped_when_their_transaction_commits(monkeypatch: pytest.MonkeyPatch, hunt: Hunt) -> None:
@@ -136,4 +136,4 @@ def test_offsets_taken_without_asking_the_coordinator(monkeypatch: pytest.Monkey
 
 def test_what_is_behind_a_refused_batch_taken_for_the_first_one(monkeypatch: pytest.MonkeyPatch, hunt: Hunt) -> None:
     monkeypatch.setattr(FirstSequences, "comes_first", lambda *_: True)
-    assert "OUT_OF_ORDER_SEQUENCE_NUMBER" in hunt(Kind.TRANSACTIONS)
+    assert "OUT_OF_ORDER_SEQUENCE_NUMBER" in hunt(Kind.TRANSACTIONS, 7)

@@ -1,15 +1,22 @@
-"""An idempotent producer of the simulation: numbers its records and sends each batch until it knows what became of it."""
+"""An idempotent producer of the simulation: numbers its records and sends its batches until it knows what became of them."""
 
 import asyncio
+from collections import deque
+from collections.abc import Sequence
 
 from millstream.simulation.client import KafkaClient, NotNow
+from millstream.simulation.in_flight import produce_in_order
 from millstream.simulation.ledger import Ledger
 from millstream.simulation.story import Story, Violation
 from millstream_wire.errors import ErrorCode
 from millstream_wire.records import Record, encode_batch
 
 PAUSE_S = 0.2
-BATCH_MAX = 4
+BATCH_MAX = 3
+BATCHES = (1, 1, 1, 2, 5)
+"""In flight at once."""
+Waiting = tuple[bytes, Sequence[bytes]]
+"""A batch and its values."""
 
 _FINAL = frozenset(
     {
@@ -57,30 +64,33 @@ class Producer:
         random = self._client.world.random
         while not self._stopping:
             await asyncio.sleep(random.uniform(0.02, 0.5))
-            count = random.randint(1, BATCH_MAX)
-            values = [self._ledger.next_value(self._name, partition) for _ in range(count)]
-            now_ms = self._client.world.now_ms()
-            batch = encode_batch(
-                [Record(offset=0, timestamp=now_ms, key=None, value=value) for value in values],
-                producer_id=producer_id,
-                producer_epoch=epoch,
-                base_sequence=sequence,
-            )
-            base_offset = await self._until_acknowledged(partition, batch)
-            for index, value in enumerate(values):
-                self._ledger.note_acknowledged(partition, base_offset + index, value)
-            self._story.add("acknowledged", producer=self._name, partition=partition, offset=base_offset, records=count)
-            sequence += count
+            waiting: deque[Waiting] = deque()
+            for _ in range(random.choice(BATCHES)):
+                values = [self._ledger.next_value(self._name, partition) for _ in range(random.randint(1, BATCH_MAX))]
+                now_ms = self._client.world.now_ms()
+                batch = encode_batch(
+                    [Record(offset=0, timestamp=now_ms, key=None, value=value) for value in values],
+                    producer_id=producer_id,
+                    producer_epoch=epoch,
+                    base_sequence=sequence,
+                )
+                waiting.append((batch, values))
+                sequence += len(values)
+            while waiting:
+                await self._send(partition, waiting)
 
-    async def _until_acknowledged(self, partition: int, batch: bytes) -> int:
-        while True:
-            try:
-                error, base_offset = await self._client.produce(partition, batch)
-            except NotNow:
-                await asyncio.sleep(PAUSE_S)
-                continue
-            if error is ErrorCode.NONE:
-                return base_offset
+    async def _send(self, partition: int, waiting: deque[Waiting]) -> None:
+        """Take off what is acknowledged; what is behind the first refusal is sent again with it."""
+        batches = [batch for batch, _ in waiting]
+        for error, base_offset in await produce_in_order(self._client, partition, batches):
             if error in _FINAL:
                 raise Violation(f"{self._name} was refused with {error.name} in partition {partition}")
-            await asyncio.sleep(PAUSE_S)
+            if error is not ErrorCode.NONE:
+                await asyncio.sleep(PAUSE_S)
+                return
+            _, values = waiting.popleft()
+            for index, value in enumerate(values):
+                self._ledger.note_acknowledged(partition, base_offset + index, value)
+            self._story.add(
+                "acknowledged", producer=self._name, partition=partition, offset=base_offset, records=len(values)
+            )

@@ -8,6 +8,7 @@ from typing import Any
 
 from millstream.simulation.client import TRANSACTION_KEY, KafkaClient, NotNow
 from millstream.simulation.consumer import Identity
+from millstream.simulation.in_flight import IN_FLIGHT_MAX, produce_in_order
 from millstream.simulation.story import Story, Violation
 from millstream.simulation.transaction_ledger import Attempt, TransactionLedger
 from millstream_wire.errors import ErrorCode
@@ -24,9 +25,6 @@ from millstream_wire.records import Record, encode_batch
 
 PAUSE_S = 0.1
 BATCH_MAX = 2
-IN_FLIGHT_MAX = 5
-UNKNOWN = (ErrorCode.NETWORK_EXCEPTION, -1)
-"""No answer: it may be written or not."""
 INIT_VERSION = 4
 ADD_VERSION = 3
 
@@ -180,7 +178,9 @@ class TransactionalProducer:
         for values in list(waiting)[:IN_FLIGHT_MAX]:
             batches.append(self._batch(values, sequence))
             sequence += len(values)
-        outcomes = await self._produce(partition, batches)
+        outcomes = await produce_in_order(
+            self._client, partition, batches, transactional_id=self._id, version=self._flow.produce
+        )
         now_s = asyncio.get_running_loop().time()
         for error, base in outcomes:
             if error is not ErrorCode.NONE:
@@ -190,29 +190,6 @@ class TransactionalProducer:
             offsets = range(base, base + count)
             self._ledger.note_written(attempt, partition, offsets, was_replaced=was_replaced, now_s=now_s)
         return ErrorCode.NONE
-
-    async def _produce(self, partition: int, batches: Sequence[bytes]) -> Sequence[tuple[ErrorCode, int]]:
-        """What became of each; they are sent in this order, by one connection."""
-        try:
-            await self._client.expect_leader(partition)
-        except NotNow:
-            return [UNKNOWN]
-        outcomes = await asyncio.gather(
-            *(
-                self._client.produce(partition, batch, transactional_id=self._id, version=self._flow.produce)
-                for batch in batches
-            ),
-            return_exceptions=True,
-        )
-        answers: list[tuple[ErrorCode, int]] = []
-        for outcome in outcomes:
-            if isinstance(outcome, NotNow):
-                answers.append(UNKNOWN)
-            elif isinstance(outcome, BaseException):
-                raise outcome
-            else:
-                answers.append(outcome)
-        return answers
 
     def _batch(self, values: Sequence[bytes], sequence: int) -> bytes:
         now_ms = self._client.world.now_ms()
