@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from millstream_log import Log, LogConfig, MessageTimestampType, OffsetOutOfRange, OutOfOrderSequence, StorageError
+from millstream_log.errors import InvalidProducerEpoch
 from millstream_wire.records import EndMarker, Record, check, decode_batches, encode_batch
 
 SMALL = LogConfig(segment_bytes=1000, index_interval_bytes=100)
@@ -147,6 +148,26 @@ def test_producers_are_known_after_a_restart(tmp_path: Path, make, clean: bool) 
         log.append(*make(2, producer_id=5, producer_epoch=0, base_sequence=60), leader_epoch=0, now_ms=0).base_offset
         == 60
     )
+
+
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize("batches", range(20, 30))
+def test_all_that_was_in_flight_is_known_after_a_restart(tmp_path: Path, make, batches: int, clean: bool) -> None:
+    """Found by the simulation (its seeds 50 and 61): of five repetitions only the last one was recognised."""
+    log = Log.open(tmp_path, SMALL, now_ms=0)
+    for at in range(batches):
+        fill(log, make, 1, producer_id=5, producer_epoch=0, base_sequence=2 * at)
+        fill(log, make, 1, producer_id=6, producer_epoch=at, base_sequence=0)
+    log.close() if clean else log.abandon()
+    log = Log.open(tmp_path, SMALL, now_ms=0, clean=clean)
+    for at in range(batches - 5, batches):
+        again = make(2, producer_id=5, producer_epoch=0, base_sequence=2 * at)
+        result = log.append(*again, leader_epoch=0, now_ms=0)
+        assert (result.base_offset, result.is_duplicate) == (4 * at, True)
+    with pytest.raises(InvalidProducerEpoch):
+        log.append(*make(2, producer_id=6, producer_epoch=batches - 2, base_sequence=0), leader_epoch=0, now_ms=0)
+    following = make(2, producer_id=5, producer_epoch=0, base_sequence=2 * batches)
+    assert not log.append(*following, leader_epoch=0, now_ms=0).is_duplicate
 
 
 def test_a_transaction_holds_the_stable_offset_until_its_marker(tmp_path: Path, make) -> None:

@@ -45,6 +45,10 @@ class OffsetIndex(IndexFile):
     def last_position(self) -> int:
         return _position(self.last)
 
+    def position_back(self, entries: int) -> int:
+        """Return the start of the batch so many entries before the end; of the segment's first one if there are fewer."""
+        return self[len(self) - entries][_POSITION] if len(self) >= entries else 0
+
     def truncate_to(self, position: int) -> None:
         """Forget the batches that start at `position` or later."""
         count = len(self)

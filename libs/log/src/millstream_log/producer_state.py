@@ -3,6 +3,7 @@
 No file here: `producer_snapshot` stores it, and the log replays batches into it.
 """
 
+from collections.abc import Iterable
 from typing import Final
 
 from mypy_extensions import i64, mypyc_attr
@@ -16,7 +17,7 @@ from millstream_log.errors import (
 from millstream_log.transaction_index import AbortedTransaction
 from millstream_wire.records import NO_SEQUENCE, NO_TIMESTAMP, BatchHeader, EndMarker
 
-_REMEMBERED_BATCHES: Final = 5  # what a producer may have in flight
+REMEMBERED_BATCHES: Final = 5  # what a producer may have in flight
 _SEQUENCES: Final = 1 << 31
 _NO_OFFSET: Final = -1
 
@@ -65,11 +66,11 @@ class ProducerEntry:
 
     def remember(self, batch: AppendedBatch) -> None:
         self.latest = batch
-        if len(self._batches) < _REMEMBERED_BATCHES:
+        if len(self._batches) < REMEMBERED_BATCHES:
             self._batches.append(batch)
         else:
             self._batches[self._oldest] = batch
-            self._oldest = (self._oldest + 1) % _REMEMBERED_BATCHES
+            self._oldest = (self._oldest + 1) % REMEMBERED_BATCHES
 
     def find(self, first_sequence: i64, last_sequence: i64) -> AppendedBatch | None:
         """The remembered batch of these sequences."""
@@ -202,6 +203,27 @@ class ProducerState:
         self._entries[entry.producer_id] = entry
         if entry.transaction_start != _NO_OFFSET:
             self._open_transactions[entry.producer_id] = entry.transaction_start
+
+    def recall(self, producer_id: int, headers: Iterable[BatchHeader]) -> None:
+        """Remember again batches before the snapshot that has been taken over, the latest one among them."""
+        entry = self._entries.get(producer_id)
+        if entry is None:
+            return
+        batches = [
+            AppendedBatch(
+                header.base_sequence,
+                header.last_sequence,
+                header.last_offset,
+                header.last_offset_delta,
+                header.max_timestamp,
+            )
+            for header in headers
+            if header.producer_epoch == entry.epoch
+        ]
+        if batches and batches[-1].last_offset == entry.last_offset:
+            entry.begin_epoch(entry.epoch)
+            for batch in batches:
+                entry.remember(batch)
 
     def expire(self, now_ms: int, expiration_ms: int) -> None:
         """Forget producers that have been silent; never one with a transaction under way."""

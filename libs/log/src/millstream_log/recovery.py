@@ -16,6 +16,7 @@ from millstream_log.file_slice import read_fully
 from millstream_log.leader_epochs import LeaderEpochs
 from millstream_log.producer_snapshot import load_snapshot, snapshot_offsets, snapshot_path
 from millstream_log.producer_state import ProducerState
+from millstream_log.recalled_batches import recall_batches
 from millstream_log.scan import scan_headers
 from millstream_log.segment import Segment
 from millstream_log.segment_swap import base_of, complete_swaps
@@ -55,6 +56,7 @@ def recover(
     end_offset = segments[-1].end_offset
     epochs = _load_epochs(directory, segments, end_offset)
     producers = _load_producers(directory, segments, end_offset)
+    recall_batches(segments, producers)
     for header in _replay(segments, producers, now_ms):
         epochs.assign(header.leader_epoch, header.base_offset)
     for segment in segments:
