@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from millstream.simulation.shape import Kind
-from millstream_broker.core.first_sequences import FirstSequences
+from millstream_broker.core.refused_batches import RefusedBatches
 from millstream_broker.shell.verification import Verification
 from millstream_coordinator.api import offset_fetch, txn_offset_commit, write_txn_markers
 from millstream_coordinator.core.record_format import decode_record
@@ -135,5 +135,5 @@ def test_offsets_taken_without_asking_the_coordinator(monkeypatch: pytest.Monkey
 
 
 def test_what_is_behind_a_refused_batch_taken_for_the_first_one(monkeypatch: pytest.MonkeyPatch, hunt: Hunt) -> None:
-    monkeypatch.setattr(FirstSequences, "comes_first", lambda *_: True)
+    monkeypatch.setattr(RefusedBatches, "is_behind", lambda *_: False)
     assert "OUT_OF_ORDER_SEQUENCE_NUMBER" in hunt(Kind.TRANSACTIONS, 7)

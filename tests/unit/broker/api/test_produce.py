@@ -218,6 +218,27 @@ def test_repetitions_of_an_idempotent_producer_are_answered_with_the_first_offse
     assert answer(node, produce(fenced)).error_code == ErrorCode.INVALID_PRODUCER_EPOCH
 
 
+@pytest.mark.parametrize("version", [9, 13])
+@pytest.mark.parametrize("is_usual", [True, False])
+def test_what_is_behind_a_refused_batch_is_not_taken_for_the_first(
+    node: Any, batch: Any, version: int, is_usual: bool
+) -> None:
+    """Found by the simulation (seed 35 of consumer groups): the topic became known between two batches in flight."""
+
+    def send(sequence: int, producer_id: int = 7) -> int:
+        request = produce(batch("a", producer_id=producer_id, producer_epoch=0, base_sequence=sequence))
+        request.topic_data[0].topic_id = UUID(int=1000)  # that of the first topic
+        request.transactional_id = None if is_usual else ""  # the codec's, or read by hand
+        return int(answer(node, request, version).error_code)
+
+    unknown = ErrorCode.UNKNOWN_TOPIC_ID if version == 13 else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert send(0) == unknown
+    assert node.create_topic("orders") == UUID(int=1000)
+    assert send(1) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert send(1, producer_id=8) == ErrorCode.NONE  # nothing of this one was refused: it may have been here before
+    assert [send(sequence) for sequence in range(3)] == [ErrorCode.NONE] * 3
+
+
 def test_only_coordinators_write_to_internal_topics(node: Any, batch: Any) -> None:
     node.create_topic("__consumer_offsets", cleanup_policy="compact")
     request = produce(batch("a", key=b"k"), topic="__consumer_offsets")

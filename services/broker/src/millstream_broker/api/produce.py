@@ -19,7 +19,6 @@ from millstream_broker.shell.transactional_produce import (
     ADDS_SINCE,
     NO_REFUSALS,
     Refusals,
-    produced,
     verify,
     waiting_producer,
 )
@@ -36,7 +35,7 @@ from millstream_wire.messages.produce import (
     PartitionProduceResponse,
     TopicProduceResponse,
 )
-from millstream_wire.records import BatchHeader
+from millstream_wire.records import BatchHeader, RecordsError, parse_header
 
 Appended: TypeAlias = tuple[int, int, int]
 """Base offset, append time and the log's start offset, as the answer has them."""
@@ -60,6 +59,7 @@ def answer_single_produce(broker: Broker, frame: bytes | memoryview, position: i
             broker, replica, single.records, single.acks, context, broker.world.now_ms(), transactional=False
         )
     except Refused as refusal:
+        _remember(broker, topic, index, single.records, refusal, context)
         request = decode(ProduceRequest, version, frame, position)
         return _refusing(broker, request, [[refusal]], context)
     return one_success(
@@ -80,11 +80,8 @@ def handle_produce(broker: Broker, request: ProduceRequest, context: RequestCont
 
 
 async def _produce_verified(broker: Broker, request: ProduceRequest, context: RequestContext) -> Any:
-    by_id = context.version >= TOPIC_IDS_SINCE
-    refusals = await verify(broker, request, context.version, by_id=by_id)
-    response = _produce(broker, request, context, refusals)
-    produced(broker, request, by_id=by_id)
-    return response
+    refusals = await verify(broker, request, context.version, by_id=context.version >= TOPIC_IDS_SINCE)
+    return _produce(broker, request, context, refusals)
 
 
 def _produce(broker: Broker, request: ProduceRequest, context: RequestContext, refusals: Refusals) -> Any:
@@ -110,6 +107,8 @@ def _produce(broker: Broker, request: ProduceRequest, context: RequestContext, r
                 # One partition's bad batch leaves the others alone.
                 refused = True
                 appended.append(refusal)
+                key = topic.bytes if isinstance(topic, UUID) else topic
+                _remember(broker, key, partition.index, partition.records, refusal, context)
     throttle_ms = 0
     if broker.throttling.produce.active:
         throttle_ms = broker.throttling.produced(request, broker.image, context, by_id=by_id)
@@ -153,6 +152,8 @@ def _append(
         _check_fence(broker, replica, header)
     if header.is_transactional and not transactional:
         raise Refused(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "A transactional batch without transactional id")
+    if broker.refused_batches.lowest and header.producer_id >= 0:
+        _check_nothing_is_before(broker, replica, header, context)
     assert batch is not None, "validated"
     try:
         result = log.append(batch, header, leader_epoch=partition.leader_epoch, now_ms=now_ms)
@@ -163,6 +164,36 @@ def _append(
     if not result.is_duplicate:
         broker.appended(replica, len(batch))
     return result.base_offset, result.log_append_time, log.log_start_offset
+
+
+def _remember(
+    broker: Broker,
+    topic: str | bytes,
+    index: int,
+    batch: memoryview | bytearray | bytes | None,
+    refusal: Refused,
+    context: RequestContext,
+) -> None:
+    """What is refused in passing comes again, and what is in flight behind it waits for it."""
+    if batch is None or not ErrorCode(refusal.code).retriable:
+        return
+    try:
+        header = parse_header(batch)
+    except RecordsError:
+        return  # nobody's batch
+    if header.producer_id >= 0:
+        key = (topic, index, header.producer_id)
+        broker.refused_batches.add(key, header.producer_epoch, header.base_sequence, context.received_at_ms)
+
+
+def _check_nothing_is_before(broker: Broker, replica: Replica, header: BatchHeader, context: RequestContext) -> None:
+    topic = replica.topic_id.bytes if context.version >= TOPIC_IDS_SINCE else replica.topic
+    key = (topic, replica.index, header.producer_id)
+    if replica.log.producer(header.producer_id) is not None:
+        broker.refused_batches.forget(key)
+    elif broker.refused_batches.is_behind(key, header.producer_epoch, header.base_sequence, context.received_at_ms):
+        message = f"A batch before sequence {header.base_sequence} was refused and is to come first"
+        raise Refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, message)
 
 
 def _check_fence(broker: Broker, replica: Replica, header: BatchHeader) -> None:

@@ -11,6 +11,7 @@ from uuid import UUID
 from millstream_broker.config import BrokerConfig
 from millstream_broker.core.fetch_session import FetchSessions
 from millstream_broker.core.hosting import ReplicaKey
+from millstream_broker.core.refused_batches import RefusedBatches
 from millstream_broker.shell.delays import Delays
 from millstream_broker.shell.metrics import BrokerMetrics
 from millstream_broker.shell.producer_id_blocks import ProducerIdBlocks
@@ -57,6 +58,7 @@ class Broker:
         self.fetch_sessions = FetchSessions(slots=config.fetch_session_slots, eviction_ms=FETCH_SESSION_EVICTION_MS)
         self.topic_creation = TopicCreation(config, controllers)
         self.throttling = Throttling(world, samples=config.quota_samples, window_ms=config.quota_window_ms)
+        self.refused_batches = RefusedBatches()
         self.verification = Verification(config, world, image)
         self.share_groups = ShareGroups(config, world, delays, image, self.topic_creation)
         self.producer_ids = ProducerIdBlocks(config, controllers)

@@ -64,27 +64,12 @@ async def verify(broker: Broker, request: ProduceRequest, version: int, *, by_id
     return refusals
 
 
-def produced(broker: Broker, request: ProduceRequest, *, by_id: bool) -> None:
-    """The request is carried out: where its producer is known from now on, the log judges what comes next."""
-    for replica, header in _batches(broker, request, by_id=by_id):
-        if replica.log.producer(header.producer_id) is not None:
-            broker.verification.first_sequences.forget((replica.topic_id, replica.index, header.producer_id))
-
-
 async def _verify(
     broker: Broker, transactional_id: str, producer: tuple[int, int], begun: Sequence[Beginning], version: int
 ) -> Refusals:
     refusals: dict[TopicPartition, Refused] = {}
-    wanted: list[Beginning] = []
+    answers = await broker.verification.verify(transactional_id, *producer, [each.partition for each in begun])
     for each in begun:
-        if _comes_first(broker, each):
-            wanted.append(each)
-        else:
-            refusals[each.partition] = _too_early(each)
-    if not wanted:
-        return refusals
-    answers = await broker.verification.verify(transactional_id, *producer, [each.partition for each in wanted])
-    for each in wanted:
         if each.replica.markers != each.markers:
             refusals[each.partition] = Refused(
                 ErrorCode.NOT_ENOUGH_REPLICAS, "A transaction ended meanwhile: to be verified again"
@@ -103,8 +88,9 @@ async def _add(
     for each in begun:
         if each.header.base_sequence == 0:
             wanted.append(each.partition)
-        else:  # every transaction begins its sequences anew
-            refusals[each.partition] = _too_early(each)
+        else:  # every transaction begins its sequences anew: the batch before this one is still to come
+            message = f"Sequence {each.header.base_sequence} cannot begin a transaction in a partition"
+            refusals[each.partition] = Refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, message)
     if wanted:
         answers = await broker.verification.add(transactional_id, *producer, wanted)
         refusals |= {
@@ -113,20 +99,6 @@ async def _add(
             if answer is not ErrorCode.NONE
         }
     return refusals
-
-
-def _comes_first(broker: Broker, beginning: Beginning) -> bool:
-    replica, header = beginning.replica, beginning.header
-    if replica.log.producer(header.producer_id) is not None:
-        return True  # the log knows what is next
-    key = (replica.topic_id, replica.index, header.producer_id)
-    return broker.verification.first_sequences.comes_first(key, header.producer_epoch, header.base_sequence)
-
-
-def _too_early(beginning: Beginning) -> Refused:
-    """The batch before this one is still to come."""
-    message = f"Sequence {beginning.header.base_sequence} cannot begin a transaction in a partition"
-    return Refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, message)
 
 
 def _refusal(answer: ErrorCode, version: int) -> Refused:

@@ -11,7 +11,6 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TypeVar
 
 from millstream_broker.config import BrokerConfig
-from millstream_broker.core.first_sequences import FirstSequences
 from millstream_cluster.ids import TRANSACTIONS_TOPIC
 from millstream_cluster.image import Image
 from millstream_cluster.shard import shard_of
@@ -47,7 +46,6 @@ class Verification:
         self._nodes = Nodes(world, client_id=f"broker-{config.node_id}")
         self._retry_backoff_ms = config.add_partitions_retry_backoff_ms
         self._retry_max_ms = config.add_partitions_retry_max_ms
-        self.first_sequences = FirstSequences()
         self._lines: dict[int, _Line] = {}
 
     def is_busy(self, producer_id: int) -> bool:
