@@ -22,9 +22,8 @@ class RefusedBatches:
 
     def __init__(self, remembered: int = _REMEMBERED) -> None:
         self._remembered = remembered
-        self.lowest: OrderedDict[Key, tuple[int, int, int]] = (
-            OrderedDict()
-        )  # producer epoch, sequence, when; oldest first
+        self.lowest: OrderedDict[Key, tuple[int, int, int]] = OrderedDict()
+        """Producer epoch, sequence, and when it was; the oldest first."""
 
     def add(self, key: Key, epoch: int, sequence: int, now_ms: int) -> None:
         known = self.lowest.get(key)
