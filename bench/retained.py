@@ -25,9 +25,10 @@ RETAINED_BYTES = 20e9
 SEGMENT_BYTES = 64 << 20
 COLD_BYTES = 1e9
 BATCH_RECORDS, VALUE_BYTES = 63, 1024  # 64 KiB: as many index entries as there are batches
-SMALL_REQUESTS, LARGE_REQUESTS = 20_000, 4_000
+SMALL_REQUESTS, LARGE_REQUESTS = 20_000, 8_000
 LARGE_RECORDS = 15
-READ_PASSES = 10
+READ_PASSES = 1
+SLICES = 8  # of a round: what fresh pages of the cache cost comes and goes within seconds, on both sides
 ALONE_PRODUCES = 5_000
 TOPIC, OTHER = "retained", "other"
 SETTLE_S = 0.3
@@ -109,23 +110,31 @@ def _compare(client: Path, empty: Millstream, full: Millstream, rounds: int, say
             read(node.bootstrap, TOPIC, end - count, end)
 
     works: list[tuple[str, int, Callable[[Millstream], None]]] = [
-        ("100 B, 1 in flight", SMALL_REQUESTS, lambda node: _produce(client, node, 1, SMALL_REQUESTS, 1, 100)),
+        (
+            "100 B, 1 in flight",
+            SMALL_REQUESTS,
+            lambda node: _produce(client, node, 1, SMALL_REQUESTS // SLICES, 1, 100),
+        ),
         (
             "16 KB, 5 in flight",
             LARGE_REQUESTS,
-            lambda node: _produce(client, node, 5, LARGE_REQUESTS, LARGE_RECORDS, VALUE_BYTES),
+            lambda node: _produce(client, node, 5, LARGE_REQUESTS // SLICES, LARGE_RECORDS, VALUE_BYTES),
         ),
-        ("16 KB batches read back", LARGE_REQUESTS * READ_PASSES, read_back),
+        ("16 KB batches read back", LARGE_REQUESTS * READ_PASSES * SLICES, read_back),
     ]
     spent: dict[tuple[str, Millstream], list[float]] = {}
     for turn in range(-1, rounds):  # the first does not count
         for name, count, work in works:
-            for node in (empty, full) if turn % 2 == 0 else (full, empty):
-                before = usage_of(node.pid).cpu_s
-                work(node)
-                time.sleep(SETTLE_S)
-                if turn >= 0:
-                    spent.setdefault((name, node), []).append((usage_of(node.pid).cpu_s - before) / count * 1e6)
+            used = dict.fromkeys((empty, full), 0.0)
+            for _ in range(SLICES):
+                for node in (empty, full) if turn % 2 == 0 else (full, empty):
+                    before = usage_of(node.pid).cpu_s
+                    work(node)
+                    time.sleep(SETTLE_S)
+                    used[node] += usage_of(node.pid).cpu_s - before
+            if turn >= 0:
+                for node, cpu_s in used.items():
+                    spent.setdefault((name, node), []).append(cpu_s / count * 1e6)
         say(f"retained: round {turn + 1} of {rounds}")
     for name, _, _ in works:
         alone, beside = spent[name, empty], spent[name, full]
