@@ -164,6 +164,9 @@ def test_all_that_was_in_flight_is_known_after_a_restart(tmp_path: Path, make, b
         again = make(2, producer_id=5, producer_epoch=0, base_sequence=2 * at)
         result = log.append(*again, leader_epoch=0, now_ms=0)
         assert (result.base_offset, result.is_duplicate) == (4 * at, True)
+    # The other one has sent the same sequences under each epoch: only the latest is its last batch.
+    again = make(2, producer_id=6, producer_epoch=batches - 1, base_sequence=0)
+    assert log.append(*again, leader_epoch=0, now_ms=0).base_offset == 4 * batches - 2
     with pytest.raises(InvalidProducerEpoch):
         log.append(*make(2, producer_id=6, producer_epoch=batches - 2, base_sequence=0), leader_epoch=0, now_ms=0)
     following = make(2, producer_id=5, producer_epoch=0, base_sequence=2 * batches)

@@ -16,7 +16,6 @@ from millstream_wire.records import BatchHeader, RecordsError
 logger = logging.getLogger(__name__)
 
 _INDEX_ENTRIES: Final = 64  # so far back: some hundred kilobytes of small batches, or as many of the largest
-
 _SEGMENTS: Final = 4  # a snapshot is at the end, or where the last segment began
 
 

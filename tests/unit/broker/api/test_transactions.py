@@ -34,13 +34,11 @@ def plain(tmp_path: Path, new_broker: Any) -> Iterator[Any]:
 
 
 def write(node: Any, batch: bytes, transactional_id: str | None = "x", version: int = 11) -> Any:
-    answer = node.call(producing(batch, transactional_id), version)
-    return answer if asyncio.isfuture(answer) else answer.responses[0].partition_responses[0]
-
-
-def producing(batch: bytes, transactional_id: str | None) -> ProduceRequest:
+    """The partition's answer, or the future of the whole answer if the batch has to wait."""
     data = TopicProduceData(name="t", partition_data=[PartitionProduceData(index=0, records=batch)])
-    return ProduceRequest(acks=-1, timeout_ms=1000, transactional_id=transactional_id, topic_data=[data])
+    request = ProduceRequest(acks=-1, timeout_ms=1000, transactional_id=transactional_id, topic_data=[data])
+    answer = node.call(request, version)
+    return answer if asyncio.isfuture(answer) else answer.responses[0].partition_responses[0]
 
 
 def end(
