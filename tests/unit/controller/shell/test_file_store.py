@@ -195,6 +195,40 @@ def test_a_place_that_cannot_hold_a_store_is_one_clear_line(tmp_path, world) -> 
         asyncio.run(FileStore(tmp_path / "file", world).load())
 
 
+def test_closing_waits_for_an_append_that_nobody_waits_for_any_more(tmp_path, batch_at) -> None:
+    """The thread would go on with files that are closed, or with another's that got their numbers."""
+
+    class SlowWorld:
+        def __init__(self) -> None:
+            self.goes_on = asyncio.Event()
+
+        def now_ms(self) -> int:
+            return 0
+
+        async def run_blocking(self, work):
+            await self.goes_on.wait()
+            return work()
+
+    async def scenario() -> None:
+        world = SlowWorld()
+        world.goes_on.set()
+        store = FileStore(tmp_path, world)
+        await store.load()
+        world.goes_on.clear()
+        appending = asyncio.create_task(store.append(batch_at(0)))
+        await asyncio.sleep(0.01)
+        appending.cancel()
+        await asyncio.wait([appending])
+        closing = asyncio.create_task(store.close())
+        await asyncio.sleep(0.01)
+        assert not closing.done()
+        world.goes_on.set()
+        await closing
+        assert (await FileStore(tmp_path, world).load()).batches == (batch_at(0),)
+
+    asyncio.run(scenario())
+
+
 @settings(max_examples=40, deadline=None)
 @given(steps=st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["load", "append", "snapshot"])), max_size=25))
 def test_the_store_law_with_three_writers(tmp_path_factory, steps) -> None:

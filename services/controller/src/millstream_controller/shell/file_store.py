@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from millstream_controller.shell.store import Fenced, Loaded, Snapshot, StoreBroken, StoreUnavailable
 from millstream_log import Log, LogConfig, LogError, StorageError
@@ -42,6 +42,7 @@ class FileStore:
         self._snapshot_after_bytes = snapshot_after_bytes
         self._log: Log | None = None
         self._bytes_since_snapshot = 0
+        self._under_way: set[asyncio.Task[Any]] = set()
 
     async def load(self) -> Loaded:
         try:
@@ -75,6 +76,9 @@ class FileStore:
         await self._locked(self._remove_old_snapshots)
 
     async def close(self) -> None:
+        """Work that nobody waits for any more still has the log's files: what it would write next must not be another's."""
+        if self._under_way:
+            await asyncio.wait(self._under_way)
         if self._log is not None:
             self._log.abandon()
             self._log = None
@@ -169,7 +173,15 @@ class FileStore:
                 with suppress(IndexError):
                     os.close(held.pop())
 
-        return await asyncio.shield(asyncio.ensure_future(until_done()))
+        working = asyncio.get_running_loop().create_task(until_done())
+        self._under_way.add(working)
+        working.add_done_callback(self._done)
+        return await asyncio.shield(working)
+
+    def _done(self, working: "asyncio.Task[Any]") -> None:
+        self._under_way.discard(working)
+        if not working.cancelled() and (error := working.exception()) is not None:
+            logger.debug("metadata store work ended error=%s", error)  # whoever waits for it is told
 
     async def _lock(self) -> int:
         try:
