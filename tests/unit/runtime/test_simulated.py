@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from functools import partial
 
 import pytest
 
@@ -9,6 +10,7 @@ from millstream_runtime.client import Disconnected, Nodes, RequestTimedOut
 from millstream_runtime.server import Server
 from millstream_runtime.simulated.loop import Deadlock, VirtualTimeLoop
 from millstream_runtime.simulated.network import Conditions, SimulatedNetwork
+from millstream_runtime.simulated.pace import Pace, SeededPace
 from millstream_runtime.simulated.world import SimulatedWorld
 from millstream_wire.api import ApiKey
 from millstream_wire.messages import HeartbeatRequest, HeartbeatResponse
@@ -41,6 +43,56 @@ def test_threads_are_refused() -> None:
 
     with pytest.raises(RuntimeError, match="run_blocking"):
         run(scenario())
+
+
+def test_what_comes_from_outside_is_seen_between_two_steps_of_a_task() -> None:
+    async def scenario() -> int:
+        loop = asyncio.get_running_loop()
+        arrived: list[str] = []
+        found_between = 0
+        for _ in range(200):
+            arrived.clear()
+            loop.call_later(0.0005, arrived.append, "message")
+            for _ in range(20):
+                before = len(arrived)
+                await asyncio.sleep(0)
+                found_between += len(arrived) - before
+            await asyncio.sleep(1)
+        return found_between
+
+    assert run(scenario()) == 0
+    with asyncio.Runner(loop_factory=partial(VirtualTimeLoop, SeededPace(random.Random(1)))) as runner:
+        assert runner.run(scenario()) > 100
+
+
+def test_a_thread_that_has_begun_goes_on_whoever_stops_waiting_for_it_unless_it_dies() -> None:
+    async def scenario() -> None:
+        network = SimulatedNetwork(random.Random(1), Conditions())
+        for kill in (False, True):
+            world = SimulatedWorld(network, "server", random.Random(2))
+            done: list[str] = []
+
+            async def wait(world: SimulatedWorld = world, done: list[str] = done) -> None:
+                await world.run_blocking(lambda: done.append("written"))
+
+            waiting = world.start(wait())
+            await asyncio.sleep(1e-5)
+            if kill:
+                await world.kill()
+            else:
+                waiting.cancel()
+                await asyncio.wait([waiting])
+            assert done == []
+            await asyncio.sleep(1)
+            assert done == ([] if kill else ["written"])
+
+    with asyncio.Runner(loop_factory=partial(VirtualTimeLoop, Slow())) as runner:
+        runner.run(scenario())
+
+
+class Slow(Pace):
+    def work_s(self) -> float:
+        return 0.1
 
 
 async def service(world: SimulatedWorld, log: list[str]) -> None:

@@ -7,6 +7,7 @@ import random
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import assert_never
 
@@ -29,6 +30,7 @@ from millstream_runtime.controllers import ControllerLink
 from millstream_runtime.follower import MetadataFollower
 from millstream_runtime.simulated.loop import VirtualTimeLoop
 from millstream_runtime.simulated.network import Conditions, SimulatedNetwork
+from millstream_runtime.simulated.pace import SeededPace
 
 FIRST_PORT = 9092
 OBSERVER_ID = 9_999
@@ -57,9 +59,10 @@ class Outcome:
 
 def simulate(seed: int, shape: Shape | None = None, *, tell: Callable[[str], None] | None = None) -> Outcome:
     """Run one seed; everything that happens follows from it, and from the shape where that is not drawn too."""
+    pace = SeededPace(random.Random(f"{seed} pace"))
     with (
         tempfile.TemporaryDirectory(prefix="millstream-simulation-", dir=_quick_directory()) as directory,
-        asyncio.Runner(loop_factory=VirtualTimeLoop) as runner,
+        asyncio.Runner(loop_factory=partial(VirtualTimeLoop, pace)) as runner,
     ):
         loop = runner.get_loop()
         scenario = _Scenario(seed, shape or drawn(seed), Path(directory), Story(loop.time, tell=tell))

@@ -43,7 +43,7 @@ class World(ABC):
 
     @abstractmethod
     async def run_blocking(self, work: Callable[[], T]) -> T:
-        """Run work that blocks (fsync, a cold read, a directory scan) off the loop; inline in simulation."""
+        """Run work that blocks (fsync, a cold read, a directory scan) off the loop. Once begun it is done, even if the wait is cancelled."""
 
 
 class RealWorld(World):

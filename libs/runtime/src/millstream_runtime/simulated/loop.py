@@ -1,5 +1,7 @@
 """An asyncio loop in virtual time: real coroutines, no waiting, the clock jumps to the next timer.
 
+A turn of the loop takes as long as its pace says: what comes from outside meanwhile is seen between two steps of a task.
+
 Two runs with the same seed do the same things in the same order. asyncio keeps tasks in sets, whose order follows object
 addresses; tasks and futures made here hash by number instead. Threads and real sockets are refused.
 """
@@ -10,6 +12,8 @@ import itertools
 import selectors
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
+
+from millstream_runtime.simulated.pace import INSTANT, Pace
 
 
 class Deadlock(RuntimeError):
@@ -28,7 +32,8 @@ class Owner(Protocol):
 
 
 class VirtualTimeLoop(asyncio.SelectorEventLoop):
-    def __init__(self) -> None:
+    def __init__(self, pace: Pace = INSTANT) -> None:
+        self.pace = pace
         self._virtual_now = 0.0
         self._numbers = itertools.count()
         self.owner: contextvars.ContextVar[Owner | None] = contextvars.ContextVar("owner", default=None)
@@ -66,7 +71,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     def _advance(self, timeout: float | None) -> None:
         if timeout is None:
             raise Deadlock("nothing is scheduled")
-        self._virtual_now += max(timeout, 0)
+        self._virtual_now += timeout if timeout > 0 else self.pace.turn_s()
 
 
 class _NoWaitSelector(selectors.DefaultSelector):

@@ -31,6 +31,7 @@ class SimulatedWorld(World):
         self._host = host
         self._main: asyncio.Task[None] | None = None
         self._tasks: dict[int, asyncio.Task[Any]] = {}
+        self._threads: set[asyncio.Task[Any]] = set()
         self._paused_until = 0.0
         self._held = 0
 
@@ -41,23 +42,41 @@ class SimulatedWorld(World):
         return int(self.monotonic_s() * 1000)
 
     async def run_blocking(self, work: Callable[[], T]) -> T:
+        """As in a thread: once it has begun it is done, whether or not somebody still waits for it."""
         await asyncio.sleep(0)
-        return work()
+        working = asyncio.get_running_loop().create_task(self._work(work))
+        self._threads.add(working)
+        working.add_done_callback(self._worked)
+        return await asyncio.shield(working)
+
+    async def _work(self, work: Callable[[], T]) -> T:
+        pace = _loop().pace
+        await asyncio.sleep(pace.work_s())
+        try:
+            return work()
+        finally:
+            await asyncio.sleep(pace.work_s())
+
+    def _worked(self, working: "asyncio.Task[Any]") -> None:
+        self._threads.discard(working)
+        if not working.cancelled():
+            working.exception()  # who stopped waiting for the work is not told how it went
 
     def start(self, main: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         """Run a process in this world."""
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, VirtualTimeLoop)
+        loop = _loop()
         context = contextvars.copy_context()
         context.run(loop.owner.set, self)
         self._main = context.run(loop.create_task, main)
         return self._main
 
     async def stop(self) -> None:
-        """SIGTERM: cancel and wait for the clean shutdown."""
+        """SIGTERM: cancel and wait for the clean shutdown, and for threads that are still at work."""
         assert self._main is not None
         self._main.cancel()
         await asyncio.wait([self._main])
+        if self._threads:
+            await asyncio.wait(self._threads)
 
     def pause(self, seconds: float) -> None:
         """SIGSTOP, and SIGCONT after a while: nothing happens here meanwhile, then everything that was due."""
@@ -89,3 +108,9 @@ class SimulatedWorld(World):
             task.cancel()
         self._tasks[number] = task
         task.add_done_callback(lambda _: self._tasks.pop(number))
+
+
+def _loop() -> VirtualTimeLoop:
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, VirtualTimeLoop)
+    return loop
