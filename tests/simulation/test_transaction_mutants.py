@@ -44,7 +44,7 @@ def test_transactions_that_are_complete_before_their_markers_are_written(
             await self._send(prepared, coordinator_epoch, node_id, partitions, left)
 
     monkeypatch.setattr(Markers, "write", once)
-    assert hunt(Kind.TRANSACTIONS) != ""
+    assert hunt(Kind.TRANSACTIONS, 4) != ""
 
 
 class Oblivious(ProducerState):
@@ -75,7 +75,7 @@ def test_a_time_out_that_leaves_the_producer_its_epoch(monkeypatch: pytest.Monke
         return replace(transaction, state=TransactionState.PREPARE_ABORT, updated_ms=now_ms)
 
     monkeypatch.setattr(courses, "fenced", lenient)
-    assert hunt(Kind.TRANSACTIONS) != ""
+    assert hunt(Kind.TRANSACTIONS, 4) != ""
 
 
 def test_a_newer_producer_with_the_epoch_of_the_older(monkeypatch: pytest.MonkeyPatch, hunt: Hunt) -> None:
@@ -94,7 +94,7 @@ def test_pending_offsets_that_a_new_owner_does_not_read(monkeypatch: pytest.Monk
         return None if isinstance(record, OffsetPending) else record
 
     monkeypatch.setattr(groups, "decode_record", forgetful)
-    assert hunt(Kind.TRANSACTIONS, 5) != ""
+    assert hunt(Kind.TRANSACTIONS, 10) != ""
 
 
 def test_offsets_that_are_dropped_when_their_transaction_commits(monkeypatch: pytest.MonkeyPatch, hunt: Hunt) -> None:
