@@ -53,6 +53,29 @@ def test_two_members_share_one_partition(scenario: Any, batch: Any, values: Any,
     scenario(body)
 
 
+@pytest.mark.parametrize("nothing", [{"max_bytes": 0}, {"max_records": 0}], ids=str)
+def test_who_asks_for_nothing_gets_nothing_and_no_partition_is_listed(scenario: Any, batch: Any, nothing: Any) -> None:
+    async def body(group: Group) -> None:
+        member = group.member()
+        group.produce(batch("a"))
+        for _ in range(2):
+            assert (await member.fetch(**nothing)).responses == []
+        assert acquired(await member.fetch()) == [(0, 0, 1)]
+
+    scenario(body)
+
+
+def test_a_fetch_that_wants_no_bytes_does_not_wait(scenario: Any, batch: Any) -> None:
+    async def body(group: Group) -> None:
+        member = group.member()
+        group.produce(batch("a"))
+        assert acquired(await member.fetch()) == [(0, 0, 1)]
+        async with asyncio.timeout(PATIENCE_S / 2):
+            assert acquired(await member.fetch(min_bytes=0, max_wait_ms=3_600_000)) == []
+
+    scenario(body)
+
+
 def test_a_fetch_waits_for_appends_and_for_what_comes_back(scenario: Any, batch: Any) -> None:
     async def body(group: Group) -> None:
         one, other = group.member(), group.member()

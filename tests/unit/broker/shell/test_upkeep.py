@@ -4,7 +4,10 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from millstream_broker.shell.upkeep import Upkeep
+from millstream_cluster import records as r
 from millstream_wire.records import check
 
 
@@ -28,6 +31,24 @@ def test_old_segments_go_and_young_ones_stay(node: Any, batch: Any) -> None:
     append(node, batch("young", timestamp=node.world.now_ms()))
     asyncio.run(upkeep(node).retain())
     assert (log.log_start_offset, log.log_end_offset, len(log.segments)) == (1, 2, 1)
+
+
+def test_partitions_that_go_while_others_are_looked_at_are_left_alone(
+    node: Any, batch: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    topic_ids = [node.create_topic(name, retention_ms="60000") for name in ("orders", "bills")]
+    for topic in ("orders", "bills"):
+        append(node, batch("old", timestamp=1000), topic=topic)
+
+    async def scenario() -> None:
+        retaining = asyncio.create_task(upkeep(node).retain())
+        await asyncio.sleep(0)
+        for topic_id in topic_ids:
+            node.learn(r.TopicDeleted(topic_id))
+        await retaining
+
+    asyncio.run(scenario())
+    assert [record for record in caplog.records if record.levelname == "ERROR"] == []
 
 
 def test_files_of_deleted_segments_stay_for_their_topics_delay(node: Any, batch: Any) -> None:

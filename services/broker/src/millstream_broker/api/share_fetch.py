@@ -102,6 +102,10 @@ class _ShareFetch:
     def _is_last(self) -> bool:
         return self._request.share_session_epoch == FINAL_EPOCH
 
+    @property
+    def _asks_for_nothing(self) -> bool:
+        return 0 in (self._request.max_records, self._request.max_bytes)
+
     async def answer(self) -> ShareFetchResponse:
         acknowledged = await settled(self._answers)
         look, given = Look(), list[Given]()
@@ -118,7 +122,7 @@ class _ShareFetch:
             batch_size=request.batch_size,
             strict=request.share_acquire_mode == RECORD_LIMIT,
         )
-        if wanted.records_max < 1:
+        if wanted.records_max < 1 or wanted.bytes_max < 1:
             return Look(), []
         fetching = ShareFetching(broker, self._session, wanted)
         deadline_ms = self._context.received_at_ms + request.max_wait_ms
@@ -134,6 +138,8 @@ class _ShareFetch:
                     return look, given
                 if has_found:
                     continue  # what was there is nobody's: look behind it
+                if wanted.bytes_min < 1:
+                    return look, given
             look.release()
             await self._wait(look, missing=max(1, wanted.bytes_min - look.size), wait_ms=left_ms)
 
@@ -165,7 +171,7 @@ class _ShareFetch:
     ) -> ShareFetchResponse:
         broker, group_id = self._broker, self._session.key.group_id
         parts: dict[ReplicaKey, PartitionData] = {}
-        if self._request.share_session_epoch == INITIAL_EPOCH:
+        if self._request.share_session_epoch == INITIAL_EPOCH and not self._asks_for_nothing:
             parts = {key: _nothing(key) for key in self._session.partitions}
         for key, code in acknowledged.items():
             part = parts.setdefault(key, _nothing(key))

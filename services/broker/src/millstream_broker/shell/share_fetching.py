@@ -50,7 +50,7 @@ class Look:
     """There are records that nobody has any more: whoever asks next gets them, however few."""
 
     def is_enough(self, wanted: Wanted) -> bool:
-        return bool(self.errors) or self.has_returned or self.size >= max(1, wanted.bytes_min)
+        return bool(self.errors) or self.has_returned or self.size >= wanted.bytes_min
 
     def release(self) -> None:
         for each in self.found:

@@ -5,6 +5,7 @@ Slow by intent: one log at a time, with a breath between two, and what waits for
 
 import asyncio
 import logging
+from collections.abc import Iterator
 
 from millstream_broker.config import BrokerConfig
 from millstream_broker.core.topic_settings import NO_LIMIT_MS
@@ -35,7 +36,7 @@ class Upkeep:
     async def retain(self) -> None:
         """Let go of what every topic's limits no longer keep."""
         now_ms = self._world.now_ms()
-        for replica in self._replicas:
+        for replica in self._hosted():
             try:
                 self._retain(replica, now_ms)
             except (OSError, LogError) as error:
@@ -44,7 +45,7 @@ class Upkeep:
 
     async def checkpoint(self) -> None:
         """Flush what is not on the disk yet and note that it is, so that a crash has little to recover."""
-        for replica in self._replicas:
+        for replica in self._hosted():
             await self._flush(replica)
         try:
             self._replicas.checkpoint()
@@ -66,7 +67,7 @@ class Upkeep:
     async def flush_due(self) -> int:
         """Flush the logs whose records have been off the disk for their topic's flush.ms; when to look again, in ms."""
         again_ms = FLUSH_CHECK_MS
-        for replica in self._replicas:
+        for replica in self._hosted():
             flush_ms = replica.settings.flush_ms
             if flush_ms == NO_LIMIT_MS:
                 continue
@@ -74,6 +75,12 @@ class Upkeep:
             if self._world.monotonic_ms() - replica.flushed_ms >= flush_ms:
                 await self._flush(replica)
         return again_ms
+
+    def _hosted(self) -> Iterator[Replica]:
+        """One after the other; those that went away meanwhile are left out, as their directories have other names."""
+        for replica in self._replicas:
+            if self._replicas.find(*replica.key) is replica:
+                yield replica
 
     async def _flush(self, replica: Replica) -> None:
         log = replica.log
