@@ -59,6 +59,8 @@ def properties_of(role: Role, roles: Sequence[Role], given: Properties, place: P
     if role is not _main_role(roles):
         _use_own_listener(role, values, place)
     defaults = {
+        "node.id": "0",
+        "process.roles": ",".join(roles),
         "listeners": f"{LISTENER_NAMES[role]}://{place.host}:{place.ports[PORT_OFFSETS[role]]}",
         "log.dirs": values.get("log.dir", str(place.data_dir / "broker")),
         "controller.store": f"file:{place.data_dir / 'controller'}",
