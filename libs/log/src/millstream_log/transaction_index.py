@@ -10,6 +10,8 @@ from pathlib import Path
 from struct import Struct
 from typing import NamedTuple
 
+from millstream_log.errors import StorageError
+
 _VERSION = 0
 _entry = Struct(">hqqqq")  # version, producer id, first offset, last offset, last stable offset
 
@@ -24,12 +26,13 @@ class AbortedTransaction(NamedTuple):
 
 
 class TransactionIndex:
-    __slots__ = ("_entries", "_is_synced", "path")
+    __slots__ = ("_entries", "_failure", "_is_synced", "path")
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._entries: list[AbortedTransaction] | None = None
         self._is_synced = True
+        self._failure: OSError | None = None
 
     @property
     def entries(self) -> list[AbortedTransaction]:
@@ -55,10 +58,16 @@ class TransactionIndex:
         self._is_synced = False
 
     def sync(self) -> None:
-        """Wait until the entries are on the disk."""
+        """Wait until the entries are on the disk; a failure is final, for the kernel forgets it."""
+        if self._failure is not None:
+            raise StorageError(f"{self.path}: an earlier flush failed: {self._failure}")
         if not self._is_synced:
             with open(self.path, "rb") as file:
-                os.fsync(file.fileno())
+                try:
+                    os.fsync(file.fileno())
+                except OSError as error:
+                    self._failure = error
+                    raise
             self._is_synced = True
 
     def delete(self) -> None:

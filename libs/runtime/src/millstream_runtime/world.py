@@ -45,6 +45,17 @@ class World(ABC):
     async def run_blocking(self, work: Callable[[], T]) -> T:
         """Run work that blocks (fsync, a cold read, a directory scan) off the loop. Once begun it is done, even if the wait is cancelled."""
 
+    async def run_to_end(self, work: Callable[[], T]) -> T:
+        """As `run_blocking`, but whoever is cancelled waits until the work is done: it has what may be closed next."""
+        working = asyncio.ensure_future(self.run_blocking(work))
+        try:
+            return await asyncio.shield(working)
+        except asyncio.CancelledError:
+            await asyncio.wait([working])
+            if not working.cancelled():
+                working.exception()  # nobody is left to be told
+            raise
+
 
 class RealWorld(World):
     """The operating system's network, clocks and threads."""

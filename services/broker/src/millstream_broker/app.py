@@ -73,13 +73,8 @@ class BrokerApp:
             raise ServiceFailed(f"cannot use {config.data_dir}: {error.strerror}") from error
 
     async def _load(self, directory: DataDir, replicas: Replicas) -> None:
-        loading = asyncio.ensure_future(self._world.run_blocking(replicas.load))
         try:
-            await asyncio.shield(loading)
-        except asyncio.CancelledError:
-            # A thread cannot be stopped, and nobody may close the logs under it.
-            await asyncio.wait([loading])
-            raise
+            await self._world.run_to_end(replicas.load)
         except (LogError, OSError) as error:
             raise ServiceFailed(f"cannot open the logs in {self.config.data_dir}: {error}") from error
         clean = str(directory.was_clean).lower()

@@ -1,13 +1,15 @@
 """Retention, flushing and checkpoints over real logs."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from millstream_broker.shell.upkeep import Upkeep
+from millstream_broker.shell.upkeep import FLUSHES_AT_ONCE, Upkeep
 from millstream_cluster import records as r
+from millstream_log import log as log_module
 from millstream_wire.records import check
 
 
@@ -33,22 +35,48 @@ def test_old_segments_go_and_young_ones_stay(node: Any, batch: Any) -> None:
     assert (log.log_start_offset, log.log_end_offset, len(log.segments)) == (1, 2, 1)
 
 
-def test_partitions_that_go_while_others_are_looked_at_are_left_alone(
-    node: Any, batch: Any, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("chore", [Upkeep.retain, Upkeep.checkpoint, Upkeep.flush_due, Upkeep.flush_all])
+@pytest.mark.parametrize("turns", range(4))
+def test_partitions_that_go_meanwhile_are_left_alone(
+    node: Any, batch: Any, caplog: pytest.LogCaptureFixture, chore: Callable[[Upkeep], Awaitable[Any]], turns: int
 ) -> None:
-    topic_ids = [node.create_topic(name, retention_ms="60000") for name in ("orders", "bills")]
-    for topic in ("orders", "bills"):
-        append(node, batch("old", timestamp=1000), topic=topic)
+    """Each is flushed in some turns of the event loop; it may go before that, in the middle, or after."""
+    names = [f"topic-{number}" for number in range(3 * FLUSHES_AT_ONCE)]
+    topic_ids = [node.create_topic(name, retention_ms="60000", flush_ms="0") for name in names]
+    for name in names:
+        append(node, batch("old", timestamp=1000), topic=name)
 
     async def scenario() -> None:
-        retaining = asyncio.create_task(upkeep(node).retain())
-        await asyncio.sleep(0)
+        working = asyncio.ensure_future(chore(upkeep(node)))
+        for _ in range(turns):
+            await asyncio.sleep(0)
         for topic_id in topic_ids:
             node.learn(r.TopicDeleted(topic_id))
-        await retaining
+        await working
 
     asyncio.run(scenario())
     assert [record for record in caplog.records if record.levelname == "ERROR"] == []
+
+
+def test_a_flush_that_ends_after_its_partition_leaves_no_file_in_the_next_one_of_that_name(
+    node: Any, batch: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_module, "_REPLAYED_BYTES", 0)
+    topic_id = node.create_topic("orders")
+
+    async def scenario() -> None:
+        append(node, batch("a", producer_id=7, producer_epoch=0, base_sequence=0))
+        await upkeep(node).checkpoint()
+        append(node, batch("b", producer_id=7, producer_epoch=0, base_sequence=1))
+        flushing = asyncio.create_task(upkeep(node).checkpoint())
+        await asyncio.sleep(0)
+        node.learn(r.TopicDeleted(topic_id))
+        node.create_topic("orders")
+        append(node, batch("a"), batch("b"))
+        await flushing
+
+    asyncio.run(scenario())
+    assert list(node.replica("orders").log.directory.glob("*.snapshot")) == []
 
 
 def test_files_of_deleted_segments_stay_for_their_topics_delay(node: Any, batch: Any) -> None:

@@ -42,7 +42,7 @@ class AppliedMetadata:
 
     async def run(self, world: World, applied: Callable[[], Applied | None], interval_ms: int) -> None:
         while True:
-            await world.run_blocking(partial(self.store, applied()))
+            await world.run_to_end(partial(self.store, applied()))
             await asyncio.sleep(interval_ms / 1000)
 
 

@@ -58,7 +58,9 @@ class Upkeep:
 
         async def work() -> None:
             while waiting:
-                await self._flush(waiting.pop())
+                replica = waiting.pop()
+                if self._is_hosted(replica):
+                    await self._flush(replica)
 
         async with asyncio.TaskGroup() as tasks:
             for _ in range(FLUSHES_AT_ONCE):
@@ -77,25 +79,35 @@ class Upkeep:
         return again_ms
 
     def _hosted(self) -> Iterator[Replica]:
-        """One after the other; those that went away meanwhile are left out, as their directories have other names."""
-        for replica in self._replicas:
-            if self._replicas.find(*replica.key) is replica:
-                yield replica
+        """One after the other; those that went away meanwhile are left out."""
+        return filter(self._is_hosted, self._replicas)
+
+    def _is_hosted(self, replica: Replica) -> bool:
+        """Whether its directory still is its own: another partition may have the name by now."""
+        return self._replicas.find(*replica.key) is replica
 
     async def _flush(self, replica: Replica) -> None:
         log = replica.log
         started_ms = self._world.monotonic_ms()
         if log.recovery_point < log.log_end_offset:
-            flush = log.start_flush()
             try:
-                await self._world.run_blocking(flush.perform)
-            except OSError as error:
-                # The kernel forgets what it could not write: this log takes no more appends.
-                log.fail(error)
-                logger.error("flush failed partition=%s reason=%s", replica.name, error)
+                await self._bring_to_disk(replica)
+            except (OSError, LogError) as error:
+                if self._is_hosted(replica):
+                    logger.error("flush failed partition=%s reason=%s", replica.name, error)
                 return
-            log.finish_flush(flush)
         replica.flushed_ms = started_ms
+
+    async def _bring_to_disk(self, replica: Replica) -> None:
+        log = replica.log
+        flush = log.start_flush()
+        try:
+            await self._world.run_blocking(flush.perform)
+        except OSError as error:
+            log.fail(error)  # the kernel forgets what it could not write: this log takes no more appends
+            raise
+        if self._is_hosted(replica):
+            log.finish_flush(flush)
 
     def _retain(self, replica: Replica, now_ms: int) -> None:
         log = replica.log
