@@ -42,6 +42,19 @@ def offsets_of_a_group_that_nobody_is_in(group: RawGroup) -> None:
     group.fetch(0, 1)
 
 
+def a_group_whose_last_offset_is_deleted(group: RawGroup) -> None:
+    for number in (0, 1):
+        group.commit((number, 1))
+        group.delete_offsets(number)
+        group.describe()
+        group.delete_offsets(0, 1)
+        group.fetch()
+        group.heartbeat("a", 1)
+    group.delete()
+    group.describe()
+    group.delete_offsets(0)
+
+
 def offsets_that_a_transaction_may_replace(group: RawGroup) -> None:
     producer = RawProducer(group.bootstrap, f"x-{group.group}", group.topic)
     producer.group = group.group
@@ -260,6 +273,7 @@ def static_members_of_a_consumer_group(group: RawGroup) -> None:
 
 COURSES = (
     offsets_of_a_group_that_nobody_is_in,
+    a_group_whose_last_offset_is_deleted,
     offsets_that_a_transaction_may_replace,
     commits_that_cannot_be,
     a_member_of_a_classic_group,

@@ -10,6 +10,7 @@ from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import (
     CreatePartitionsRequest,
     CreateTopicsRequest,
+    DeleteTopicsRequest,
     FetchRequest,
     FindCoordinatorRequest,
     InitProducerIdRequest,
@@ -19,6 +20,7 @@ from millstream_wire.messages import (
 )
 from millstream_wire.messages.create_partitions import CreatePartitionsTopic
 from millstream_wire.messages.create_topics import CreatableTopic
+from millstream_wire.messages.delete_topics import DeleteTopicState
 from millstream_wire.messages.fetch import FetchPartition, FetchTopic
 from millstream_wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsTopic
 from millstream_wire.messages.metadata import MetadataRequestTopic
@@ -64,6 +66,11 @@ class KafkaClient:
         topic = CreatableTopic(name=self.topic, num_partitions=partitions, replication_factor=1)
         answer = await self._anybody(CreateTopicsRequest(topics=[topic], timeout_ms=TIMEOUT_MS))
         _expect(answer.topics[0].error_code, ErrorCode.TOPIC_ALREADY_EXISTS)
+
+    async def delete_topic(self) -> None:
+        topic = DeleteTopicState(name=self.topic)
+        answer = await self._anybody(DeleteTopicsRequest(topics=[topic], timeout_ms=TIMEOUT_MS))
+        _expect(answer.responses[0].error_code, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
     async def grow_topic(self, partitions: int) -> None:
         """Have at least this many partitions; there may be that many since an attempt whose answer got lost."""

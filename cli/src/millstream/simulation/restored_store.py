@@ -83,10 +83,11 @@ class RestoredStore:
             raise Violation(f"the metadata store was put back, and that changed {harmed[:5]}")
 
     def _partitions(self) -> dict[str, int]:
-        """Sizes of all segments, by where they are."""
+        """Sizes of all segments, by where they are; what was deleted in the run itself may go."""
         root = self._store.parent
         segments = (path for logs in self._logs for path in logs.rglob("*.log"))
-        return {str(path.relative_to(root)): path.stat().st_size for path in segments}
+        kept = (path for path in segments if not path.parent.name.endswith("-delete"))
+        return {str(path.relative_to(root)): path.stat().st_size for path in kept}
 
 
 def _leaves(error: BaseException | None) -> list[BaseException]:

@@ -17,6 +17,7 @@ from millstream.simulation.audit import Audit
 from millstream.simulation.classic_workload import ClassicWorkload
 from millstream.simulation.consumer_workload import ConsumerWorkload
 from millstream.simulation.host import Host
+from millstream.simulation.passing_topics import HOST, PassingTopics
 from millstream.simulation.restored_store import RestoredStore
 from millstream.simulation.shape import Kind, Shape, drawn
 from millstream.simulation.stage import SETTLE_S, Stage, until_done
@@ -184,14 +185,15 @@ class _Scenario:
 
     async def _live(self) -> None:
         clients = [host for workload in self._workloads for host in workload.hosts]
-        trouble = Trouble(self._hosts, clients, self._network, random.Random(f"{self._seed} trouble"), self._story)
+        trouble = Trouble(self._hosts, [*clients, HOST], self._network, random.Random(f"{self._seed} trouble"), self._story)
         async with asyncio.TaskGroup() as tasks:
             for workload in self._workloads:
                 workload.start(tasks)
             until_s = asyncio.get_running_loop().time() + self._shape.trouble_s
+            passing = tasks.create_task(PassingTopics(self._stage).run(until_s))
             theirs = [tasks.create_task(workload.trouble(until_s)) for workload in self._workloads]
             await trouble.run(self._shape.trouble_s)
-            await asyncio.wait(theirs)
+            await asyncio.wait([passing, *theirs])
             await asyncio.gather(*(workload.finish() for workload in self._workloads))
 
     async def _check_metadata(self, observer: MetadataFollower) -> None:

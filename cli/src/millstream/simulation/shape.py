@@ -31,6 +31,8 @@ SETTINGS = {
     "group.consumer.assignment.interval.ms": "200",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
     "log.segment.bytes": "1048576",
+    "log.flush.offset.checkpoint.interval.ms": "300",
+    "log.retention.check.interval.ms": "300",
 }
 
 

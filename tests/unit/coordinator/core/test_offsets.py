@@ -170,6 +170,22 @@ def test_offsets_of_topics_that_a_live_group_reads_stay() -> None:
     assert delete_offsets(shard, "nobody", []).reply is ErrorCode.GROUP_ID_NOT_FOUND
 
 
+def test_a_group_of_offsets_only_outlives_the_last_one_until_the_next_sweep() -> None:
+    for ends in (delete_group, lambda shard, _: expire(shard, retention_ms=1_000, now_ms=5_000)):
+        shard = Shard(LIMITS)
+        apply_all(shard, commit(shard, simple(offset(1)), 0).records)
+        apply_all(shard, delete_offsets(shard, "g", [("t", 0)]).records)
+        assert not shard.offsets
+        assert list(shard.group_ids()) == ["g"]
+        assert shard.state_of("g") is GroupState.EMPTY
+        assert delete_offsets(shard, "g", [("t", 0)]).reply == {("t", 0): ErrorCode.NONE}
+        decision = ends(shard, "g")
+        assert decision.records == ()
+        assert decision.reply == Removal()
+        assert not shard.knows("g")
+        assert shard.state_of("g") is GroupState.DEAD
+
+
 def test_a_group_is_deleted_only_when_nobody_is_in_it() -> None:
     assert delete_group(with_group(), "g").reply == Removal(ErrorCode.NON_EMPTY_GROUP)
     assert delete_group(with_group(), "x").reply == Removal(ErrorCode.GROUP_ID_NOT_FOUND)

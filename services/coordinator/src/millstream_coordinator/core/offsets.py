@@ -145,6 +145,8 @@ def delete_offsets(
         errors[topic, partition] = ErrorCode.NONE
         if (topic, partition) in known:
             records.append(OffsetRemoved(group_id, topic, partition))
+    if len(records) == len(known) and group is None and consumer is None:
+        shard.emptied.add(group_id)
     return Decision(tuple(records), errors)
 
 
@@ -230,6 +232,7 @@ def expire(
 def _remove_group(shard: Shard, group_id: str) -> tuple[ShardRecord, ...]:
     """End the group in memory; what is stored of it gets its tombstone."""
     shard.dismiss_classic(group_id)
+    shard.emptied.discard(group_id)
     shard.sessions.forget_group(group_id)
     consumer = shard.consumers.get(group_id)
     if consumer is not None:
