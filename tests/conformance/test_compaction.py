@@ -99,6 +99,23 @@ def test_a_tombstone_goes_with_a_later_cleaning_when_its_time_is_over(fresh: Pat
         servers.eventually(only_what_has_a_value_is_left)
 
 
+def test_the_cleaner_does_not_sleep_on_when_it_is_told_to_sleep_less(fresh: Path, topic: str) -> None:
+    with servers.node(fresh, "log.cleaner.backoff.ms=3600000") as node:
+        create(node.bootstrap, topic, segment_ms="100", min_cleanable_dirty_ratio="0.01")
+        admin = AdminClient({"bootstrap.servers": node.bootstrap})
+        resource = ConfigResource(ConfigResource.Type.BROKER, "0")
+        resource.add_incremental_config(ConfigEntry("log.cleaner.backoff.ms", "200", incremental_operation=SET))
+        admin.incremental_alter_configs([resource])[resource].result(TIMEOUT_S)
+        producer = Producer({"bootstrap.servers": node.bootstrap})
+
+        def only_the_latest_is_left() -> None:
+            producer.produce(topic, key=b"key", value=b"")
+            producer.flush(TIMEOUT_S)
+            assert 0 not in read_all(node.bootstrap, topic)
+
+        servers.eventually(only_the_latest_is_left)
+
+
 def check_with_kafka(data: Path, topic: str) -> None:
     """Apache Kafka's tool walks through every segment and its indexes, and finds nothing to complain about."""
     try:

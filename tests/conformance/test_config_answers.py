@@ -63,13 +63,6 @@ READ_AT_START = {
     "group.consumer.assignment.interval.ms",
     "group.share.assignment.interval.ms",
     "listeners",
-    "log.cleaner.backoff.ms",
-    "log.cleaner.dedupe.buffer.size",
-    "log.cleaner.io.max.bytes.per.second",
-    "max.connections",
-    "max.connections.per.ip",
-    "producer.id.expiration.ms",
-    "transaction.partition.verification.enable",
 }
 """What Kafka can change while it runs, and we read once."""
 
@@ -222,6 +215,18 @@ CHANGES: dict[str, tuple[int, str, Sequence[tuple[str, int, str | None]]]] = {
     "a broker's number taken back": (BROKER, ME, [("log.retention.ms", DELETE, None)]),
     "all brokers' number": (BROKER, "", [("log.retention.ms", SET, "1000000")]),
     "all brokers' number taken back": (BROKER, "", [("log.retention.ms", DELETE, None)]),
+    "what is cleaned how often": (BROKER, ME, [("log.cleaner.backoff.ms", SET, "20000")]),
+    "what is cleaned how often, taken back": (BROKER, ME, [("log.cleaner.backoff.ms", DELETE, None)]),
+    "what only Kafka's brokers read": (BROKER, ME, [("leader.replication.throttled.rate", SET, "1000")]),
+    "what only Kafka's brokers read, for all": (BROKER, "", [("num.io.threads", SET, "9")]),
+    "what no broker reads": (BROKER, ME, [("no.such.key", SET, "1")]),
+    "more of what no broker reads": (BROKER, ME, [("no.such.key", APPEND, "1")]),
+    "what no broker reads, taken back": (
+        BROKER,
+        ME,
+        [("no.such.key", DELETE, None), ("leader.replication.throttled.rate", DELETE, None)],
+    ),
+    "what only Kafka's brokers read, taken back": (BROKER, "", [("num.io.threads", DELETE, None)]),
     "the default group": (GROUP, "", [("consumer.session.timeout.ms", SET, "50000")]),
     "an unknown key of a group": (GROUP, "a-group", [("no.such.key", SET, "1")]),
     "client metrics": (
@@ -252,6 +257,23 @@ CHANGES: dict[str, tuple[int, str, Sequence[tuple[str, int, str | None]]]] = {
 @pytest.mark.parametrize("case", CHANGES)
 def test_a_change_is_answered_alike(ours: Side, theirs: Side, case: str) -> None:
     assert ours.change(*CHANGES[case]) == theirs.change(*CHANGES[case])
+
+
+def test_what_no_broker_reads_is_described_alike(ours: Side, theirs: Side) -> None:
+    found = []
+    for side in (ours, theirs):
+        assert side.change(BROKER, ME, [("no.such.key", SET, "1")]) == "0 None"
+        assert side.change(BROKER, "", [("no.such.key", SET, "2")]) == "0 None"
+        servers.eventually(lambda side=side: _is_there(side, "no.such.key"))
+        found.append([side.keys(BROKER, name)["no.such.key"] for name in (ME, "")])
+        for name in (ME, ""):
+            assert side.change(BROKER, name, [("no.such.key", DELETE, None)]) == "0 None"
+    assert found[0] == found[1]
+
+
+def _is_there(side: Side, key: str) -> None:
+    assert key in side.keys(BROKER, ME)
+    assert key in side.keys(BROKER, "")
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,13 @@ from confluent_kafka import Consumer, Producer
 from process_account import ProcessAccount
 from wire_client import FETCH_VERSION, MIB, WireClient, fetch_request, framed
 
+from millstream_wire.messages import (
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+from millstream_wire.messages.incremental_alter_configs import AlterableConfig, AlterConfigsResource
 from millstream_wire.records import Record, encode_batch
 
 IDLE = 10_000
@@ -22,6 +29,8 @@ IDLE_BYTES_MAX = 8 * 1024
 """What one idle connection may cost the node, with a margin of two: 4 KiB were measured."""
 SPARE_DESCRIPTORS = 2_000
 TIMEOUT_S = 20
+BROKER = 4
+SET, DELETE = range(2)
 ONE = encode_batch([Record(-1, 1, None, b"x" * 100)])
 
 
@@ -193,6 +202,34 @@ def test_without_descriptors_connections_are_refused_and_the_rest_goes_on(fresh:
         log = log_of(fresh)
     assert log.count("connections refused") == 1
     assert "ERROR" not in log
+
+
+def test_the_number_of_connections_is_limited_while_the_node_runs(fresh: Path, topic: str) -> None:
+    with servers.node(fresh) as node, WireClient(node.bootstrap) as client:
+        client.create_topic(topic)
+
+        def limit(value: str | None) -> None:
+            operation = DELETE if value is None else SET
+            config = AlterableConfig(name="max.connections.per.ip", config_operation=operation, value=value)
+            resource = AlterConfigsResource(resource_type=BROKER, resource_name="0", configs=[config])
+            request = IncrementalAlterConfigsRequest(resources=[resource])
+            answer = client.call(request, 1, IncrementalAlterConfigsResponse)
+            assert [each.error_code for each in answer.responses] == [0]
+
+        limit("1")
+        servers.eventually(lambda: _holds(not _is_welcome(node.bootstrap)))
+        produce_ms(client, topic, 10)
+        limit(None)
+        servers.eventually(lambda: _holds(_is_welcome(node.bootstrap)))
+
+
+def _is_welcome(bootstrap: str) -> bool:
+    with WireClient(bootstrap) as newcomer:
+        try:
+            newcomer.call(ApiVersionsRequest(), 0, ApiVersionsResponse)
+        except ConnectionError:
+            return False
+        return True
 
 
 def _is_refused(sock: socket.socket) -> bool:

@@ -65,6 +65,8 @@ def offsets_of_an_empty_group(group: RawShareGroup) -> None:
     # Of a partition that is not there Kafka says nothing at all, ever.
     group.describe_offsets(0, 1)
     group.describe_offsets(0, topic="no-such-topic")
+    group.alter_offsets((0, 500))
+    group.describe_offsets(0)
     group.delete_share_offsets(group.topic, "no-such-topic")
     group.describe_offsets()
     group.delete_share_offsets()

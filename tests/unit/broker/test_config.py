@@ -4,8 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from millstream_broker.config import BrokerConfig
-from millstream_cluster.records import Endpoint
+from millstream_broker.config import READ_AGAIN, BrokerConfig
+from millstream_cluster.configs import BROKER_CONFIGS
+from millstream_cluster.configs.key import UpdateMode
+from millstream_cluster.image import Image
+from millstream_cluster.records import ConfigChanged, Endpoint, ResourceType
 from millstream_runtime.properties import Properties, PropertyError
 
 NEEDED = {"log.dirs": "/data", "controller.bootstrap.servers": "c0:9093,c1:9093"}
@@ -41,3 +44,30 @@ def test_listeners_and_what_clients_are_told() -> None:
 def test_what_is_refused(values: dict[str, str], message: str) -> None:
     with pytest.raises(PropertyError, match=message):
         config(**values)
+
+
+def test_what_is_set_dynamically_is_over_what_was_set_at_the_start() -> None:
+    known = config(log_cleaner_backoff_ms="7", max_connections="9", log_dirs="/data")
+    records = [
+        ConfigChanged(ResourceType.BROKER, "", "max.connections", "5"),
+        ConfigChanged(ResourceType.BROKER, "0", "max.connections", "4"),
+        ConfigChanged(ResourceType.BROKER, "1", "max.connections.per.ip", "3"),
+        ConfigChanged(ResourceType.BROKER, "", "transaction.partition.verification.enable", "false"),
+        ConfigChanged(ResourceType.BROKER, "", "no.such.key", "x"),
+    ]
+    now = known.as_set(Image.of(records, 5))
+    assert (now.limits.connections_max, now.limits.connections_per_ip_max) == (4, 2**31 - 1)
+    assert (now.cleaner.backoff_ms, now.verifies_transactions) == (7, False)
+    assert now.properties == known.properties
+    assert known.as_set(Image()) is known
+
+
+def test_what_is_read_again_is_what_may_be_set_and_no_topics_default() -> None:
+    may_be_set = {key.name for key in BROKER_CONFIGS.values() if key.update_mode is not UpdateMode.READ_ONLY}
+    assert may_be_set >= READ_AGAIN
+    for name in READ_AGAIN:
+        key = BROKER_CONFIGS[name]
+        known = config(**{name.replace(".", "_"): str(key.default)})
+        changed = "false" if key.default == "true" else "2097152"
+        again = known.as_set(Image.of([ConfigChanged(ResourceType.BROKER, "", name, changed)], 1))
+        assert again != known, name

@@ -138,7 +138,7 @@ def test_a_member_is_given_partitions_whose_state_is_kept_until_the_group_is_del
             begun = await read(client, topic_id)
             assert (begun.error_code, begun.start_offset, begun.state_epoch) == (0, -1, 1)
             assert await write(client, topic_id, 0, begun.state_epoch) is ErrorCode.NONE
-            assert await describe(client) == {0: (0, 0), 1: (-1, -1)}
+            assert await describe(client) == {0: (0, -2), 1: (-1, -1)}
 
             described = (await ask(client, ShareGroupDescribeRequest(group_ids=["g"]))).groups[0]
             assert (described.group_state, described.assignor_name) == ("Stable", "simple")

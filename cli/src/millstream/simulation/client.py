@@ -62,10 +62,12 @@ class KafkaClient:
         if len(answer.brokers) < count:
             raise NotNow(f"{len(answer.brokers)} nodes of {count}")
 
-    async def create_topic(self, partitions: int) -> None:
+    async def create_topic(self, partitions: int) -> bool:
+        """Whether it is new; else it was there, perhaps since an attempt whose answer got lost."""
         topic = CreatableTopic(name=self.topic, num_partitions=partitions, replication_factor=1)
         answer = await self._anybody(CreateTopicsRequest(topics=[topic], timeout_ms=TIMEOUT_MS))
         _expect(answer.topics[0].error_code, ErrorCode.TOPIC_ALREADY_EXISTS)
+        return bool(answer.topics[0].error_code == ErrorCode.NONE)
 
     async def delete_topic(self) -> None:
         topic = DeleteTopicState(name=self.topic)

@@ -185,7 +185,9 @@ class _Scenario:
 
     async def _live(self) -> None:
         clients = [host for workload in self._workloads for host in workload.hosts]
-        trouble = Trouble(self._hosts, [*clients, HOST], self._network, random.Random(f"{self._seed} trouble"), self._story)
+        trouble = Trouble(
+            self._hosts, [*clients, HOST], self._network, random.Random(f"{self._seed} trouble"), self._story
+        )
         async with asyncio.TaskGroup() as tasks:
             for workload in self._workloads:
                 workload.start(tasks)

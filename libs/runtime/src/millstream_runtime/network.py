@@ -41,6 +41,9 @@ DEFAULT_LIMITS = Limits()
 
 
 class Listener(Protocol):
+    limits: Limits
+    """Of connections that are yet to come."""
+
     @property
     def host(self) -> str: ...
     @property

@@ -77,6 +77,12 @@ class Server:
         self._listeners.append(listener)
         return listener
 
+    def limit(self, limits: Limits) -> None:
+        """Let these hold for connections that come from now on."""
+        self.limits = limits
+        for listener in self._listeners:
+            listener.limits = limits
+
     async def close(self) -> None:
         """Stop listening, cancel what is under way, close every connection."""
         for listener in self._listeners:

@@ -100,10 +100,14 @@ class BrokerApp:
         link = ControllerLink(world, config.controllers, client_id=self.name)
         hosting = Hosting(config, replicas)
 
+        def follow(image: Image) -> None:
+            broker.on_image(image)
+            server.limit(broker.config.limits)
+
         def on_records(image: Image, records: Sequence[MetadataRecord]) -> None:
             hosting.on_records(image, records)
             if hosting.has_started:
-                broker.on_image(image)
+                follow(image)
 
         applied = self._applied_metadata()
         follower = MetadataFollower(
@@ -129,20 +133,16 @@ class BrokerApp:
                 await follower.caught_up.wait()
                 self._bind_cluster(directory, follower.image)
                 hosting.start(follower.image)
-                broker.on_image(follower.image)
+                follow(follower.image)
                 broker.topic_creation.enabled = True
                 registration = self._register(link, directory, follower)
-                children.append(tasks.create_task(registration.run()))
-                for work in (broker.topic_creation.run(), broker.share_groups.run(), hosting.run()):
-                    children.append(tasks.create_task(work))
-                children.append(tasks.create_task(replicas.removals.run()))
-                children.append(
-                    tasks.create_task(applied.run(world, lambda: follower.applied, config.checkpoint_interval_ms))
-                )
-                upkeep = Upkeep(config, world, replicas)
-                children.append(tasks.create_task(upkeep.run()))
+                upkeep = Upkeep(lambda: broker.config, world, replicas)
+                parts = (registration, broker.topic_creation, broker.share_groups, hosting, replicas.removals, upkeep)
+                children += [tasks.create_task(part.run()) for part in parts]
+                noting = applied.run(world, lambda: follower.applied, config.checkpoint_interval_ms)
+                children.append(tasks.create_task(noting))
                 if config.cleaner.enabled:
-                    cleaner = Cleaner(config.cleaner, world, replicas, directory)
+                    cleaner = Cleaner(lambda: broker.config.cleaner, world, replicas, directory)
                     children.append(tasks.create_task(cleaner.run()))
                 try:
                     await registration.unfenced.wait()

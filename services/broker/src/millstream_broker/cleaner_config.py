@@ -1,4 +1,4 @@
-"""How the broker compacts its logs: Kafka's log.cleaner properties, read and checked once."""
+"""How the broker compacts its logs: Kafka's log.cleaner properties, read and checked."""
 
 import sys
 from dataclasses import dataclass

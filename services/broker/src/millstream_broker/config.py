@@ -1,23 +1,38 @@
-"""What one broker is told at its start: Kafka's properties, read and checked once.
+"""What one broker is told: Kafka's properties, read and checked at its start, and some of them again when they are set dynamically.
 
 Topic defaults are not here: every property stays in `properties`, from which they are resolved together with what is set
 dynamically (`millstream_cluster.configs.EffectiveConfigs`).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from millstream_broker.cleaner_config import CleanerConfig
 from millstream_cluster.configs import BROKER_CONFIGS, ConfigError
 from millstream_cluster.ids import COORDINATOR_ID_BASE
-from millstream_cluster.records import Endpoint
+from millstream_cluster.image import Image
+from millstream_cluster.records import Endpoint, ResourceType
 from millstream_runtime.listeners import limits_of, listeners_of
 from millstream_runtime.network import Limits
 from millstream_runtime.properties import Properties, PropertyError
 
 DEFAULT_LISTENER = "PLAINTEXT"
 DEFAULT_PORT = 9092
+VERIFIES_TRANSACTIONS = "transaction.partition.verification.enable"
+PRODUCER_ID_EXPIRATION = "producer.id.expiration.ms"
+READ_AGAIN = frozenset(
+    {
+        VERIFIES_TRANSACTIONS,
+        PRODUCER_ID_EXPIRATION,
+        "log.cleaner.backoff.ms",
+        "log.cleaner.dedupe.buffer.size",
+        "log.cleaner.io.max.bytes.per.second",
+        "max.connections",
+        "max.connections.per.ip",
+    }
+)
+"""What may be set while the broker runs, beside the defaults of topics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +110,21 @@ class BrokerConfig:
     properties: Mapping[str, str] = field(default_factory=dict)
     """Every property of the process, for DescribeConfigs and topic defaults."""
 
+    def as_set(self, image: Image) -> "BrokerConfig":
+        """With what is set dynamically for this broker, or for all."""
+        common, own = (image.config(ResourceType.BROKER, name) for name in ("", str(self.node_id)))
+        dynamic = {name: text for name, text in {**common, **own}.items() if name in READ_AGAIN}
+        if not dynamic:
+            return self
+        properties = Properties({**self.properties, **dynamic})
+        return replace(
+            self,
+            verifies_transactions=properties.boolean(VERIFIES_TRANSACTIONS, self.verifies_transactions),
+            producer_id_expiration_ms=properties.integer(PRODUCER_ID_EXPIRATION, self.producer_id_expiration_ms),
+            cleaner=CleanerConfig.from_properties(properties),
+            limits=limits_of(properties),
+        )
+
     @staticmethod
     def from_properties(properties: Properties) -> "BrokerConfig":
         _check_values(properties)
@@ -136,12 +166,12 @@ class BrokerConfig:
             share_sessions_max=properties.integer("group.share.max.share.sessions", 2_000, least=1),
             add_partitions_retry_backoff_ms=properties.integer("add.partitions.to.txn.retry.backoff.ms", 20, least=1),
             add_partitions_retry_max_ms=properties.integer("add.partitions.to.txn.retry.backoff.max.ms", 100, least=0),
-            verifies_transactions=properties.boolean("transaction.partition.verification.enable", True),
+            verifies_transactions=properties.boolean(VERIFIES_TRANSACTIONS, True),
             fetch_max_bytes=properties.integer("fetch.max.bytes", 55 << 20, least=1024),
             quota_samples=properties.integer("quota.window.num", 11, least=2),
             quota_window_ms=properties.integer("quota.window.size.seconds", 1, least=1) * 1_000,
             fetch_session_slots=properties.integer("max.incremental.fetch.session.cache.slots", 1_000, least=0),
-            producer_id_expiration_ms=properties.integer("producer.id.expiration.ms", 86_400_000, least=1),
+            producer_id_expiration_ms=properties.integer(PRODUCER_ID_EXPIRATION, 86_400_000, least=1),
             retention_check_interval_ms=properties.integer("log.retention.check.interval.ms", 300_000, least=1),
             checkpoint_interval_ms=properties.integer("log.flush.offset.checkpoint.interval.ms", 60_000, least=1),
             cleaner=CleanerConfig.from_properties(properties),

@@ -16,7 +16,7 @@ from millstream_wire.records import Record, check, decode_batches, encode_batch
 
 
 def cleaner(node: Any, **config: Any) -> Cleaner:
-    return Cleaner(CleanerConfig(**config), node.world, node.replicas, node.replicas._directory)
+    return Cleaner(lambda: CleanerConfig(**config), node.world, node.replicas, node.replicas._directory)
 
 
 def put(node: Any, topic: str, *pairs: tuple[bytes, bytes | None], timestamp: int | None = None, roll: bool = True):

@@ -14,7 +14,7 @@ from millstream_wire.records import check
 
 
 def upkeep(node: Any) -> Upkeep:
-    return Upkeep(node.config, node.world, node.replicas)
+    return Upkeep(lambda: node.config, node.world, node.replicas)
 
 
 def append(node: Any, *batches: bytes, topic: str = "orders") -> None:

@@ -188,5 +188,5 @@ def _config(entry: ConfigEntry, request: DescribeConfigsRequest) -> DescribeConf
             for name, text, source in synonyms
         ],
         config_type=key.type,
-        documentation=key.doc if request.include_documentation else None,
+        documentation=(key.doc or None) if request.include_documentation else None,
     )

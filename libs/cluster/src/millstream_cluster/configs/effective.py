@@ -11,7 +11,7 @@ from enum import IntEnum
 from millstream_cluster.configs.broker import BROKER_CONFIGS
 from millstream_cluster.configs.client_metrics import CLIENT_METRICS_CONFIGS
 from millstream_cluster.configs.group import GROUP_CONFIGS
-from millstream_cluster.configs.key import ConfigError, ConfigKey, Synonym, UpdateMode, Value
+from millstream_cluster.configs.key import ConfigError, ConfigKey, ConfigType, Synonym, UpdateMode, Value
 from millstream_cluster.configs.topic import TOPIC_CONFIGS
 from millstream_cluster.image import Image
 from millstream_cluster.records import ResourceType
@@ -105,7 +105,8 @@ class EffectiveConfigs:
 
     def broker(self) -> dict[str, ConfigEntry]:
         """Every broker key's entry for this broker (without one: for all brokers)."""
-        return {key.name: self._chosen(key, list(self._set_on_broker(key.name))) for key in BROKER_CONFIGS.values()}
+        keys = [*BROKER_CONFIGS.values(), *(_unknown(name) for name in sorted(self._unknown_to_brokers()))]
+        return {key.name: self._chosen(key, list(self._set_on_broker(key.name))) for key in keys}
 
     def broker_value(self, name: str) -> Value:
         return self._chosen(BROKER_CONFIGS[name], list(self._set_on_broker(name))).value
@@ -135,6 +136,12 @@ class EffectiveConfigs:
             found = [*found, (primary.name, primary.default, ConfigSource.DEFAULT_CONFIG)]
         return ConfigEntry(key, chosen, source, tuple(found))
 
+    def _unknown_to_brokers(self) -> set[str]:
+        """Names that somebody set though no broker reads them, as tools do that were made for Kafka's brokers."""
+        own = "" if self._broker_id is None else str(self._broker_id)
+        dynamic = {name for broker in ("", own) for name in self._image.config(ResourceType.BROKER, broker)}
+        return dynamic - BROKER_CONFIGS.keys()
+
     def _set_on_broker(self, name: str) -> Iterator[tuple[str, str | None, ConfigSource]]:
         places = [
             (self._image.config(ResourceType.BROKER, ""), ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG),
@@ -146,6 +153,12 @@ class EffectiveConfigs:
         for values, source in places:
             if name in values:
                 yield name, values[name], source
+
+
+def _unknown(name: str) -> ConfigKey:
+    return ConfigKey(
+        name, ConfigType.UNKNOWN, None, "", update_mode=UpdateMode.READ_ONLY, resource_type=ResourceType.BROKER
+    )
 
 
 def _primary(key: ConfigKey) -> ConfigKey | None:

@@ -24,6 +24,8 @@ class ConfigError(ClusterError):
 class ConfigType(IntEnum):
     """Types as DescribeConfigs numbers them."""
 
+    UNKNOWN = 0
+    """Of a key that is not in the table: whatever it is, its value is not shown."""
     BOOLEAN = 1
     STRING = 2
     INT = 3
@@ -87,7 +89,7 @@ class ConfigKey:
 
     @property
     def sensitive(self) -> bool:
-        return self.type is ConfigType.PASSWORD
+        return self.type in (ConfigType.PASSWORD, ConfigType.UNKNOWN)
 
     def parse(self, text: str | None) -> Value:
         """Read and check a value's text; ConfigError says what is wrong with it."""
@@ -114,7 +116,7 @@ class ConfigKey:
                     raise self._not_a_number(text) from None
             case ConfigType.LIST:
                 return tuple(item.strip() for item in text.split(",")) if text else ()
-            case ConfigType.STRING | ConfigType.CLASS | ConfigType.PASSWORD:
+            case ConfigType.STRING | ConfigType.CLASS | ConfigType.PASSWORD | ConfigType.UNKNOWN:
                 return text
             case _:
                 assert_never(self.type)

@@ -107,7 +107,7 @@ class SocketListener:
         self._network = network
         self._sock = sock
         self._accept = accept
-        self._limits = limits
+        self.limits = limits
         self._open = 0
         self._open_from: Counter[str] = Counter()
         self._closed = False
@@ -136,9 +136,9 @@ class SocketListener:
                 self._loop.remove_reader(self._sock)
                 self._loop.call_later(NO_DESCRIPTORS_PAUSE_SECONDS, self._listen_again)
                 return
-            if self._open >= self._limits.connections_max:
+            if self._open >= self.limits.connections_max:
                 self._refuse(sock, "max.connections")
-            elif self._open_from[address[0]] >= self._limits.connections_per_ip_max:
+            elif self._open_from[address[0]] >= self.limits.connections_per_ip_max:
                 self._refuse(sock, "max.connections.per.ip")
             elif sock.fileno() > last_descriptor:  # the kernel gives the lowest that is free
                 self._refuse(sock, "file_descriptors")
@@ -166,7 +166,7 @@ class SocketListener:
         sock.setblocking(False)
         self._open += 1
         self._open_from[host] += 1
-        self._network.adopt(sock, f"{host}:{port}", self._accept, self._limits, partial(self._gone, host))
+        self._network.adopt(sock, f"{host}:{port}", self._accept, self.limits, partial(self._gone, host))
 
     def _gone(self, host: str) -> None:
         self._open -= 1

@@ -51,6 +51,8 @@ class Broker:
         log_dir_space: Callable[[], tuple[int, int]],
     ) -> None:
         self.config = config
+        """As it is now, with what was set dynamically."""
+        self._config_at_start = config
         self.world = world
         self.controllers = controllers
         self.replicas = replicas
@@ -82,6 +84,7 @@ class Broker:
 
     def on_image(self, image: Image) -> None:
         """The whole metadata is known and has just moved."""
+        self.config = self._config_at_start.as_set(image)
         self.throttling.on_image(image)
         self.share_groups.on_image()
         if any_live_broker(image) == NO_NODE:

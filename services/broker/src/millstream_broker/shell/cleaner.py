@@ -6,7 +6,7 @@ long as the step after each: a thread that computes keeps the event loop waiting
 
 import asyncio
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from millstream_broker.cleaner_config import CleanerConfig
@@ -30,12 +30,16 @@ from millstream_runtime.world import World
 from millstream_wire.records import RecordsError
 
 RETRY_FAILED_MS = 300_000
+REST_LOOK_MS = 1_000
 
 logger = logging.getLogger(__name__)
 
 
 class Cleaner:
-    def __init__(self, config: CleanerConfig, world: World, replicas: Replicas, directory: DataDir) -> None:
+    def __init__(
+        self, config: Callable[[], CleanerConfig], world: World, replicas: Replicas, directory: DataDir
+    ) -> None:
+        """`config` is asked whenever it matters: it may be set while the broker runs."""
         self._config = config
         self._world = world
         self._replicas = replicas
@@ -46,7 +50,13 @@ class Cleaner:
     async def run(self) -> None:
         while True:
             if not await self.clean_dirtiest():
-                await asyncio.sleep(self._config.backoff_ms / 1000)
+                await self._rest()
+
+    async def _rest(self) -> None:
+        """For as long as is set, which may become less meanwhile."""
+        began_ms = self._world.monotonic_ms()
+        while (left_ms := began_ms + self._config().backoff_ms - self._world.monotonic_ms()) > 0:  # noqa: ASYNC110
+            await asyncio.sleep(min(left_ms, REST_LOOK_MS) / 1000)
 
     async def clean_dirtiest(self) -> bool:
         """Clean the log that needs it most; return False if none does, or if it did not work."""
@@ -115,7 +125,7 @@ class Cleaner:
             log,
             cleanable,
             replica.settings.compaction,
-            keys_bytes_max=self._config.keys_bytes_max,
+            keys_bytes_max=self._config().keys_bytes_max,
             now_ms=self._world.now_ms(),
         )
         size_before, size_after = 0, 0
@@ -148,7 +158,7 @@ class Cleaner:
         step: Step | None = await self._world.run_blocking(partial(next, steps, None))
         pause_ms = float(self._world.monotonic_ms() - started_ms)
         if isinstance(step, Worked):
-            pause_ms = max(pause_ms, step.bytes * 1000 / self._config.io_max_bytes_per_second)
+            pause_ms = max(pause_ms, step.bytes * 1000 / self._config().io_max_bytes_per_second)
         await asyncio.sleep(pause_ms / 1000)
         return step
 

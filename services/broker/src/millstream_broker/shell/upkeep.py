@@ -5,7 +5,7 @@ Slow by intent: one log at a time, with a breath between two, and what waits for
 
 import asyncio
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from millstream_broker.config import BrokerConfig
 from millstream_broker.core.topic_settings import NO_LIMIT_MS
@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 class Upkeep:
-    def __init__(self, config: BrokerConfig, world: World, replicas: Replicas) -> None:
+    def __init__(self, config: Callable[[], BrokerConfig], world: World, replicas: Replicas) -> None:
         self._config = config
         self._world = world
         self._replicas = replicas
@@ -113,7 +113,7 @@ class Upkeep:
         log = replica.log
         if replica.is_internal:
             return  # offsets and the shards' fences: nothing there may be forgotten by age
-        log.expire_producers(now_ms, self._config.producer_id_expiration_ms)
+        log.expire_producers(now_ms, self._config().producer_id_expiration_ms)
         if not replica.settings.deletes:
             return
         count = expired_segments(
@@ -134,12 +134,12 @@ class Upkeep:
 
     async def _retain_for_ever(self) -> None:
         while True:
-            await asyncio.sleep(self._config.retention_check_interval_ms / 1000)
+            await asyncio.sleep(self._config().retention_check_interval_ms / 1000)
             await self.retain()
 
     async def _checkpoint_for_ever(self) -> None:
         while True:
-            await asyncio.sleep(self._config.checkpoint_interval_ms / 1000)
+            await asyncio.sleep(self._config().checkpoint_interval_ms / 1000)
             await self.checkpoint()
 
     async def _flush_for_ever(self) -> None:

@@ -164,6 +164,10 @@ def _new_value(kind: ResourceType, present: Mapping[str, str], change: Change) -
         raise Refused(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {change.key}")
     if key is not None and kind is ResourceType.BROKER and key.update_mode is UpdateMode.READ_ONLY:
         raise Refused(ErrorCode.INVALID_REQUEST, f"Cannot update these configs dynamically: [{change.key}]")
+    if key is None and kind is ResourceType.BROKER:
+        if change.operation != Operation.SET:
+            raise Refused(ErrorCode.INVALID_CONFIG, f"Unknown config name: {change.key}")
+        return change.value  # Kafka takes any name, and tools set what only Kafka's brokers read
     value = _combined(key, present, change)
     check_config(kind, change.key, value)
     return value

@@ -115,4 +115,5 @@ def _lag(summary: PartitionResult, end: int | None) -> int:
     """Records that the group has yet to be done with, or UNKNOWN_LAG."""
     if end is None or summary.start_offset == NOT_BEGUN or summary.delivery_complete_count < 0:
         return UNKNOWN_LAG
-    return max(0, end - summary.start_offset - summary.delivery_complete_count)
+    # Less than nothing where the group was told to begin behind the partition's end: as in Kafka.
+    return end - summary.start_offset - summary.delivery_complete_count
