@@ -6,6 +6,8 @@ from pathlib import Path
 
 from millstream_broker.api import HANDLERS as BROKER
 from millstream_cluster.configs import BROKER_CONFIGS, CLIENT_METRICS_CONFIGS, GROUP_CONFIGS, TOPIC_CONFIGS, ConfigKey
+from millstream_cluster.configs.key import UpdateMode
+from millstream_cluster.records import ResourceType
 from millstream_controller.api import HANDLERS as CONTROLLER
 from millstream_controller.api import UNADVERTISED as BETWEEN_CONTROLLERS
 from millstream_coordinator.api import HANDLERS as COORDINATOR
@@ -39,7 +41,8 @@ def configuration() -> str:
         f"# Configuration\n\n{GENERATED}\n"
         "Topic configs are set with the topic, by Kafka's tools or in a Topic resource; broker configs with `--set`, in a properties\n"
         "file, or in the Cluster resource; group configs by `kafka-configs --entity-type groups` or in a ConsumerGroup resource, for groups\n"
-        "that need not be there yet. Where Kafka has a name for something, it is Kafka's.\n\n"
+        "that need not be there yet. Broker configs that are not read at the start only may be changed while brokers run, with\n"
+        "`kafka-configs --entity-type brokers`. Where Kafka has a name for something, it is Kafka's.\n\n"
         f"## Topics\n\n{_table(TOPIC_CONFIGS.values())}\n## Groups\n\n{_table(GROUP_CONFIGS.values())}\n"
         f"## Client metrics\n\n{_table(CLIENT_METRICS_CONFIGS.values())}\n## Brokers\n\n{_table(BROKER_CONFIGS.values())}"
     )
@@ -49,8 +52,13 @@ def _table(keys: Iterable[ConfigKey]) -> str:
     rows = ["| name | type | default | meaning |\n", "| --- | --- | --- | --- |\n"]
     for key in sorted(keys, key=lambda key: key.name):
         default = "" if key.default is None else f"`{key.default}`" if key.default else "empty"
-        rows.append(f"| `{key.name}` | {key.type.name.lower()} | {default} | {key.doc} |\n")
+        when = " Read at the start." if _is_read_once(key) else ""
+        rows.append(f"| `{key.name}` | {key.type.name.lower()} | {default} | {key.doc}{when} |\n")
     return "".join(rows)
+
+
+def _is_read_once(key: ConfigKey) -> bool:
+    return key.resource_type is ResourceType.BROKER and key.update_mode is UpdateMode.READ_ONLY
 
 
 DOCUMENTS = {"compatibility.md": compatibility, "configuration.md": configuration}

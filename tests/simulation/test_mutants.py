@@ -6,13 +6,16 @@ from contextlib import suppress
 import pytest
 
 from millstream.simulation.scenario import simulate
-from millstream.simulation.shape import classic
+from millstream.simulation.shape import Kind, classic
+from millstream_broker.shell.replica import Replica
+from millstream_broker.shell.upkeep import Upkeep
 from millstream_coordinator.shell.journal import ShardJournal
 from millstream_log.errors import OutOfOrderSequence
 from millstream_log.producer_state import AppendedBatch, ProducerState
 from millstream_wire.records import BatchHeader
 
 SEEDS = range(1, 9)
+Hunt = Callable[..., str]
 UseProducers = Callable[[type[ProducerState]], None]
 
 
@@ -50,3 +53,17 @@ def test_a_coordinator_that_answers_before_the_log_is_found_out(monkeypatch: pyt
 
     monkeypatch.setattr(ShardJournal, "append", append)
     assert "was told" in (violation() or "")
+
+
+def test_a_checkpoint_that_takes_every_partition_for_its_own_is_found_out(
+    monkeypatch: pytest.MonkeyPatch, hunt: Hunt
+) -> None:
+    async def trusting(self: Upkeep, replica: Replica) -> None:
+        flush = replica.log.start_flush()
+        await self._world.run_blocking(flush.perform)
+        replica.log.finish_flush(flush)
+
+    monkeypatch.setattr(Upkeep, "_hosted", lambda self: iter(self._replicas))
+    monkeypatch.setattr(Upkeep, "_flush", trusting)
+    found = hunt(Kind.CLASSIC)
+    assert "failed: FileNotFoundError" in found, found
