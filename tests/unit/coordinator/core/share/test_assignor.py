@@ -33,6 +33,19 @@ def test_everybody_reads_and_everything_is_read(
     assert settled == assigned, "what is settled must not move"
 
 
+def test_the_most_crowded_give_way_at_once_and_not_at_the_next_occasion() -> None:
+    """`g` had its partition alone; two came that want nothing else, and `g` may read others."""
+    readable = frozenset({(T, 0), (T, 1), (U, 0)})
+    given_to = {"a": {(T, 0)}, "b": {(T, 1)}, "g": {(U, 0)}}
+    topics = {"a": {T}, "b": {T}, "c": {U}, "d": {U}, "g": {T, U}}
+    subscribers = {
+        name: Subscriber(frozenset(wanted), target=frozenset(given_to.get(name, ()))) for name, wanted in topics.items()
+    }
+    assigned = assign_shared(subscribers, readable)
+    assert assigned["g"] == {(T, 0)}
+    assert assigned["c"] == assigned["d"] == {(U, 0)}
+
+
 @given(st.integers(1, 9), st.integers(1, 9))
 def test_equals_get_equal_shares(people: int, count: int) -> None:
     names = [f"m{number}" for number in range(people)]
