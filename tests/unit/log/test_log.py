@@ -302,6 +302,21 @@ def test_flushing_moves_the_recovery_point(tmp_path: Path, make) -> None:
     assert log.recovery_point == 4
 
 
+def test_after_a_flush_that_failed_no_other_moves_the_recovery_point(tmp_path: Path, make) -> None:
+    """The kernel tells of an error once: the next flush would find nothing wrong, and what was lost is not on the disk."""
+    log = Log.open(tmp_path, LogConfig(), now_ms=0)
+    fill(log, make, 4)
+    under_way = log.start_flush()
+    log.fail(OSError("input/output error"))
+    under_way.perform()
+    log.finish_flush(under_way)
+    assert log.recovery_point == 0
+    for flush in (log.start_flush, log.flush, log.close):
+        with pytest.raises(StorageError, match="an earlier flush failed"):
+            flush()
+    assert log.recovery_point == 0
+
+
 def test_an_idle_log_holds_no_descriptor(tmp_path: Path) -> None:
     before = len(os.listdir("/proc/self/fd"))
     logs = [Log.open(tmp_path / str(i), LogConfig(), now_ms=0) for i in range(20)]

@@ -339,7 +339,9 @@ class Log:
         self.recovery_point = min(self.recovery_point, self.log_end_offset)
 
     def start_flush(self) -> Flush:
-        """Say what has to reach the disk; perform it here or in a thread, then hand it to `finish_flush`."""
+        """Say what has to reach the disk; perform it here or in a thread, then hand it to `finish_flush`. Nothing does after a failure."""
+        if self._failure is not None:
+            raise StorageError(f"{self.directory}: an earlier flush failed: {self._failure}")
         dirty = [segment for segment in self._segments if segment.end_offset > self.recovery_point]
         return Flush(
             files=tuple(segment.file for segment in dirty),
@@ -352,7 +354,7 @@ class Log:
 
     def finish_flush(self, flush: Flush) -> None:
         """Move the recovery point, unless the log was cut meanwhile."""
-        if flush.generation == self._truncations:
+        if flush.generation == self._truncations and self._failure is None:
             self.recovery_point = max(self.recovery_point, flush.end_offset)
             self._has_new_files = self._has_new_files and flush.directory is None
             segment = self._segments[-1]  # a restart must not have to read much to know the producers again
@@ -369,8 +371,6 @@ class Log:
 
     def flush(self) -> None:
         """Wait until everything appended so far is on the disk; a failure is final, for the kernel forgets it."""
-        if self._failure is not None:
-            raise StorageError(f"{self.directory}: an earlier flush failed: {self._failure}")
         flush = self.start_flush()
         try:
             flush.perform()

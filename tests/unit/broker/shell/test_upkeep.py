@@ -1,6 +1,7 @@
 """Retention, flushing and checkpoints over real logs."""
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -127,6 +128,26 @@ def test_a_checkpoint_says_what_is_on_the_disk(node: Any, batch: Any, tmp_path: 
     assert node.replica("orders").log.recovery_point == 2
     recovery = (node.config.data_dir / "recovery-point-offset-checkpoint").read_text()
     assert recovery.splitlines() == ["0", "1", "orders 0 2"]
+
+
+def test_a_flush_that_failed_is_told_once_and_not_tried_again(
+    node: Any, batch: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node.create_topic("orders", flush_ms="0")
+    append(node, batch("a"))
+
+    def broken(_: int) -> None:
+        raise OSError("input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fdatasync", broken)
+        asyncio.run(upkeep(node).flush_due())
+    for chore in (Upkeep.flush_due, Upkeep.checkpoint, Upkeep.flush_all):
+        asyncio.run(chore(upkeep(node)))
+    assert [record.message for record in caplog.records if record.levelname == "ERROR"] == [
+        "flush failed partition=orders-0 reason=input/output error"
+    ]
+    assert node.replica("orders").log.recovery_point == 0
 
 
 def test_flush_ms_is_kept_per_topic(node: Any, batch: Any) -> None:

@@ -11,7 +11,7 @@ from millstream_broker.config import BrokerConfig
 from millstream_broker.core.topic_settings import NO_LIMIT_MS
 from millstream_broker.shell.replica import Replica
 from millstream_broker.shell.replicas import Replicas
-from millstream_log import LogError, expired_segments
+from millstream_log import LogError, StorageError, expired_segments
 from millstream_runtime.world import World
 
 FLUSHES_AT_ONCE = 8
@@ -100,7 +100,10 @@ class Upkeep:
 
     async def _bring_to_disk(self, replica: Replica) -> None:
         log = replica.log
-        flush = log.start_flush()
+        try:
+            flush = log.start_flush()
+        except StorageError:
+            return  # an earlier one failed, and that was said
         try:
             await self._world.run_blocking(flush.perform)
         except OSError as error:
