@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from typing import Any
+from uuid import UUID
 
 from millstream.simulation.fetched import Fetched, fetched_from
 from millstream_runtime.client import ClientError, Nodes
@@ -62,12 +63,13 @@ class KafkaClient:
         if len(answer.brokers) < count:
             raise NotNow(f"{len(answer.brokers)} nodes of {count}")
 
-    async def create_topic(self, partitions: int) -> bool:
-        """Whether it is new; else it was there, perhaps since an attempt whose answer got lost."""
+    async def create_topic(self, partitions: int) -> UUID | None:
+        """The new topic's id; None if it was there, perhaps since an attempt whose answer got lost."""
         topic = CreatableTopic(name=self.topic, num_partitions=partitions, replication_factor=1)
         answer = await self._anybody(CreateTopicsRequest(topics=[topic], timeout_ms=TIMEOUT_MS))
         _expect(answer.topics[0].error_code, ErrorCode.TOPIC_ALREADY_EXISTS)
-        return bool(answer.topics[0].error_code == ErrorCode.NONE)
+        created: UUID = answer.topics[0].topic_id
+        return created if answer.topics[0].error_code == ErrorCode.NONE else None
 
     async def delete_topic(self) -> None:
         topic = DeleteTopicState(name=self.topic)
