@@ -63,7 +63,6 @@ def test_a_checkpoint_that_takes_every_partition_for_its_own_is_found_out(
         await self._world.run_blocking(flush.perform)
         replica.log.finish_flush(flush)
 
-    monkeypatch.setattr(Upkeep, "_hosted", lambda self: iter(self._replicas))
     monkeypatch.setattr(Upkeep, "_flush", trusting)
     found = hunt(Kind.CLASSIC)
     assert "failed: FileNotFoundError" in found, found

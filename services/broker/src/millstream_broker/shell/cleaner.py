@@ -75,7 +75,7 @@ class Cleaner:
         except CorruptFile as error:
             self._give_up(replica, error)
         except (OSError, LogError) as error:
-            if self._is_hosted(replica):  # or else its directory went away under us
+            if self._replicas.hosts(replica):  # or else its directory went away under us
                 self._retry_at_ms[replica.key] = self._world.monotonic_ms() + RETRY_FAILED_MS
                 logger.error("compaction failed partition=%s reason=%s", replica.name, error)
             return False
@@ -140,7 +140,7 @@ class Cleaner:
             size_after += step.put.size
             doomed = await self._world.run_blocking(partial(settle_replacement, log, step))
             self._replicas.removals.add(doomed, replica.settings.file_delete_delay_ms)
-        if self._is_hosted(replica):
+        if self._replicas.hosts(replica):
             self._directory.note_cleaned(name, cleaning.cleaned_end_offset)
         logger.info(
             "log compacted partition=%s first_dirty_offset=%d end_offset=%d bytes_before=%d bytes_after=%d duration_ms=%d",
@@ -163,10 +163,7 @@ class Cleaner:
         return step
 
     def _replace(self, replica: Replica, cleanable: Cleanable, cleaned: Cleaned) -> bool:
-        if not self._is_hosted(replica):
+        if not self._replicas.hosts(replica):
             return False  # its directory has another name by now, or is another partition's
         self._directory.note_cleaned(replica.name, cleanable.first_dirty_offset)
         return replace_segments(replica.log, cleaned)
-
-    def _is_hosted(self, replica: Replica) -> bool:
-        return self._replicas.find(*replica.key) is replica

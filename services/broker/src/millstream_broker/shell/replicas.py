@@ -58,6 +58,10 @@ class Replicas:
             return None if partitions is None else partitions.get(index)
         return self._by_id.get((topic, index))
 
+    def hosts(self, replica: Replica) -> bool:
+        """Whether its directory still is its own: another partition may have the name by now."""
+        return self._by_id.get(replica.key) is replica
+
     def load(self) -> None:
         """Open and, after a crash, recover every log in the directory that can be; whose leader we are comes later."""
         for name in sorted(self._directory.partitions()):

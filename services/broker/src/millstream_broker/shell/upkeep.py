@@ -5,7 +5,7 @@ Slow by intent: one log at a time, with a breath between two, and what waits for
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from millstream_broker.config import BrokerConfig
 from millstream_broker.core.topic_settings import NO_LIMIT_MS
@@ -36,7 +36,9 @@ class Upkeep:
     async def retain(self) -> None:
         """Let go of what every topic's limits no longer keep."""
         now_ms = self._world.now_ms()
-        for replica in self._hosted():
+        for replica in self._replicas:
+            if not self._replicas.hosts(replica):
+                continue  # it went away while the others were looked at
             try:
                 self._retain(replica, now_ms)
             except (OSError, LogError) as error:
@@ -45,7 +47,7 @@ class Upkeep:
 
     async def checkpoint(self) -> None:
         """Flush what is not on the disk yet and note that it is, so that a crash has little to recover."""
-        for replica in self._hosted():
+        for replica in self._replicas:
             await self._flush(replica)
         try:
             self._replicas.checkpoint()
@@ -58,9 +60,7 @@ class Upkeep:
 
         async def work() -> None:
             while waiting:
-                replica = waiting.pop()
-                if self._is_hosted(replica):
-                    await self._flush(replica)
+                await self._flush(waiting.pop())
 
         async with asyncio.TaskGroup() as tasks:
             for _ in range(FLUSHES_AT_ONCE):
@@ -69,7 +69,7 @@ class Upkeep:
     async def flush_due(self) -> int:
         """Flush the logs whose records have been off the disk for their topic's flush.ms; when to look again, in ms."""
         again_ms = FLUSH_CHECK_MS
-        for replica in self._hosted():
+        for replica in self._replicas:
             flush_ms = replica.settings.flush_ms
             if flush_ms == NO_LIMIT_MS:
                 continue
@@ -78,22 +78,14 @@ class Upkeep:
                 await self._flush(replica)
         return again_ms
 
-    def _hosted(self) -> Iterator[Replica]:
-        """One after the other; those that went away meanwhile are left out."""
-        return filter(self._is_hosted, self._replicas)
-
-    def _is_hosted(self, replica: Replica) -> bool:
-        """Whether its directory still is its own: another partition may have the name by now."""
-        return self._replicas.find(*replica.key) is replica
-
     async def _flush(self, replica: Replica) -> None:
         log = replica.log
         started_ms = self._world.monotonic_ms()
-        if log.recovery_point < log.log_end_offset:
+        if log.recovery_point < log.log_end_offset and self._replicas.hosts(replica):
             try:
                 await self._bring_to_disk(replica)
             except (OSError, LogError) as error:
-                if self._is_hosted(replica):
+                if self._replicas.hosts(replica):
                     logger.error("flush failed partition=%s reason=%s", replica.name, error)
                 return
         replica.flushed_ms = started_ms
@@ -109,7 +101,7 @@ class Upkeep:
         except OSError as error:
             log.fail(error)  # the kernel forgets what it could not write: this log takes no more appends
             raise
-        if self._is_hosted(replica):
+        if self._replicas.hosts(replica):
             log.finish_flush(flush)
 
     def _retain(self, replica: Replica, now_ms: int) -> None:
