@@ -130,6 +130,27 @@ def test_a_checkpoint_says_what_is_on_the_disk(node: Any, batch: Any, tmp_path: 
     assert recovery.splitlines() == ["0", "1", "orders 0 2"]
 
 
+def test_a_partition_that_went_before_its_turn_leaves_no_segment_in_the_next_one_of_that_name(
+    node: Any, batch: Any
+) -> None:
+    node.create_topic("first")
+    topic_id = node.create_topic("orders")
+    append(node, batch("a"), topic="first")
+    append(node, batch("a"))
+    node.replica("orders").log.roll(node.world.now_ms())
+    append(node, batch("b"))
+
+    async def scenario() -> None:
+        flushing = asyncio.create_task(upkeep(node).checkpoint())
+        await asyncio.sleep(0)
+        node.learn(r.TopicDeleted(topic_id))
+        node.create_topic("orders")
+        await flushing
+
+    asyncio.run(scenario())
+    assert [path.name for path in node.replica("orders").log.directory.glob("*.log")] == [f"{0:020d}.log"]
+
+
 def test_a_flush_that_failed_is_told_once_and_not_tried_again(
     node: Any, batch: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
