@@ -1,5 +1,6 @@
 """Servers for the tests: one of each shape for the whole run, since unmodified clients must not care which it is."""
 
+import signal
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,6 +9,10 @@ import pytest
 import servers
 from kafka_broker import KafkaBroker
 from kafka_tools import KafkaUnavailable, kafka_libs
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell's background job passes that on to all that it starts, and here processes are to stop as by Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -29,7 +29,7 @@ async def handle_create_topics(
             CreatableTopicResult(name=topic.name, error_code=ErrorCode.NOT_CONTROLLER) for topic in request.topics
         ]
         return CreateTopicsResponse(topics=refused)
-    return CreateTopicsResponse(topics=[_result(topic, request.validate_only) for topic in created])
+    return CreateTopicsResponse(topics=[_result(topic) for topic in created])
 
 
 def _new_topic(topic: CreatableTopic) -> NewTopic:
@@ -42,7 +42,7 @@ def _new_topic(topic: CreatableTopic) -> NewTopic:
     )
 
 
-def _result(topic: CreatedTopic, validate_only: bool) -> CreatableTopicResult:
+def _result(topic: CreatedTopic) -> CreatableTopicResult:
     result = CreatableTopicResult(
         name=topic.name,
         error_code=topic.outcome.error,
@@ -52,7 +52,7 @@ def _result(topic: CreatedTopic, validate_only: bool) -> CreatableTopicResult:
     )
     if topic.configs is not None:
         result.configs = [_config(entry) for entry in topic.configs.values()]
-    if topic.topic_id is not None and not validate_only:
+    if topic.topic_id is not None:
         result.topic_id = topic.topic_id
     return result
 
