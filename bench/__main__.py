@@ -20,6 +20,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "tests" / "conformance")]
 from cases import Case, Done, all_cases  # noqa: E402
 from confluent_kafka import KafkaException, Producer, TopicPartition  # noqa: E402
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec  # noqa: E402
+from floor import Floor  # noqa: E402
 from groups import GROUPS_CASE, measure_groups  # noqa: E402
 from kafka_tools import KAFKA_VERSION, KafkaUnavailable  # noqa: E402
 from report import Measurement, table  # noqa: E402
@@ -58,14 +59,15 @@ def _compare_and_report(directory: Path, cases: list[Case], options: argparse.Na
     servers: list[Server] = [Millstream(directory / "millstream")]
     servers += [Millstream(directory / "plain", plain=True)] if options.plain else []
     servers += [Kafka(directory / "kafka")]
+    floor = Floor(directory / "floor")
     measurements: list[Measurement] = []
     try:
-        _compare(servers, cases, options, measurements)
+        _compare(servers, floor, cases, options, measurements)
     except KafkaUnavailable as reason:
         print(f"bench: {reason}", file=sys.stderr)
         return False
     finally:
-        for server in servers:
+        for server in (*servers, floor):
             server.stop()
         if any(measurement.server == Kafka.name for measurement in measurements):  # also of a run that broke off
             print(_about(options.rounds))
@@ -89,10 +91,15 @@ def _options() -> argparse.Namespace:
 
 
 def _compare(
-    servers: list[Server], cases: list[Case], options: argparse.Namespace, measurements: list[Measurement]
+    servers: list[Server],
+    floor: Floor,
+    cases: list[Case],
+    options: argparse.Namespace,
+    measurements: list[Measurement],
 ) -> None:
     """Add to `measurements` as they are made."""
     measurements += _start(servers, options.starts if options.only in START else 1)
+    floor.start()
     for turn in range(options.warm_up):
         for server in servers:
             _say(f"warming {server.name}, round {turn + 1} of {options.warm_up}")
@@ -107,6 +114,8 @@ def _compare(
                 _say(
                     f"round {turn + 1} of {options.rounds}: {case.name}: {server.name}: {measurement.server_cpu_s:.2f} CPU-s"
                 )
+            if case.has_floor:
+                measurements.append(_measure_run(floor, case, "floor", options.scale))
 
 
 def _start(servers: list[Server], times: int) -> list[Measurement]:
@@ -145,6 +154,12 @@ def _measure(server: Server, case: Case, scale: float) -> Measurement:
     admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(30)
     _wait_for_leader(admin, topic)
     case.prepare(server.bootstrap, topic, scale)
+    measurement = _measure_run(server, case, topic, scale)
+    admin.delete_topics([topic])[topic].result(30)
+    return measurement
+
+
+def _measure_run(server: Server, case: Case, topic: str, scale: float) -> Measurement:
     time.sleep(_SETTLE_S)
     busy_before, before, started = machine_busy_s(), usage_of(server.pid), time.monotonic()
     done = case.run(server.bootstrap, topic, scale)
@@ -152,7 +167,6 @@ def _measure(server: Server, case: Case, scale: float) -> Measurement:
     busy, after, seconds = machine_busy_s() - busy_before, usage_of(server.pid), time.monotonic() - started
     if after.resident_bytes == 0:
         raise RuntimeError(f"{server.name} is gone: whatever answered was another server")
-    admin.delete_topics([topic])[topic].result(30)
     cpu_s = after.cpu_s - before.cpu_s
     return Measurement(case.name, server.name, done, cpu_s, after.resident_bytes, _others(busy, cpu_s, done, seconds))
 

@@ -44,9 +44,10 @@ COLUMNS = (
 
 def table(measurements: Sequence[Measurement], baseline: str) -> str:
     """One block for each case: a row for each figure and, for each server, its median and its ratio to the baseline."""
-    servers = sorted({m.server for m in measurements}, key=lambda name: (name == baseline, name))
     lines = []
     for case in dict.fromkeys(m.case for m in measurements):
+        measured = {m.server for m in measurements if m.case == case}
+        servers = sorted(measured, key=lambda name: (name == baseline, name))
         lines += ["", case, f"  {'':16}" + "".join(f"{server:>{_WIDTH}}" for server in servers)]
         for column in COLUMNS:
             values = {server: _values(measurements, case, server, column) for server in servers}

@@ -1,0 +1,43 @@
+"""The least that any server can do for a request on this machine, as a server to compare with: floor.c says what that is."""
+
+import subprocess
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+
+
+class Floor:
+    name = "floor (C)"
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._process: subprocess.Popen[str] | None = None
+        self._port = 0
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None, "not started"
+        return self._process.pid
+
+    @property
+    def bootstrap(self) -> str:
+        return f"127.0.0.1:{self._port}"
+
+    def start(self) -> None:
+        self._directory.mkdir(parents=True, exist_ok=True)
+        program = self._directory / "floor"
+        subprocess.run(["cc", "-O2", "-o", str(program), str(HERE / "floor.c")], check=True)
+        self._process = subprocess.Popen(
+            [str(program), str(self._directory / "written")], stdout=subprocess.PIPE, text=True
+        )
+        assert self._process.stdout is not None
+        self._port = int(self._process.stdout.readline())
+
+    def stop(self) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.kill()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
