@@ -81,6 +81,18 @@ def pages_that_cannot_be(asking: Asking) -> list[Any]:
     return asking.answers(m.DescribeTopicPartitionsRequest(topics=wanted, cursor=cursor))
 
 
+def pages_that_end_before_what_is_not_there(asking: Asking) -> list[Any]:
+    names = (TOPIC, OTHER, MISSING, f"{TOPIC}-", f"a{MISSING}", "a b")
+    wanted = [describe_topic_partitions.TopicRequest(name=name) for name in names]
+    cursors = [None, *(describe_topic_partitions.Cursor(topic_name=name, partition_index=2) for name in names)]
+    asked = [
+        m.DescribeTopicPartitionsRequest(topics=wanted, response_partition_limit=limit, cursor=cursor)
+        for cursor in cursors
+        for limit in (1, 2, 9)
+    ]
+    return [answer for request in asked for answer in asking.answers(request)]
+
+
 def coordinators(asking: Asking) -> list[Any]:
     def known() -> None:
         assert asking.answers(m.FindCoordinatorRequest(key="g"), since=1)[0]["error_code"] == 0
@@ -90,11 +102,15 @@ def coordinators(asking: Asking) -> list[Any]:
     return asking.answers(found)
 
 
-def coordinators_of_shares_before_there_were_any(asking: Asking) -> list[Any]:
+def coordinators_of_other_kinds(asking: Asking) -> list[Any]:
+    """Version 6 finds those of share partitions."""
     key = "g:AAAAAAAAAAAAAAAAAAAAAQ:0"
-    request = m.FindCoordinatorRequest(key=key, key_type=2, coordinator_keys=[key])
-    old = [ask(asking.bootstrap, request, version=version)[0] for version in (1, 3, 4, 5)]
-    return [answer.coordinators[0].error_code if answer.coordinators else answer.error_code for answer in old]
+    kinds = (2, 3, -1)
+    asked = [m.FindCoordinatorRequest(key=key, key_type=kind, coordinator_keys=[key, ""]) for kind in kinds]
+    told = [ask(asking.bootstrap, request, version=version)[0] for request in asked for version in range(1, 6)]
+    keys = ("", "g", "g:1", "g::1", ":AAAAAAAAAAAAAAAAAAAAAQ:1", "g:AAAA:1", "g:AAAAAAAAAAAAAAAAAAAAAQ:x")
+    bad = m.FindCoordinatorRequest(key_type=2, coordinator_keys=list(keys))
+    return told + asking.answers(bad, since=6)
 
 
 def clusters_of_other_kinds(asking: Asking) -> list[Any]:
@@ -116,8 +132,9 @@ COURSES = (
     topics_by_id_and_by_name,
     topics_that_are_not_there,
     pages_that_cannot_be,
+    pages_that_end_before_what_is_not_there,
     coordinators,
-    coordinators_of_shares_before_there_were_any,
+    coordinators_of_other_kinds,
     clusters_of_other_kinds,
     configs_of_what_is_there_and_not,
 )

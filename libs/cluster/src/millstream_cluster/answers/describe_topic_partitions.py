@@ -37,13 +37,14 @@ def describe_topic_partitions(image: Image, request: DescribeTopicPartitionsRequ
     left = max(1, min(request.response_partition_limit, PARTITION_LIMIT))
     answer = DescribeTopicPartitionsResponse()
     for name in names:
+        if left == 0:
+            answer.next_cursor = Cursor(topic_name=name)
+            return answer
         topic = image.topic(name)
         if topic is None:
             answer.topics.append(_missing(name))
+            first = 0
             continue
-        if left == 0:
-            answer.next_cursor = Cursor(topic_name=name, partition_index=first)
-            return answer
         shown = topic.partitions[first : first + left]
         answer.topics.append(_topic(image, topic, shown))
         left -= len(shown)
@@ -62,7 +63,9 @@ def _is_bad(cursor: Cursor | None, asked: set[str]) -> bool:
 def _missing(name: str) -> DescribeTopicPartitionsResponseTopic:
     valid = is_valid_topic_name(name)
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if valid else ErrorCode.INVALID_TOPIC_EXCEPTION
-    return DescribeTopicPartitionsResponseTopic(error_code=code, name=name)
+    return DescribeTopicPartitionsResponseTopic(
+        error_code=code, name=name, topic_authorized_operations=TOPIC_OPERATIONS
+    )
 
 
 def _topic(image: Image, topic: Topic, shown: Sequence[Partition]) -> DescribeTopicPartitionsResponseTopic:

@@ -16,6 +16,15 @@ SHARE = 2
 BATCHED_SINCE = 4
 SHARE_SINCE = 6
 _TOPICS = {GROUP: OFFSETS_TOPIC, TRANSACTION: TRANSACTIONS_TOPIC, SHARE: SHARE_STATE_TOPIC}
+_MESSAGES = {
+    ErrorCode.NONE: "NONE",
+    ErrorCode.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
+    ErrorCode.INVALID_REQUEST: (
+        "This most likely occurs because of a request being malformed by the client library or the message was sent to an "
+        "incompatible broker. See the broker logs for more details."
+    ),
+}
+"""Kafka's, which it gives in versions 1 to 3 and, of a key type that it does not know, later."""
 
 
 def find_coordinator(
@@ -30,7 +39,7 @@ def find_coordinator(
     found = _coordinator(image, request.key, request.key_type, version, listener_name)
     return FindCoordinatorResponse(
         error_code=found.error_code,
-        error_message=found.error_message or "NONE",
+        error_message=_MESSAGES[ErrorCode(found.error_code)],
         node_id=found.node_id,
         host=found.host,
         port=found.port,
@@ -45,20 +54,20 @@ def missing_topic(image: Image, request: FindCoordinatorRequest) -> str | None:
 
 def _coordinator(image: Image, key: str, key_type: int, version: int, listener_name: str) -> Coordinator:
     name = _TOPICS.get(key_type)
-    if name is None or (key_type == SHARE and version < SHARE_SINCE):
-        return _error(key, ErrorCode.INVALID_REQUEST, f"This cluster does not support key type {key_type}")
-    if key_type == SHARE and not is_share_key(key):
-        return _error(key, ErrorCode.INVALID_REQUEST, "The key of a share partition is group:topicId:partition")
+    if name is None:
+        return _error(key, ErrorCode.INVALID_REQUEST, _MESSAGES[ErrorCode.INVALID_REQUEST])
+    if key_type == SHARE and (version < SHARE_SINCE or not is_share_key(key)):
+        return _error(key, ErrorCode.INVALID_REQUEST)
     topic = image.topic(name)
     if topic is None or not topic.partitions:
-        return _error(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, f"The topic {name} is being created")
+        return _error(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
     shard = image.shard(topic.topic_id, shard_of(key, len(topic.partitions)))
     node = image.node(shard.coordinator_id) if shard is not None else None
     endpoint = node.endpoint(listener_name) if node is not None and not node.fenced else None
     if node is None or endpoint is None:
-        return _error(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, f"No coordinator owns the shard of {name}")
+        return _error(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
     return Coordinator(key=key, node_id=node.node_id, host=endpoint.host, port=endpoint.port, error_message="")
 
 
-def _error(key: str, code: ErrorCode, message: str) -> Coordinator:
+def _error(key: str, code: ErrorCode, message: str = "") -> Coordinator:
     return Coordinator(key=key, node_id=-1, host="", port=-1, error_code=code, error_message=message)
