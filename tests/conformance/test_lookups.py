@@ -75,6 +75,14 @@ def topics_that_are_not_there(asking: Asking) -> list[Any]:
     return [answer for topic in topics for answer in asking.answers(_named(topic), since=4)]
 
 
+def operations_on_what_is_not_there(asking: Asking) -> list[Any]:
+    wanted = [metadata.MetadataRequestTopic(name=name) for name in (TOPIC, MISSING, "a b")]
+    request = m.MetadataRequest(
+        topics=wanted, allow_auto_topic_creation=False, include_topic_authorized_operations=True
+    )
+    return asking.answers(request, since=8)
+
+
 def pages_that_cannot_be(asking: Asking) -> list[Any]:
     wanted = [describe_topic_partitions.TopicRequest(name=name) for name in (TOPIC, OTHER, TOPIC)]
     cursor = describe_topic_partitions.Cursor(topic_name=MISSING)
@@ -131,6 +139,7 @@ def configs_of_what_is_there_and_not(asking: Asking) -> list[Any]:
 COURSES = (
     topics_by_id_and_by_name,
     topics_that_are_not_there,
+    operations_on_what_is_not_there,
     pages_that_cannot_be,
     pages_that_end_before_what_is_not_there,
     coordinators,

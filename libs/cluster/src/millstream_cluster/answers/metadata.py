@@ -115,11 +115,16 @@ def _asked_topic(image: Image, asked: MetadataRequestTopic, operations: int) -> 
         return _topic(image, topic, operations)
     name = asked.name or ""
     if not is_valid_topic_name(name):
-        return MetadataResponseTopic(error_code=ErrorCode.INVALID_TOPIC_EXCEPTION, name=name)
+        return MetadataResponseTopic(
+            error_code=ErrorCode.INVALID_TOPIC_EXCEPTION, name=name, topic_authorized_operations=operations
+        )
     topic = image.topic(name)
     if topic is None:
         return MetadataResponseTopic(
-            error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name=name, is_internal=name in COORDINATOR_TOPICS
+            error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            name=name,
+            is_internal=name in COORDINATOR_TOPICS,
+            topic_authorized_operations=operations,
         )
     return _topic(image, topic, operations)
 
