@@ -147,7 +147,7 @@ def _append(
     # A topic cannot have more replicas in sync than it has replicas (KIP-966).
     if acks == ACKS_ALL and len(partition.isr) < min(settings.min_insync_replicas, len(partition.replicas)):
         raise Refused(ErrorCode.NOT_ENOUGH_REPLICAS, f"{len(partition.isr)} replicas are in sync")
-    header = validate(batch, settings, version=context.version, now_ms=now_ms, trusted=trusted)
+    header = validate(batch, settings, replica.name, version=context.version, now_ms=now_ms, trusted=trusted)
     if trusted:
         _check_fence(broker, replica, header)
     if header.is_transactional and not transactional:

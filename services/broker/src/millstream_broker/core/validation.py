@@ -11,6 +11,7 @@ from typing import Final
 from mypy_extensions import i64
 
 from millstream_broker.core.topic_settings import NO_LIMIT_MS, TopicSettings
+from millstream_log import TopicPartition
 from millstream_wire.errors import ErrorCode
 from millstream_wire.records import (
     HEADER_SIZE,
@@ -64,7 +65,13 @@ class Refused(Exception):
 
 
 def validate(
-    batch: memoryview | bytearray | bytes | None, settings: TopicSettings, *, version: i64, now_ms: i64, trusted: bool
+    batch: memoryview | bytearray | bytes | None,
+    settings: TopicSettings,
+    name: TopicPartition,
+    *,
+    version: i64,
+    now_ms: i64,
+    trusted: bool,
 ) -> BatchHeader:
     """Check everything about a produced batch; `trusted` producers (our own coordinators) are spared the records."""
     if batch is None:
@@ -84,7 +91,7 @@ def validate(
         return header
     try:
         if attributes & _COMPRESSED or settings.compacts:
-            _check_encoded_records(batch, header, settings)
+            _check_encoded_records(batch, header, settings, name)
         else:
             walk(batch if isinstance(batch, bytes) else bytes(batch), HEADER_SIZE, size, header.record_count)
     except RecordsError as error:
@@ -129,20 +136,23 @@ def _check_attributes(header: BatchHeader, settings: TopicSettings, version: int
         raise Refused(
             ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"Produce {version} is older than zstd, which needs {ZSTD_SINCE}"
         )
-    if header.timestamp_type is TimestampType.LOG_APPEND_TIME and not settings.log_append_time:
-        raise Refused(ErrorCode.INVALID_TIMESTAMP, "A producer cannot set the append time")
+    # Elsewhere the records have what their producer says is the time of their append.
+    if header.timestamp_type is TimestampType.LOG_APPEND_TIME and settings.log_append_time:
+        message = "Invalid timestamp type in message. Producer should not set timestamp type to LogAppendTime."
+        _refuse(
+            ErrorCode.INVALID_TIMESTAMP, ((index, message) for index in range(min(header.record_count, REFUSALS_MAX)))
+        )
 
 
-def _check_encoded_records(batch: memoryview | bytearray | bytes, header: BatchHeader, settings: TopicSettings) -> None:
+def _check_encoded_records(
+    batch: memoryview | bytearray | bytes, header: BatchHeader, settings: TopicSettings, name: TopicPartition
+) -> None:
     """Look inside: unfold what is compressed, find the keys where the topic is compacted."""
     records = _unfolded(batch, header)
     walk(records, 0, len(records), header.record_count)
     if settings.compacts:
-        _refuse(
-            ErrorCode.INVALID_RECORD,
-            "Every record of a compacted topic needs a key",
-            ((index, "A record of a compacted topic needs a key") for index in keyless(records, REFUSALS_MAX)),
-        )
+        message = f"Compacted topic cannot accept message without key in topic partition {name}"
+        _refuse(ErrorCode.INVALID_RECORD, ((index, message) for index in keyless(records, REFUSALS_MAX)))
 
 
 def _check_timestamps(
@@ -155,10 +165,13 @@ def _check_timestamps(
     latest = now_ms + after_max_ms  # which no machine word may hold
     earliest = now_ms - before_max_ms if before_max_ms < NO_LIMIT_MS else -NO_LIMIT_MS
     found = untimely(_unfolded(batch, header), header.base_timestamp, earliest, latest, REFUSALS_MAX)
+    limits = f"The timestamp should be within [{now_ms - before_max_ms}, {latest}]"
     _refuse(
         ErrorCode.INVALID_TIMESTAMP,
-        "Timestamps are out of the range that the topic takes",
-        ((index, f"Timestamp {timestamp} is outside [{earliest}, {latest}]") for index, timestamp in found),
+        (
+            (index, f"Timestamp {timestamp} of message with offset {index} is out of range. {limits}")
+            for index, timestamp in found
+        ),
     )
 
 
@@ -168,7 +181,15 @@ def _unfolded(batch: memoryview | bytearray | bytes, header: BatchHeader) -> byt
     return records_of(batch, header, limit=DECOMPRESSED_MAX_BYTES)
 
 
-def _refuse(code: ErrorCode, message: str, found: Iterable[tuple[int, str]]) -> None:
+def _refuse(code: ErrorCode, found: Iterable[tuple[int, str]]) -> None:
     refusals = tuple(RecordRefusal(index, text) for index, text in found)
-    if refusals:
-        raise Refused(code, message, refusals)
+    if not refusals:
+        return
+    if code is ErrorCode.INVALID_TIMESTAMP:
+        raise Refused(code, "One or more records have been rejected due to invalid timestamp", refusals)
+    first = ", ".join(f"RecordError(batchIndex={each.batch_index}, message='{each.message}')" for each in refusals[:3])
+    message = (
+        f"One or more records have been rejected due to {len(refusals)} record errors in total, "
+        f"and only showing the first three errors at most: [{first}]"
+    )
+    raise Refused(code, message, refusals)
