@@ -50,9 +50,12 @@ class Reading:
             self.transcript.append((version, _plain(answer)))
         return answer
 
-    def fetch(self, *partitions: fetch.FetchPartition, topic: str = FULL, session_epoch: int = -1) -> None:
+    def fetch(
+        self, *partitions: fetch.FetchPartition, topic: str = FULL, session_epoch: int = -1, committed: bool = False
+    ) -> None:
         request = m.FetchRequest(
             max_bytes=MIB,
+            isolation_level=int(committed),
             session_id=self.session_id if session_epoch else 0,
             session_epoch=session_epoch,
             topics=[fetch.FetchTopic(topic=topic, partitions=list(partitions))] if partitions else [],
@@ -139,6 +142,15 @@ def fetches_of_what_is_not_there(reading: Reading) -> None:
     reading.fetch(_from(-2))
 
 
+def fetches_of_committed_records_that_cannot_be(reading: Reading) -> None:
+    for partition in (_from(0, index=9), _from(9), _from(-2), _from(0, current_leader_epoch=5)):
+        reading.fetch(partition, committed=True)
+    for offset in (0, 2, 4):
+        for epoch in (0, 5):
+            reading.fetch(_from(offset, last_fetched_epoch=epoch), committed=True)
+    reading.fetch(_from(0), topic=MISSING, committed=True)
+
+
 def a_session_that_begins_with_nothing(reading: Reading) -> None:
     reading.fetch(session_epoch=0)
     reading.fetch(_from(0), session_epoch=1)
@@ -170,6 +182,7 @@ COURSES = (
     fetches_for_another_epoch,
     fetches_behind_another_epoch,
     fetches_of_what_is_not_there,
+    fetches_of_committed_records_that_cannot_be,
     a_session_that_begins_with_nothing,
     records_deleted_twice,
     producers_of_what_is_not_there,

@@ -273,17 +273,18 @@ class _Fetch:
         return topic
 
     def _partition_data(self, each: _PartitionRead, leaders: list[int]) -> PartitionData:
-        aborted: list[AbortedTransaction] | None = [] if self._request.isolation_level == READ_COMMITTED else None
         if each.code is not ErrorCode.NONE or each.replica is None:
             data = PartitionData(
                 partition_index=each.wanted.index,
                 error_code=each.code,
                 high_watermark=-1,
-                aborted_transactions=[] if each.code in _NOT_THERE else aborted,
+                aborted_transactions=[] if each.code in _NOT_THERE else None,
                 records=b"",
             )
             self._add_leader_hint(each, data, leaders)
             return data
+        committed = self._request.isolation_level == READ_COMMITTED
+        aborted: list[AbortedTransaction] | None = [] if committed and each.diverging is None else None
         if aborted is not None and each.read is not None:
             found = each.replica.log.aborted_transactions(each.wanted.fetch_offset, each.read.next_offset)
             aborted += (AbortedTransaction(producer_id=txn.producer_id, first_offset=txn.first_offset) for txn in found)
