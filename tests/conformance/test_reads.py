@@ -158,6 +158,21 @@ def a_session_that_begins_with_nothing(reading: Reading) -> None:
     reading.fetch(session_epoch=-1)
 
 
+def a_session_that_ends_with_what_it_asks_for(reading: Reading) -> None:
+    for offset in (0, 9):
+        reading.fetch(_from(0), session_epoch=0)
+        reading.ask(
+            m.FetchRequest(
+                max_bytes=MIB,
+                session_id=reading.session_id,
+                session_epoch=1,
+                topics=[fetch.FetchTopic(topic=FULL, partitions=[_from(offset)])],
+                forgotten_topics_data=[fetch.ForgottenTopic(topic=FULL, partitions=[0])],
+            ),
+            BY_NAME,
+        )
+
+
 def records_deleted_twice(reading: Reading) -> None:
     for offset in (1, 9, -2):
         partition = deleted.DeleteRecordsPartition(partition_index=0, offset=offset)
@@ -184,6 +199,7 @@ COURSES = (
     fetches_of_what_is_not_there,
     fetches_of_committed_records_that_cannot_be,
     a_session_that_begins_with_nothing,
+    a_session_that_ends_with_what_it_asks_for,
     records_deleted_twice,
     producers_of_what_is_not_there,
 )

@@ -151,7 +151,7 @@ class FetchSessions:
                 session.partitions.pop((topic.topic_id if by_id else topic.topic, index), None)
         if not session.partitions:
             del self._sessions[session.session_id]
-            return FetchContext(FetchKind.SESSIONLESS, {}, None, FINAL_EPOCH)
+            return FetchContext(FetchKind.SESSIONLESS, _wanted(request, by_id=by_id), None, FINAL_EPOCH)
         session.last_used_ms = now_ms
         session.epoch = next_epoch(session.epoch)
         return FetchContext(FetchKind.INCREMENTAL, session.partitions, session, session.epoch)
