@@ -64,7 +64,8 @@ def topics_by_id_and_by_name(asking: Asking) -> list[Any]:
     by_name = [metadata.MetadataRequestTopic(name=name) for name in (OTHER, MISSING)]
     for topic_id in (asking.id_of(TOPIC), UNKNOWN_ID):
         by_id = metadata.MetadataRequestTopic(name=None, topic_id=topic_id)
-        for topics in ([by_id], [by_id, by_id], [by_id, *by_name]):
+        named = metadata.MetadataRequestTopic(name=OTHER, topic_id=topic_id)
+        for topics in ([by_id], [by_id, by_id], [by_id, *by_name], [by_id, named]):
             told += asking.answers(m.MetadataRequest(topics=topics, allow_auto_topic_creation=False), since=10)
     return told
 

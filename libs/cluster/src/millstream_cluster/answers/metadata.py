@@ -49,7 +49,7 @@ def metadata(image: Image, request: MetadataRequest, version: int, *, listener_n
     if asked is None:
         topics = [_topic(image, topic, operations) for topic in image.topics.values()]
     else:
-        once = {(topic.topic_id, topic.name): topic for topic in asked}
+        once = {topic.name if topic.topic_id == ZERO_UUID else topic.topic_id: topic for topic in asked}
         topics = [_asked_topic(image, topic, operations) for topic in once.values()]
     return MetadataResponse(
         brokers=[_broker(node, listener_name) for node in live_nodes(image)],
