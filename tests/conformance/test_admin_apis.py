@@ -108,7 +108,7 @@ def _assigned(*partitions: tuple[int, list[int]], **said: Any) -> m.CreateTopics
     return _new(assignments=each, **said)
 
 
-def _configured(**configs: str) -> m.CreateTopicsRequest:
+def _configured(**configs: str | None) -> m.CreateTopicsRequest:
     given = [
         create_topics.CreatableTopicConfig(name=key.replace("_", "."), value=value) for key, value in configs.items()
     ]
@@ -157,6 +157,7 @@ CASES: dict[str, Asked] = {
     "no new partition": lambda broker, path: _new(num_partitions=0),
     "fewer than no new partitions": lambda broker, path: _new(num_partitions=-2),
     "too many new partitions": lambda broker, path: _new(num_partitions=10_001),
+    "more replicas than brokers": lambda broker, path: _new(replication_factor=3),
     "no replica": lambda broker, path: _new(replication_factor=0),
     "fewer than no replicas": lambda broker, path: _new(num_partitions=0, replication_factor=-2),
     "a new topic twice": lambda broker, path: _new("a", "a"),
@@ -168,12 +169,17 @@ CASES: dict[str, Asked] = {
     "assigned and counted": lambda broker, path: _assigned((0, [broker]), num_partitions=1),
     "assigned and replicated": lambda broker, path: _assigned((0, [broker]), num_partitions=1, replication_factor=1),
     "assigned with a gap": lambda broker, path: _assigned((0, [broker]), (2, [broker])),
+    "assigned with a gap to an unknown broker": lambda broker, path: _assigned((0, [broker]), (2, [broker, 987])),
+    "assigned to nobody beyond a gap": lambda broker, path: _assigned((7, [])),
     "assigned twice": lambda broker, path: _assigned((0, [broker]), (0, [broker])),
     "assigned to nobody": lambda broker, path: _assigned((0, [])),
     "assigned to an unknown broker": lambda broker, path: _assigned((0, [broker, 987])),
     "assigned to one broker twice": lambda broker, path: _assigned((0, [broker, broker])),
     "lags that contradict": lambda broker, path: _configured(min_compaction_lag_ms="2", max_compaction_lag_ms="1"),
     "a wrong config": lambda broker, path: _configured(retention_ms="x"),
+    "a wrong config beside an unknown one": lambda broker, path: _configured(retention_ms="x", no_such="1"),
+    "configs without values": lambda broker, path: _configured(retention_ms=None, flush_ms="x", no_such=None),
+    "a config of a storage that there is not": lambda broker, path: _configured(remote_storage_enable="true"),
     "as many partitions": lambda broker, path: _more(2),
     "fewer partitions": lambda broker, path: _more(1),
     "partitions for an unknown topic": lambda broker, path: _more(3, topic="no-such-topic"),

@@ -65,7 +65,7 @@ def test_the_default_of_the_first_synonym_is_told_and_of_no_other() -> None:
     ],
 )
 def test_bad_values_are_refused(name: str, text: str) -> None:
-    with pytest.raises(ConfigError, match=name):
+    with pytest.raises(ConfigError, match=f"{name}|Tiered Storage"):
         validate(T, name, text)
 
 

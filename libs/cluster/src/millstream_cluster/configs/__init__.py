@@ -11,7 +11,16 @@ from millstream_cluster.configs.effective import (
     validate,
 )
 from millstream_cluster.configs.group import GROUP_CONFIGS, check_group
-from millstream_cluster.configs.key import ConfigError, ConfigKey, ConfigType, Synonym, Unit, UpdateMode, Value
+from millstream_cluster.configs.key import (
+    ConfigError,
+    ConfigKey,
+    ConfigType,
+    Synonym,
+    UnfitConfig,
+    Unit,
+    UpdateMode,
+    Value,
+)
 from millstream_cluster.configs.topic import TOPIC_CONFIGS
 
 __all__ = [
@@ -27,6 +36,7 @@ __all__ = [
     "ConfigType",
     "EffectiveConfigs",
     "Synonym",
+    "UnfitConfig",
     "Unit",
     "UpdateMode",
     "Value",

@@ -5,7 +5,7 @@ As in an Apache Kafka without a receiver of client telemetry, they are kept and 
 
 import re
 
-from millstream_cluster.configs.key import Check, ConfigKey, ConfigType, Value, between
+from millstream_cluster.configs.key import Check, ConfigError, ConfigKey, ConfigType, UnfitConfig, Value
 from millstream_cluster.records import ResourceType
 
 INTERVAL_MIN_MS, INTERVAL_MAX_MS = 100, 3_600_000
@@ -19,13 +19,19 @@ _SELECTORS = (
 )
 
 
-def _patterns(value: Value) -> str | None:
+def _interval(value: Value) -> None:
+    assert isinstance(value, int)
+    if not INTERVAL_MIN_MS <= value <= INTERVAL_MAX_MS:
+        limits = f"{INTERVAL_MIN_MS} and {INTERVAL_MAX_MS} (1 hour)"
+        raise UnfitConfig(f"Invalid value {value} for interval.ms, interval must be between {limits}")
+
+
+def _patterns(value: Value) -> None:
     assert isinstance(value, tuple)
     for item in value:
         selector, equals, pattern = item.partition("=")
         if not equals or selector.strip() not in _SELECTORS or not _compiles(pattern.strip()):
-            return f"Illegal client matching pattern: {item}"
-    return None
+            raise ConfigError(f"Illegal client matching pattern: {item}")
 
 
 def _compiles(pattern: str) -> bool:
@@ -41,7 +47,7 @@ def _key(name: str, kind: ConfigType, default: str, doc: str, check: Check | Non
 
 
 _KEYS = (
-    _key("interval.ms", ConfigType.INT, "300000", "How often the clients would send metrics.", between(INTERVAL_MIN_MS, INTERVAL_MAX_MS)),
+    _key("interval.ms", ConfigType.INT, "300000", "How often the clients would send metrics.", _interval),
     _key("match", ConfigType.LIST, "", "Which clients: selector=pattern, all of them must match. Selectors are " + ", ".join(_SELECTORS) + ".", _patterns),
     _key("metrics", ConfigType.LIST, "", "Which metrics, by the beginnings of their names."),
 )  # fmt: skip

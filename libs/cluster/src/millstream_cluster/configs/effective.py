@@ -11,7 +11,7 @@ from enum import IntEnum
 from millstream_cluster.configs.broker import BROKER_CONFIGS
 from millstream_cluster.configs.client_metrics import CLIENT_METRICS_CONFIGS
 from millstream_cluster.configs.group import GROUP_CONFIGS
-from millstream_cluster.configs.key import ConfigError, ConfigKey, ConfigType, Synonym, UpdateMode, Value
+from millstream_cluster.configs.key import ConfigError, ConfigKey, ConfigType, Synonym, UnfitConfig, UpdateMode, Value
 from millstream_cluster.configs.topic import TOPIC_CONFIGS
 from millstream_cluster.image import Image
 from millstream_cluster.records import ResourceType
@@ -60,8 +60,9 @@ def config_key(resource_type: ResourceType, name: str) -> ConfigKey:
     """Find a key's row; an unknown name is a ConfigError."""
     key = TABLES[resource_type].get(name)
     if key is None:
-        kind = resource_type.value.lower().replace("_", " ")
-        raise ConfigError(f"Unknown {kind} config name: {name}")
+        if resource_type is ResourceType.CLIENT_METRICS:
+            raise UnfitConfig(f"Unknown client metrics configuration: {name}")
+        raise ConfigError(f"Unknown {resource_type.value.lower()} config name: {name}")
     return key
 
 

@@ -32,7 +32,10 @@ def _key(
 def _reset(value: Value) -> str | None:
     if isinstance(value, str) and offset_reset_timestamp(value, 0) is not None:
         return None
-    return "must be latest, earliest or by_duration: with a duration as in PnDTnHnMn.nS"
+    return (
+        f"Invalid value `{value}` for configuration share.auto.offset.reset. "
+        "The value must be either 'earliest', 'latest' or of the format 'by_duration:<PnDTnHnMn.nS>'."
+    )
 
 
 _HEARTBEAT, _SESSION = "consumer.heartbeat.interval.ms", "consumer.session.timeout.ms"
@@ -64,9 +67,9 @@ _KEYS = (
     _key(_SHARE_HEARTBEAT, _I, "5000", "How often members of a share group are told to send heartbeats.", at_least(1), Synonym("group.share.heartbeat.interval.ms")),
     _key("share.assignment.interval.ms", _I, "1000", "The shortest time between two new assignments of a share group.", at_least(0), Synonym("group.share.assignment.interval.ms")),
     _key("share.auto.offset.reset", _S, "latest", "Where a share group begins in a partition: latest, earliest, or by_duration:PnDTnHnMn.nS, that long ago.", _reset),
-    _key("share.delivery.count.limit", _I, "5", "How often a record is delivered to a share group before it is given up.", at_least(1), Synonym("group.share.delivery.count.limit")),
+    _key("share.delivery.count.limit", _I, "5", "How often a record is delivered to a share group before it is given up.", at_least(2), Synonym("group.share.delivery.count.limit")),
     _key("share.isolation.level", _S, "read_uncommitted", "Whether a share group gets records of transactions before they are committed, and of those that are aborted.", one_of("read_committed", "read_uncommitted")),
-    _key("share.partition.max.record.locks", _I, "2000", "How many records of a partition a share group may have under way: from the first that is not done to the last that was delivered.", at_least(1), Synonym("group.share.partition.max.record.locks")),
+    _key("share.partition.max.record.locks", _I, "2000", "How many records of a partition a share group may have under way: from the first that is not done to the last that was delivered.", at_least(100), Synonym("group.share.partition.max.record.locks")),
     _key("share.record.lock.duration.ms", _I, "30000", "How long a member of a share group has for the records that it was given, before others get them.", at_least(1), Synonym("group.share.record.lock.duration.ms")),
     _key("share.renew.acknowledge.enable", _B, "true", "Whether members of a share group may ask for more time for the records that they have."),
     _key("admission", _S, "open", "Who may join: open, anybody; declared, whoever subscribes to topics of admission.topics only; closed, nobody. Members that are in stay; who is refused is told GROUP_AUTHORIZATION_FAILED. Millstream's own.", one_of("open", "declared", "closed")),
@@ -88,8 +91,10 @@ def check_group(own: Mapping[str, str], static: Mapping[str, str]) -> None:
     for name, (least, most) in _SHARE_BOUNDED.items():
         if name in own:
             low, high = (int(static.get(bound, BROKER_CONFIGS[bound].default or "")) for bound in (least, most))
-            if not low <= int(own[name]) <= high:
-                raise ConfigError(f"{name} ({own[name]}) must be between {low} ({least}) and {high} ({most})")
+            if int(own[name]) < low:
+                raise ConfigError(f"{name} must be greater than or equal to {least}")
+            if int(own[name]) > high:
+                raise ConfigError(f"{name} must be less than or equal to {most}")
     for least, most in (
         (_HEARTBEAT, _SESSION),
         (_SHARE_HEARTBEAT, _SHARE_SESSION),

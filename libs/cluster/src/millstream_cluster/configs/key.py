@@ -21,6 +21,10 @@ class ConfigError(ClusterError):
     """A configuration name or value that is not acceptable; the message is for the person who sent it."""
 
 
+class UnfitConfig(ConfigError):
+    """One that Kafka calls an invalid request, not an invalid configuration."""
+
+
 class ConfigType(IntEnum):
     """Types as DescribeConfigs numbers them."""
 
@@ -67,8 +71,16 @@ class Synonym:
         return str(int(text) * self.unit.value)
 
 
-Check: TypeAlias = Callable[[Value], str | None]
-"""Returns what is wrong with a value, or None."""
+@dataclass(frozen=True, slots=True)
+class WrongItem:
+    """One item of a list that is not acceptable."""
+
+    item: str
+    what: str
+
+
+Check: TypeAlias = Callable[[Value], str | WrongItem | None]
+"""Returns what is wrong with a value or with one item of it, or None; it may raise a ConfigError of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,25 +107,34 @@ class ConfigKey:
         """Read and check a value's text; ConfigError says what is wrong with it."""
         if text is None:
             return None
-        value = self._read(text.strip())
-        wrong = self.check(value) if self.check is not None else None
-        if wrong is not None:
-            raise self._wrong(text, wrong)
-        return value
+        value = self._read(text)
+        match self.check(value) if self.check is not None else None:
+            case None:
+                return value
+            case WrongItem(item="") as wrong:
+                raise ConfigError(f"Configuration '{self.name}' values must not be empty.")
+            case WrongItem() as wrong:
+                raise self._wrong(wrong.item, wrong.what)
+            case str() as wrong:
+                raise self._wrong(_printed(value), wrong)
 
-    def _read(self, text: str) -> Value:
+    def _read(self, given: str) -> Value:
+        text = given.strip()
         match self.type:
             case ConfigType.BOOLEAN:
                 if text.lower() not in ("true", "false"):
-                    raise self._wrong(text, "Expected value to be either true or false")
+                    raise self._wrong(given, "Expected value to be either true or false")
                 return text.lower() == "true"
             case ConfigType.INT | ConfigType.SHORT | ConfigType.LONG:
-                return self._integer(text)
+                number = self._integer(text)
+                if number is None:
+                    raise self._not_a_number(given)
+                return number
             case ConfigType.DOUBLE:
                 try:
                     return float(text)
                 except ValueError:
-                    raise self._not_a_number(text) from None
+                    raise self._not_a_number(given) from None
             case ConfigType.LIST:
                 return tuple(item.strip() for item in text.split(",")) if text else ()
             case ConfigType.STRING | ConfigType.CLASS | ConfigType.PASSWORD | ConfigType.UNKNOWN:
@@ -121,21 +142,23 @@ class ConfigKey:
             case _:
                 assert_never(self.type)
 
-    def _integer(self, text: str) -> int:
+    def _integer(self, text: str) -> int | None:
         bits = {ConfigType.INT: 31, ConfigType.SHORT: 15}.get(self.type, 63)
         digits = text[1:] if text[:1] in ("-", "+") else text
         if not (digits.isascii() and digits.isdigit() and len(digits) < 25):
-            raise self._not_a_number(text)
+            return None
         value = int(text)
-        if not -(1 << bits) <= value < 1 << bits:
-            raise self._not_a_number(text)
-        return value
+        return value if -(1 << bits) <= value < 1 << bits else None
 
     def _not_a_number(self, text: str) -> ConfigError:
         return self._wrong(text, f"Not a number of type {self.type.name}")
 
     def _wrong(self, text: str, what: str) -> ConfigError:
         return ConfigError(f"Invalid value {text} for configuration {self.name}: {what}")
+
+
+def _printed(value: Value) -> str:
+    return f"[{', '.join(value)}]" if isinstance(value, tuple) else str(value)
 
 
 def at_least(least: float) -> Check:
@@ -161,11 +184,11 @@ def one_of(*allowed: str) -> Check:
 def some_of(*allowed: str, or_none: bool = False) -> Check:
     """A list of allowed items; at least one, unless there may be none. Naming one twice is naming it once, as in Kafka."""
 
-    def check(value: Value) -> str | None:
+    def check(value: Value) -> str | WrongItem | None:
         assert isinstance(value, tuple)
         if not value and not or_none:
             return "Configuration must not be empty"
-        return None if set(value) <= set(allowed) else _not_one_of(allowed)
+        return next((WrongItem(item, _not_one_of(allowed)) for item in value if item not in allowed), None)
 
     return check
 
@@ -174,12 +197,17 @@ def _not_one_of(allowed: tuple[str, ...]) -> str:
     return f"String must be one of: {', '.join(allowed)}"
 
 
-def throttled_replicas(value: Value) -> str | None:
+def throttled_replicas(name: str) -> Check:
     """`*`, or partition:broker pairs."""
-    assert isinstance(value, tuple)
-    if value in ((), ("*",)) or all(_is_pair(item) for item in value):
-        return None
-    return "must be * or a list of partition:broker pairs"
+
+    def check(value: Value) -> str | None:
+        assert isinstance(value, tuple)
+        if value in ((), ("*",)) or all(_is_pair(item) for item in value):
+            return None
+        pair = "[partitionId]:[brokerId]"
+        return f"{name} must be the literal '*' or a list of replicas in the following format: {pair},{pair},..."
+
+    return check
 
 
 def _is_pair(text: str) -> bool:

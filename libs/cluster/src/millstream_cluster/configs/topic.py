@@ -3,10 +3,12 @@
 from millstream_cluster.configs.key import (
     INT_MAX,
     LONG_MAX,
+    ConfigError,
     ConfigKey,
     ConfigType,
     Synonym,
     Unit,
+    Value,
     at_least,
     between,
     one_of,
@@ -29,6 +31,12 @@ def _from(*names: str) -> tuple[Synonym, ...]:
     """Broker keys by name, the unit from the name's last word."""
     units = {"minutes": Unit.MINUTES, "hours": Unit.HOURS}
     return tuple(Synonym(name, units.get(name.rpartition(".")[2], Unit.ONE)) for name in names)
+
+
+def _no_tiers(value: Value) -> None:
+    if value:
+        tiers = "Tiered Storage functionality is disabled in the broker."
+        raise ConfigError(f"{tiers} Topic cannot be configured with remote log storage.")
 
 
 _KEYS = (
@@ -115,7 +123,7 @@ _KEYS = (
         _LIST,
         "",
         "The replicas whose fetching is throttled on the follower's side.",
-        throttled_replicas,
+        throttled_replicas("follower.replication.throttled.replicas"),
     ),
     ConfigKey(
         "index.interval.bytes",
@@ -130,7 +138,7 @@ _KEYS = (
         _LIST,
         "",
         "The replicas whose fetching is throttled on the leader's side.",
-        throttled_replicas,
+        throttled_replicas("leader.replication.throttled.replicas"),
     ),
     ConfigKey(
         "local.retention.bytes",
@@ -236,7 +244,7 @@ _KEYS = (
         _B,
         "false",
         "Whether segments of this topic are copied to remote storage; this release has none, so only false is accepted.",
-        lambda value: "tiered storage is not available in this release" if value else None,
+        _no_tiers,
     ),
     ConfigKey(
         "retention.bytes",

@@ -19,7 +19,7 @@ from millstream_cluster.decision import Decision
 from millstream_cluster.records import ResourceType
 from millstream_controller.core.machine import ControllerMachine
 from millstream_controller.core.refusal import DONE, Outcome, Refused
-from millstream_controller.core.topic_configs import check_config, check_topic_together
+from millstream_controller.core.topic_configs import check_configs, check_topic_together
 from millstream_controller.core.topic_names import check_topic_name
 from millstream_wire.errors import ErrorCode
 
@@ -77,11 +77,7 @@ def alter_incrementally(
         try:
             if named[resource] > 1:
                 raise Refused(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
-            kind = _check_resource(machine, resource)
-            present = machine.image.config(kind, resource.name)
-            changed = _changed(kind, resource.name, present, changes)
-            _check_together(machine, kind, present, changed)
-            records += changed
+            records += _changed(machine, resource, changes)
             answers[resource] = DONE
         except Refused as refused:
             answers[resource] = Outcome.of(refused)
@@ -102,50 +98,72 @@ def alter_whole(
     return alter_incrementally(machine, incremental, validate_only=validate_only)
 
 
-def _check_resource(machine: ControllerMachine, resource: Resource) -> ResourceType:
-    match resource.type:
-        case None:
-            raise Refused(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource.number}")
-        case ResourceType.TOPIC:
-            if not resource.name:
-                raise Refused(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
-            check_topic_name(resource.name)
-            if machine.image.topic(resource.name) is None:
-                raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{resource.name}' does not exist.")
-        case ResourceType.BROKER:
-            if resource.name and not (resource.name.isascii() and resource.name.isdigit()):
-                raise Refused(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {resource.name}")
-            if resource.name and int(resource.name) not in machine.image.nodes:
-                raise Refused(ErrorCode.INVALID_REQUEST, f"Node {resource.name} is not registered")
-        case ResourceType.GROUP:
-            if not resource.name:
-                raise Refused(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
-        case ResourceType.CLIENT_METRICS:
-            if not resource.name:
-                raise Refused(ErrorCode.INVALID_REQUEST, "Subscription name can't be empty")
+def _changed(machine: ControllerMachine, resource: Resource, changes: Sequence[Change]) -> list[r.ConfigChanged]:
+    """What changes, once every check passed: Kafka's, in Kafka's order."""
+    _check_changes(changes)
+    kind = _check_type(machine, resource)
+    present = machine.image.config(kind, resource.name)
+    values = {change.key: _new_value(kind, present, change) for change in changes}
+    _check_name(kind, resource.name)
+    _check_values(kind, values)
+    _check_together(machine, kind, {**present, **values})
+    if kind is ResourceType.TOPIC and machine.image.topic(resource.name) is None:
+        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{resource.name}' does not exist.")
+    return [
+        r.ConfigChanged(kind, resource.name, key, value) for key, value in values.items() if value != present.get(key)
+    ]
+
+
+def _check_changes(changes: Sequence[Change]) -> None:
+    if len({change.key for change in changes}) < len(changes):
+        raise Refused(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
+    unset = [change.key for change in changes if change.value is None and change.operation != Operation.DELETE]
+    if unset:
+        raise Refused(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {', '.join(unset)}")
+
+
+def _check_type(machine: ControllerMachine, resource: Resource) -> ResourceType:
+    if resource.type is None:
+        raise Refused(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource.number}")
+    if resource.type is ResourceType.BROKER and resource.name:
+        if not (resource.name.isascii() and resource.name.removeprefix("-").isdigit()):
+            raise Refused(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {resource.name}")
+        if int(resource.name) not in machine.image.nodes:
+            raise Refused(ErrorCode.INVALID_REQUEST, f"Node {resource.name} is not registered")
     return resource.type
 
 
-def _changed(
-    kind: ResourceType, name: str, present: Mapping[str, str], changes: Sequence[Change]
-) -> list[r.ConfigChanged]:
-    named = Counter(change.key for change in changes)
-    records = []
-    for change in changes:
-        if named[change.key] > 1:
-            raise Refused(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
-        value = _new_value(kind, present, change)
-        if value != present.get(change.key):
-            records.append(r.ConfigChanged(kind, name, change.key, value))
-    return records
+def _check_name(kind: ResourceType, name: str) -> None:
+    if kind is ResourceType.TOPIC and name:
+        check_topic_name(name)
+    nameless = {
+        ResourceType.TOPIC: "Default topic resources are not allowed.",
+        ResourceType.GROUP: "Default group resources are not allowed.",
+        ResourceType.CLIENT_METRICS: "Subscription name can't be empty",
+    }
+    if not name and kind in nameless:
+        raise Refused(ErrorCode.INVALID_REQUEST, nameless[kind])
 
 
-def _check_together(
-    machine: ControllerMachine, kind: ResourceType, present: Mapping[str, str], changed: Sequence[r.ConfigChanged]
-) -> None:
+def _check_values(kind: ResourceType, values: Mapping[str, str | None]) -> None:
+    given = {key: value for key, value in values.items() if value is not None}
+    if kind is ResourceType.BROKER:
+        read_only = [key for key in given if key in TABLES[kind] and _is_read_only(TABLES[kind][key])]
+        if read_only:
+            message = f"Cannot update these configs dynamically: [{', '.join(read_only)}]"
+            raise Refused(ErrorCode.INVALID_REQUEST, message)
+        # Kafka takes any name, and tools set what only Kafka's brokers read
+        given = {key: value for key, value in given.items() if key in TABLES[kind]}
+    check_configs(kind, given)
+
+
+def _is_read_only(key: ConfigKey) -> bool:
+    return key.update_mode is UpdateMode.READ_ONLY
+
+
+def _check_together(machine: ControllerMachine, kind: ResourceType, merged: Mapping[str, str | None]) -> None:
     """Values that are good by themselves may contradict each other."""
     static = machine.settings.static
-    merged = {**present, **{change.key: change.value for change in changed}}
     after = {key: value for key, value in merged.items() if value is not None}
     if kind is ResourceType.TOPIC:
         check_topic_together(EffectiveConfigs(machine.image, static).topic_with(after))
@@ -157,38 +175,39 @@ def _check_together(
 
 
 def _new_value(kind: ResourceType, present: Mapping[str, str], change: Change) -> str | None:
-    key = TABLES[kind].get(change.key)
     if change.operation == Operation.DELETE:
         return None  # of any key: tools take back what they never set, and older releases had other keys
-    if change.value is None:
-        raise Refused(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {change.key}")
-    if key is not None and kind is ResourceType.BROKER and key.update_mode is UpdateMode.READ_ONLY:
-        raise Refused(ErrorCode.INVALID_REQUEST, f"Cannot update these configs dynamically: [{change.key}]")
-    if key is None and kind is ResourceType.BROKER:
-        if change.operation != Operation.SET:
-            raise Refused(ErrorCode.INVALID_CONFIG, f"Unknown config name: {change.key}")
-        return change.value  # Kafka takes any name, and tools set what only Kafka's brokers read
-    value = _combined(key, present, change)
-    check_config(kind, change.key, value)
-    return value
-
-
-def _combined(key: ConfigKey | None, present: Mapping[str, str], change: Change) -> str:
     assert change.value is not None
     if change.operation == Operation.SET:
         return change.value
     if change.operation not in (Operation.APPEND, Operation.SUBTRACT):
         raise Refused(ErrorCode.INVALID_REQUEST, f"{change.operation} is no operation on configs")
-    if key is None or key.type is not ConfigType.LIST:
-        message = f"Can't {Operation(change.operation).name} to key {change.key} because its type is not LIST."
-        raise Refused(ErrorCode.INVALID_CONFIG, message)
+    return _combined(_list_key(kind, change), present, change)
+
+
+def _list_key(kind: ResourceType, change: Change) -> ConfigKey:
+    key = TABLES[kind].get(change.key)
+    if key is not None and key.type is ConfigType.LIST and kind is not ResourceType.CLIENT_METRICS:
+        return key
+    operation = Operation(change.operation).name
+    message = f"Can't {operation} to key {change.key} because its type is not LIST."
+    if kind is ResourceType.BROKER:
+        message = f"Config value {operation.lower()} is not allowed for config key: {change.key}"
+        if key is None:
+            message = f"Unknown config name: {change.key}"
+    raise Refused(ErrorCode.INVALID_CONFIG, message)
+
+
+def _combined(key: ConfigKey, present: Mapping[str, str], change: Change) -> str:
     items = _items(present.get(key.name, key.default))
     given = _items(change.value)
-    if change.operation == Operation.APPEND:
-        if not given:
-            raise Refused(ErrorCode.INVALID_CONFIG, f"Configuration '{key.name}' values must not be empty.")
-        return ",".join([*items, *(item for item in given if item not in items)])
-    return ",".join(item for item in items if item not in given)
+    if change.operation == Operation.SUBTRACT:
+        return ",".join(item for item in items if item not in given)
+    if not given:
+        unfit = key.resource_type is ResourceType.BROKER
+        code = ErrorCode.INVALID_REQUEST if unfit else ErrorCode.INVALID_CONFIG
+        raise Refused(code, f"Configuration '{key.name}' values must not be empty.")
+    return ",".join([*items, *(item for item in given if item not in items)])
 
 
 def _items(text: str | None) -> list[str]:

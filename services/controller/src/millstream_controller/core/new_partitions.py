@@ -87,7 +87,8 @@ def place_replicas(partitions: int, factor: int, candidates: Sequence[Candidate]
     if factor > len(candidates):
         message = (
             f"Unable to replicate the partition {factor} time(s): "
-            f"The target replication factor of {factor} cannot be reached because only {len(candidates)} broker(s) are live."
+            f"The target replication factor of {factor} cannot be reached because only {len(candidates)} broker(s) "
+            "are registered or some brokers have all their log directories cordoned."
         )
         raise Refused(ErrorCode.INVALID_REPLICATION_FACTOR, message)
     _check_factor(factor)

@@ -21,7 +21,7 @@ from millstream_controller.core.machine import ControllerMachine
 from millstream_controller.core.new_partitions import check_assignments, first_state, place_replicas
 from millstream_controller.core.nodes import RECORDS_MAX
 from millstream_controller.core.refusal import DONE, Outcome, Refused
-from millstream_controller.core.topic_configs import check_topic_config, check_topic_together
+from millstream_controller.core.topic_configs import check_configs, check_topic_together
 from millstream_controller.core.topic_names import INTERNAL_TOPICS, check_topic_name, collision_key
 from millstream_wire.errors import ErrorCode
 
@@ -84,8 +84,7 @@ class _Batch:
         """The answer for one topic, its records added; Refused if it cannot be."""
         self._check_name(topic.name)
         configs = _creation_configs(topic)
-        for key, value in configs.items():
-            check_topic_config(key, value)
+        check_configs(r.ResourceType.TOPIC, configs)
         effective = EffectiveConfigs(self._machine.image, self._machine.settings.static).topic_with(configs)
         check_topic_together(effective)
         replicas = self._replicas(topic)
@@ -143,11 +142,12 @@ class _Batch:
             if times > 1:
                 message = f"Found multiple manual partition assignments for partition {number}"
                 raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
+        self._check_size(len(by_number))
+        replicas = dict(zip(by_number, check_assignments(list(by_number.values()), self._machine), strict=True))
         if by_number.keys() != set(range(len(by_number))):
             message = "partitions should be a consecutive 0-based integer sequence"
             raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
-        self._check_size(len(by_number))
-        return check_assignments([by_number[number] for number in range(len(by_number))], self._machine)
+        return [replicas[number] for number in range(len(by_number))]
 
     def _check_size(self, partitions: int) -> None:
         if len(self.records) + partitions > RECORDS_MAX:
@@ -155,14 +155,11 @@ class _Batch:
 
 
 def _creation_configs(topic: NewTopic) -> dict[str, str]:
-    configs: dict[str, str] = {}
-    if topic.name in COORDINATOR_TOPICS:
-        configs["cleanup.policy"] = "compact"
-    for key, value in topic.configs:
-        if value is None:
-            raise Refused(ErrorCode.INVALID_CONFIG, f"Null value not supported for topic configs: {key}")
-        configs[key] = value
-    return configs
+    unset = ",".join(key for key, value in topic.configs if value is None)
+    if unset:
+        raise Refused(ErrorCode.INVALID_CONFIG, f"Null value not supported for topic configs: {unset}")
+    configs = {"cleanup.policy": "compact"} if topic.name in COORDINATOR_TOPICS else {}
+    return configs | {key: value for key, value in topic.configs if value is not None}
 
 
 def _with(candidates: Sequence[Candidate], replicas: Sequence[tuple[NodeId, ...]]) -> list[Candidate]:
