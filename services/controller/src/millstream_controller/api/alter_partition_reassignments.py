@@ -19,13 +19,15 @@ from millstream_wire.schema import Response
 async def handle_alter_partition_reassignments(
     controller: Controller, request: AlterPartitionReassignmentsRequest, context: RequestContext
 ) -> Response:
-    if request.timeout_ms <= 0:
+    if request.timeout_ms <= 0 and request.topics:
         return refuse_admin(request, ErrorCode.REQUEST_TIMED_OUT, None)
     moves = [_move(topic.name, partition) for topic in request.topics for partition in topic.partitions]
     try:
         outcomes = await controller.active.execute(lambda machine: Decision((), check_moves(machine, moves)))
     except NotActive as reason:
         return refuse_admin(request, ErrorCode.NOT_CONTROLLER, str(reason))
+    if not request.topics:
+        return AlterPartitionReassignmentsResponse(error_message="")
     told = iter(outcomes)
     responses = []
     for topic in request.topics:

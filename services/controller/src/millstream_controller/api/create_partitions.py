@@ -1,7 +1,7 @@
 """CreatePartitions (37), versions 0 to 3."""
 
 from millstream_cluster.answers.refusal import refuse_admin
-from millstream_controller.core.new_partitions import Growth, create_partitions
+from millstream_controller.core.new_partitions import Growth, create_partitions, leaves_some
 from millstream_controller.shell.active import NotActive
 from millstream_controller.shell.controller import Controller
 from millstream_runtime.context import RequestContext
@@ -14,9 +14,9 @@ from millstream_wire.schema import Response
 async def handle_create_partitions(
     controller: Controller, request: CreatePartitionsRequest, context: RequestContext
 ) -> Response:
-    if request.timeout_ms <= 0:
-        return refuse_admin(request, ErrorCode.REQUEST_TIMED_OUT, None)
     wanted = [_growth(topic) for topic in request.topics]
+    if request.timeout_ms <= 0 and leaves_some(wanted):
+        return refuse_admin(request, ErrorCode.REQUEST_TIMED_OUT, None)
     try:
         answers = await controller.active.execute(
             lambda machine: create_partitions(machine, wanted, validate_only=request.validate_only)

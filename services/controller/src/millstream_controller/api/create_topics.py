@@ -2,7 +2,7 @@
 
 from millstream_cluster.answers.refusal import refuse_admin
 from millstream_cluster.configs import ConfigEntry
-from millstream_controller.core.new_topics import CreatedTopic, NewTopic, create_topics
+from millstream_controller.core.new_topics import CreatedTopic, NewTopic, create_topics, leaves_some
 from millstream_controller.shell.active import NotActive
 from millstream_controller.shell.controller import Controller
 from millstream_runtime.context import RequestContext
@@ -15,9 +15,9 @@ from millstream_wire.schema import Response
 async def handle_create_topics(
     controller: Controller, request: CreateTopicsRequest, context: RequestContext
 ) -> Response:
-    if request.timeout_ms <= 0:
-        return refuse_admin(request, ErrorCode.REQUEST_TIMED_OUT, None)
     wanted = [_new_topic(topic) for topic in request.topics]
+    if request.timeout_ms <= 0 and leaves_some(wanted):
+        return refuse_admin(request, ErrorCode.REQUEST_TIMED_OUT, None)
     try:
         created = await controller.active.execute(
             lambda machine: create_topics(

@@ -1,7 +1,7 @@
 """DeleteTopics (20), versions 1 to 6, by name or by id."""
 
 from millstream_cluster.answers.refusal import refuse_admin
-from millstream_controller.core.deleted_topics import DeletedTopic, TopicRef, delete_topics
+from millstream_controller.core.deleted_topics import DeletedTopic, TopicRef, delete_topics, leaves_some
 from millstream_controller.shell.active import NotActive
 from millstream_controller.shell.controller import Controller
 from millstream_runtime.context import RequestContext
@@ -16,14 +16,14 @@ VERSION_WITH_IDS = 6
 async def handle_delete_topics(
     controller: Controller, request: DeleteTopicsRequest, context: RequestContext
 ) -> Response:
-    if request.timeout_ms <= 0:
-        return refuse_admin(request, ErrorCode.REQUEST_TIMED_OUT, None)
     if context.version >= VERSION_WITH_IDS:
         wanted = [
             TopicRef(topic.name, topic.topic_id if topic.topic_id != ZERO_UUID else None) for topic in request.topics
         ]
     else:
         wanted = [TopicRef(name, None) for name in request.topic_names]
+    if request.timeout_ms <= 0 and leaves_some(wanted):
+        return refuse_admin(request, ErrorCode.REQUEST_TIMED_OUT, None)
     try:
         deleted = await controller.active.execute(lambda machine: delete_topics(machine, wanted))
     except NotActive:

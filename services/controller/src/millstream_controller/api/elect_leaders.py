@@ -14,10 +14,12 @@ from millstream_wire.schema import Response
 async def handle_elect_leaders(
     controller: Controller, request: ElectLeadersRequest, context: RequestContext
 ) -> Response:
-    if request.election_type not in tuple(ElectionType):
-        return refuse_admin(request, ErrorCode.INVALID_REQUEST, f"Unknown election type {request.election_type}")
+    if request.topic_partitions == []:
+        return ElectLeadersResponse()
     if request.timeout_ms <= 0:
         return refuse_admin(request, ErrorCode.REQUEST_TIMED_OUT, None)
+    if request.election_type not in tuple(ElectionType):
+        return refuse_admin(request, ErrorCode.INVALID_REQUEST, f"Unknown election type {request.election_type}")
     kind = ElectionType(request.election_type)
     ballots = None
     if request.topic_partitions is not None:

@@ -85,6 +85,12 @@ def _as_asked(wanted: Sequence[TopicRef], answers: list[DeletedTopic]) -> tuple[
     return tuple(sorted(answers, key=lambda each: min(place.get(each.name, last), place.get(each.topic_id, last))))
 
 
+def leaves_some(wanted: Sequence[TopicRef]) -> bool:
+    """Whether the controller has to look at any: not at duplicates, nor at what has both a name and an id or neither."""
+    named = Counter(ref for ref in wanted if (ref.name is None) != (ref.topic_id is None))
+    return 1 in named.values()
+
+
 def _outcome(machine: ControllerMachine, topic: Topic) -> Outcome:
     try:
         _check(machine, topic)

@@ -43,6 +43,11 @@ def create_partitions(
     return Decision(() if validate_only else tuple(records), tuple(answers.items()))
 
 
+def leaves_some(wanted: Sequence[Growth]) -> bool:
+    """Whether the controller has to look at any: not at duplicates."""
+    return 1 in Counter(growth.topic for growth in wanted).values()
+
+
 def _grow(machine: ControllerMachine, growth: Growth, room: int) -> list[r.PartitionCreated]:
     topic = machine.image.topic(growth.topic)
     if topic is None:
@@ -99,7 +104,7 @@ def check_assignments(assignments: Sequence[tuple[int, ...]], machine: Controlle
     """Assignments by hand: known and live brokers, distinct, as many for each partition."""
     live = live_brokers(machine)
     for nodes in assignments:
-        wrong = _wrong_with(nodes, machine)
+        wrong = wrong_with(nodes, machine)
         if wrong is not None:
             raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"The manual partition assignment includes {wrong}")
         if not live.intersection(nodes):
@@ -111,7 +116,8 @@ def check_assignments(assignments: Sequence[tuple[int, ...]], machine: Controlle
     return [tuple(NodeId(node) for node in nodes) for nodes in assignments]
 
 
-def _wrong_with(nodes: Sequence[int], machine: ControllerMachine) -> str | None:
+def wrong_with(nodes: Sequence[int], machine: ControllerMachine) -> str | None:
+    """What cannot be a partition's replicas, as the end of a sentence."""
     if not nodes:
         return "an empty replica list."
     for node, times in sorted(Counter(nodes).items()):

@@ -70,6 +70,12 @@ def create_topics(
     return Decision(() if validate_only else tuple(batch.records), tuple(answers))
 
 
+def leaves_some(wanted: Sequence[NewTopic]) -> bool:
+    """Whether the controller has to look at any: not at duplicates, nor at what is never created."""
+    named = Counter(topic.name for topic in wanted)
+    return any(times == 1 and name != METADATA_TOPIC for name, times in named.items())
+
+
 class _Batch:
     """The topics of one request: later ones see what earlier ones took."""
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from millstream_controller.core.machine import ControllerMachine
+from millstream_controller.core.new_partitions import wrong_with
 from millstream_controller.core.refusal import DONE, Outcome, Refused
 from millstream_wire.errors import ErrorCode
 
@@ -38,15 +39,10 @@ def _check(machine: ControllerMachine, move: Move) -> None:
     if partition is None:
         raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find partition {move.topic}:{move.partition}.")
     if move.replicas is None:
-        raise Refused(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "No partition reassignment is in progress.")
-    if not move.replicas:
-        raise _invalid("The manual partition assignment includes an empty replica list.")
-    for node in sorted(move.replicas):
-        if move.replicas.count(node) > 1:
-            raise _invalid(f"The manual partition assignment includes the broker {node} more than once.")
-        if node not in machine.image.brokers:
-            message = f"The manual partition assignment includes broker {node}, but no such broker is registered."
-            raise _invalid(message)
+        raise Refused(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)
+    wrong = wrong_with(move.replicas, machine)
+    if wrong is not None:
+        raise _invalid(f"The manual partition assignment includes {wrong}")
     if move.replicas != partition.replicas:
         message = (
             f"{move.topic}-{move.partition} stays on broker {partition.replicas[0]}: "
