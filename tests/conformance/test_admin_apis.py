@@ -237,6 +237,13 @@ CASES: dict[str, Asked] = {
     "scram credentials": lambda broker, path: _scram(),
     "scram credentials of nobody": lambda broker, path: _scram("a", "b", "a"),
     "a quota for nobody": lambda broker, path: _quota(RATE, 1.0),
+    "a quota for one of two users": lambda broker, path: _quota(RATE, -1.0, ("user", ""), ("user", "a")),
+    "a quota twice for one": lambda broker, path: m.AlterClientQuotasRequest(
+        entries=_quota(RATE, 1.0, USER, ("client-id", None)).entries
+        + _quota(RATE, 1.0, ("client-id", None), USER).entries,
+        validate_only=True,
+    ),
+    "a quota for an address and a user": lambda broker, path: _quota(RATE, 1.0, ("ip", "127.0.0.1"), USER),
     "a quota for no name": lambda broker, path: _quota(RATE, 1.0, ("user", "")),
     "a quota for an unknown type": lambda broker, path: _quota(RATE, 1.0, ("zoo", "a")),
     "an unknown quota": lambda broker, path: _quota("nonsense", 1.0, USER),
@@ -260,6 +267,8 @@ CASES: dict[str, Asked] = {
     "quotas of one type twice": lambda broker, path: _quotas(("user", 2, None), ("user", 2, None)),
     "quotas of exactly nobody": lambda broker, path: _quotas(("user", 0, None)),
     "quotas of a default with a name": lambda broker, path: _quotas(("user", 1, "x")),
+    "quotas of all with a name": lambda broker, path: _quotas(("user", 2, "x"), ("user", 2, None)),
+    "quotas of an unknown type matched in an unknown way": lambda broker, path: _quotas(("zoo", 7, None)),
     "quotas matched in an unknown way": lambda broker, path: _quotas(("user", 7, None)),
 }
 

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from millstream_cluster.records import ClientQuotaChanged, QuotaEntity, QuotaEntityType
-from millstream_controller.core.client_quotas import QuotaChange, alter_client_quotas
+from millstream_controller.core.client_quotas import QuotaChange, alter_client_quotas, entity_of
 from millstream_wire.errors import ErrorCode
 
 RATE = "producer_byte_rate"
@@ -14,8 +14,9 @@ CLIENT = QuotaEntity(QuotaEntityType.CLIENT_ID, None)
 
 
 def alter(cluster, *wanted, validate_only=False):
-    decision = alter_client_quotas(cluster.machine, wanted, validate_only=validate_only)
-    return [outcome.error for outcome in cluster.do(decision)]
+    named = [(entity_of(parts), changes) for parts, changes in wanted]
+    decision = alter_client_quotas(cluster.machine, named, validate_only=validate_only)
+    return [outcome.error for outcome in cluster.do(decision).values()]
 
 
 def test_a_quota_is_for_an_entity_however_its_parts_are_ordered(cluster) -> None:
@@ -53,7 +54,7 @@ def test_a_rate_is_a_positive_whole_number(cluster, value) -> None:
 
 
 @pytest.mark.parametrize(
-    "entity", [(), (("zoo", "a"),), (("user", ""),), (("user", "a"), ("user", "b")), (("ip", "a"), ("user", "b"))]
+    "entity", [(), (("zoo", "a"),), (("user", ""),), (("user", "a"), ("user", "")), (("ip", "a"), ("user", "b"))]
 )
 def test_not_everything_is_an_entity(cluster, entity) -> None:
     assert alter(cluster, (entity, (QuotaChange(RATE, 5.0),))) == [ErrorCode.INVALID_REQUEST]
@@ -61,4 +62,10 @@ def test_not_everything_is_an_entity(cluster, entity) -> None:
 
 def test_an_entity_named_twice_is_not_changed(cluster) -> None:
     once = ((("user", "u"),), (QuotaChange(RATE, 5.0),))
-    assert alter(cluster, once, once) == [ErrorCode.INVALID_REQUEST] * 2
+    assert alter(cluster, once, once) == [ErrorCode.INVALID_REQUEST]
+    assert cluster.image.client_quotas == {}
+
+
+def test_of_two_names_of_one_type_the_last_counts(cluster) -> None:
+    assert alter(cluster, ((("user", ""), ("user", "u")), (QuotaChange(RATE, 5.0),))) == [ErrorCode.NONE]
+    assert cluster.image.client_quotas == {(USER,): {RATE: 5.0}}

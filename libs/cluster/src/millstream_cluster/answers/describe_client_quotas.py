@@ -60,14 +60,16 @@ def _refusal(components: Sequence[ComponentData]) -> tuple[ErrorCode, str] | Non
             wrong = "Invalid empty entity type."
         elif kind in named:
             wrong = f"Entity type {kind} cannot appear more than once in the filter."
+        elif kind not in (*QuotaEntityType, IP):
+            return ErrorCode.UNSUPPORTED_VERSION, f"Unsupported entity type {kind}"
         elif component.match_type == MatchType.EXACT and component.match is None:
             wrong = "Request specified MATCH_TYPE_EXACT, but set match string to null."
         elif component.match_type == MatchType.DEFAULT and component.match is not None:
             wrong = "Request specified MATCH_TYPE_DEFAULT, but also specified a match string."
+        elif component.match_type == MatchType.ANY and component.match is not None:
+            wrong = "Request specified MATCH_TYPE_SPECIFIED, but also specified a match string."
         elif component.match_type not in tuple(MatchType):
             wrong = f"Unknown match type {component.match_type}"
-        elif kind not in (*QuotaEntityType, IP):
-            return ErrorCode.UNSUPPORTED_VERSION, f"Unsupported entity type {kind}"
         if wrong is not None:
             return ErrorCode.INVALID_REQUEST, wrong
         named.add(kind)

@@ -1,13 +1,13 @@
 """AlterClientQuotas (49), versions 0 and 1: byte rates of users and client ids. Left out: what brokers do not enforce."""
 
 from millstream_cluster.answers.refusal import refuse_admin
-from millstream_controller.core.client_quotas import QuotaChange, alter_client_quotas
+from millstream_controller.core.client_quotas import QuotaChange, alter_client_quotas, entity_of
 from millstream_controller.shell.active import NotActive
 from millstream_controller.shell.controller import Controller
 from millstream_runtime.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import AlterClientQuotasRequest, AlterClientQuotasResponse
-from millstream_wire.messages.alter_client_quotas import ResponseEntryData
+from millstream_wire.messages.alter_client_quotas import EntityData, ResponseEntryData
 from millstream_wire.schema import Response
 
 
@@ -16,20 +16,24 @@ async def handle_alter_client_quotas(
 ) -> Response:
     wanted = [
         (
-            tuple((part.entity_type, part.entity_name) for part in entry.entity),
+            entity_of([(part.entity_type, part.entity_name) for part in entry.entity]),
             tuple(QuotaChange(op.key, None if op.remove else op.value) for op in entry.ops),
         )
         for entry in request.entries
     ]
     try:
-        outcomes = await controller.active.execute(
+        answers = await controller.active.execute(
             lambda machine: alter_client_quotas(machine, wanted, validate_only=request.validate_only)
         )
     except NotActive as reason:
         return refuse_admin(request, ErrorCode.NOT_CONTROLLER, str(reason))
     return AlterClientQuotasResponse(
         entries=[
-            ResponseEntryData(error_code=outcome.error, error_message=outcome.message, entity=entry.entity)
-            for entry, outcome in zip(request.entries, outcomes, strict=True)
+            ResponseEntryData(
+                error_code=outcome.error,
+                error_message=outcome.message,
+                entity=[EntityData(entity_type=kind, entity_name=name) for kind, name in entity],
+            )
+            for entity, outcome in answers.items()
         ]
     )

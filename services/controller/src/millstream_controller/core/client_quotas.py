@@ -15,7 +15,7 @@ from millstream_controller.core.refusal import DONE, Outcome, Refused
 from millstream_wire.errors import ErrorCode
 
 Entity = tuple[tuple[str, str | None], ...]
-"""(type, name) pairs as the request has them; None is the default."""
+"""(type, name) pairs, one of each type; None is the default."""
 
 IP = "ip"
 ENFORCED = ("producer_byte_rate", "consumer_byte_rate")
@@ -25,6 +25,7 @@ UNENFORCED: Mapping[bool, tuple[str, ...]] = {
 }
 """Kafka's other keys: for users and clients, for addresses."""
 LONG_MAX = (1 << 63) - 1
+_PRINTED = ("client-id", "user", IP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,22 +36,32 @@ class QuotaChange:
     value: float | None
 
 
+def entity_of(parts: Sequence[tuple[str, str | None]]) -> Entity:
+    """Who is meant, in Kafka's order; of several parts of one type the last counts."""
+    return tuple(sorted(dict(parts).items(), key=lambda part: (*_PRINTED, part[0]).index(part[0])))
+
+
 def alter_client_quotas(
     machine: ControllerMachine, wanted: Sequence[tuple[Entity, tuple[QuotaChange, ...]]], *, validate_only: bool
-) -> Decision[r.MetadataRecord, tuple[Outcome, ...]]:
-    named = Counter(frozenset(entity) for entity, _ in wanted)
+) -> Decision[r.MetadataRecord, Mapping[Entity, Outcome]]:
+    named = Counter(entity for entity, _ in wanted)
     records: list[r.ClientQuotaChanged] = []
-    answers = []
+    answers = {}
     for entity, changes in wanted:
         try:
             keys = [change.key for change in changes]
-            if named[frozenset(entity)] > 1 or len(set(keys)) < len(keys):
-                raise _invalid(f"Ignoring duplicate entity {dict(entity)}")
+            if named[entity] > 1 or len(set(keys)) < len(keys):
+                raise _invalid(f"Ignoring duplicate entity {_printed(entity)}")
             records += _changed(machine, entity, changes)
-            answers.append(DONE)
+            answers[entity] = DONE
         except Refused as refused:
-            answers.append(Outcome.of(refused))
-    return Decision(() if validate_only else tuple(records), tuple(answers))
+            answers[entity] = Outcome.of(refused)
+    return Decision(() if validate_only else tuple(records), answers)
+
+
+def _printed(entity: Entity) -> str:
+    parts = ", ".join(f"{kind}={'null' if name is None else name}" for kind, name in entity)
+    return f"ClientQuotaEntity(entries={{{parts}}})"
 
 
 def _changed(machine: ControllerMachine, entity: Entity, changes: Sequence[QuotaChange]) -> list[r.ClientQuotaChanged]:
@@ -77,10 +88,8 @@ def _check_entity(entity: Entity) -> None:
             raise _invalid(f"Unhandled client quota entity type: {kind}")
         if name == "":
             raise _invalid(f"Empty {kind} not supported")
-    if len(set(kinds)) < len(kinds):
-        raise _invalid(f"Entity type {kinds[0]} cannot appear more than once")
     if IP in kinds and len(kinds) > 1:
-        raise _invalid("Invalid quota entity combination, IP entity should not be combined with User or ClientId")
+        raise _invalid("Invalid quota entity combination, IP entity shouldnot be combined with User or ClientId")
 
 
 def _check(key: str, value: float, *, is_address: bool) -> None:
