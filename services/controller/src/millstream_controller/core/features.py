@@ -52,6 +52,8 @@ def _changed(machine: ControllerMachine, update: FeatureUpdate) -> list[r.Featur
     controller = machine.image.controller
     local = f"Local controller {controller.controller_id if controller is not None else -1}"
     if update.name not in SUPPORTED_FEATURES:
+        if update.level == 0:
+            raise _invalid(f"Feature {update.name} not found.")
         raise _invalid(f"{local} does not support this feature.")
     least, most = SUPPORTED_FEATURES[update.name]
     if not least <= update.level <= most:
