@@ -331,6 +331,7 @@ def test_a_whole_is_set_alike(ours: Side, theirs: Side, kind: int, name: str, co
         (TOPIC, "a b"),
         (BROKER, "977"),
         (BROKER, "abc"),
+        (BROKER, "--1"),
         (LOGGERS, ""),
         (LOGGERS, "977"),
         (LOGGERS, "abc"),

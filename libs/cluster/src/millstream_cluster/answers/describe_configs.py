@@ -72,8 +72,27 @@ def describe_configs(
     log_levels: Mapping[str, str],
 ) -> DescribeConfigsResponse:
     """`node_id`, `static` and `log_levels` are the answering node's id, properties and loggers."""
+    if any(resource.resource_type not in tuple(WireResourceType) for resource in request.resources):
+        return _refusal(request)
     node = _Node(node_id, static, log_levels)
     return DescribeConfigsResponse(results=[_result(image, resource, request, node) for resource in request.resources])
+
+
+def _refusal(request: DescribeConfigsRequest) -> DescribeConfigsResponse:
+    message = (
+        "This most likely occurs because of a request being malformed by the client library or the message was sent "
+        "to an incompatible broker. See the broker logs for more details."
+    )
+    results = [
+        DescribeConfigsResult(
+            error_code=ErrorCode.INVALID_REQUEST,
+            error_message=message,
+            resource_type=resource.resource_type,
+            resource_name=resource.resource_name,
+        )
+        for resource in request.resources
+    ]
+    return DescribeConfigsResponse(results=results)
 
 
 def list_config_resources(
@@ -152,13 +171,13 @@ def _entries(image: Image, resource: DescribeConfigsResource, node: _Node) -> di
                 raise _Refused(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
             return configs.group(name)
         case other:
-            raise _Refused(ErrorCode.INVALID_REQUEST, f"There are no configurations of resource type {other}")
+            raise AssertionError(f"resource type {other} is refused with its request")
 
 
 def _check_node(name: str, node: _Node, expected: str) -> None:
     if not name:
         raise _Refused(ErrorCode.INVALID_REQUEST, "Broker id must not be empty")
-    if not name.lstrip("-").isdecimal():
+    if not name.removeprefix("-").isdecimal():
         raise _Refused(ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
     if int(name) != node.node_id:
         raise _Refused(ErrorCode.INVALID_REQUEST, f"Unexpected broker id, {expected} received {name}")
