@@ -25,6 +25,7 @@ from millstream_wire.messages import (
     create_topics,
     delete_acls,
     delete_topics,
+    describe_configs,
     describe_quorum,
     elect_leaders,
 )
@@ -232,6 +233,17 @@ CASES: dict[str, Asked] = {
     "an unknown partition to a directory": lambda broker, path: _to_dir(path, TOPIC, 9),
     "an unknown topic to a directory": lambda broker, path: _to_dir(path, "no-such-topic", 0),
     "to an unknown directory": lambda broker, path: _to_dir("/nowhere", TOPIC, 0),
+    "to one unknown directory and to another": lambda broker, path: m.AlterReplicaLogDirsRequest(
+        dirs=_to_dir("/nowhere", TOPIC, 0).dirs + _to_dir(path, TOPIC, 0).dirs
+    ),
+    "nothing to a directory": lambda broker, path: m.AlterReplicaLogDirsRequest(
+        dirs=[log_dirs.AlterReplicaLogDir(path=path, topics=[log_dirs.AlterReplicaLogDirTopic(name=TOPIC)])]
+    ),
+    "a topic with a name too long for another directory": lambda broker, path: _to_dir(path, "x" * 214, 0),
+    "a topic with a name just short enough": lambda broker, path: _to_dir(path, "x" * 213, 0),
+    "configs of a type that there is not": lambda broker, path: m.DescribeConfigsRequest(
+        resources=[describe_configs.DescribeConfigsResource(resource_type=kind, resource_name=TOPIC) for kind in (2, 3)]
+    ),
     "a page that begins before the first partition": lambda broker, path: _page(2, (TOPIC, -1)),
     "a page that begins in another topic": lambda broker, path: _page(2, ("a", 0)),
     "scram credentials": lambda broker, path: _scram(),

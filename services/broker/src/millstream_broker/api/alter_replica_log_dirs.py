@@ -9,22 +9,34 @@ from millstream_wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirTopicResult,
 )
 
+NAME_MAX = 255
+FUTURE = f".{'0' * 32}-future"
+"""What Kafka adds to a partition's name for the directory that it copies into."""
+
 
 def handle_alter_replica_log_dirs(
     broker: Broker, request: AlterReplicaLogDirsRequest, context: RequestContext
 ) -> AlterReplicaLogDirsResponse:
+    """Of a partition's directories, the last counts."""
+    wanted = {
+        (topic.name, index): directory.path
+        for directory in request.dirs
+        for topic in directory.topics
+        for index in topic.partitions
+    }
     results: dict[str, AlterReplicaLogDirTopicResult] = {}
-    here = str(broker.config.data_dir.absolute())
-    for directory in request.dirs:
-        for topic in directory.topics:
-            result = results.setdefault(topic.name, AlterReplicaLogDirTopicResult(topic_name=topic.name))
-            for index in topic.partitions:
-                code = _outcome(broker, topic.name, index) if directory.path == here else ErrorCode.LOG_DIR_NOT_FOUND
-                result.partitions.append(AlterReplicaLogDirPartitionResult(partition_index=index, error_code=code))
+    for (topic, index), path in wanted.items():
+        result = results.setdefault(topic, AlterReplicaLogDirTopicResult(topic_name=topic))
+        code = _outcome(broker, topic, index, path)
+        result.partitions.append(AlterReplicaLogDirPartitionResult(partition_index=index, error_code=code))
     return AlterReplicaLogDirsResponse(results=list(results.values()))
 
 
-def _outcome(broker: Broker, topic: str, index: int) -> ErrorCode:
+def _outcome(broker: Broker, topic: str, index: int, path: str) -> ErrorCode:
+    if len(f"{topic}-{index}{FUTURE}") > NAME_MAX:
+        return ErrorCode.INVALID_TOPIC_EXCEPTION
+    if path != str(broker.config.data_dir.absolute()):
+        return ErrorCode.LOG_DIR_NOT_FOUND
     if broker.replicas.find(topic, index) is not None:
         return ErrorCode.NONE
     absence = broker.locate(topic, index)
