@@ -274,6 +274,9 @@ CHANGES: dict[str, tuple[int, str, Sequence[tuple[str, int, str | None]]]] = {
     "a level in small letters": (LOGGERS, ME, [("root", SET, "debug")]),
     "no level": (LOGGERS, ME, [("root", SET, None)]),
     "a level": (LOGGERS, ME, [("root", SET, "INFO")]),
+    "no levels of an unknown node": (LOGGERS, "977", [("a", SET, None), ("b", DELETE, None), ("c", APPEND, None)]),
+    "one logger of no node twice": (LOGGERS, "--1", [("root", SET, "INFO"), ("root", SET, None)]),
+    "a logger of no node": (LOGGERS, "--1", [("root", SET, "INFO")]),
     "one logger twice": (LOGGERS, ME, [("root", SET, "INFO"), ("root", SET, "INFO")]),
     "more of a level": (LOGGERS, ME, [("root", APPEND, "INFO")]),
     "the root logger's level taken back": (LOGGERS, ME, [("root", DELETE, None)]),
@@ -286,6 +289,19 @@ CHANGES: dict[str, tuple[int, str, Sequence[tuple[str, int, str | None]]]] = {
 @pytest.mark.parametrize("case", CHANGES)
 def test_a_change_is_answered_alike(ours: Side, theirs: Side, case: str) -> None:
     assert ours.change(*CHANGES[case]) == theirs.change(*CHANGES[case])
+
+
+def test_resources_are_answered_in_the_order_of_the_request(ours: Side, theirs: Side) -> None:
+    named = [(TOPIC, "no-such-topic"), (LOGGERS, ME), (TOPIC, TOPIC_NAME), (LOGGERS, "977"), (LOGGERS, ME)]
+    told = []
+    for side in (ours, theirs):
+        resources = [
+            AlterConfigsResource(resource_type=kind, resource_name=side.broker if name == ME else name)
+            for kind, name in named
+        ]
+        (answer,) = ask(side.bootstrap, m.IncrementalAlterConfigsRequest(resources=resources))
+        told.append([(result.resource_type, result.error_code) for result in answer.responses])
+    assert told[0] == told[1]
 
 
 def test_what_no_broker_reads_is_described_alike(ours: Side, theirs: Side) -> None:

@@ -57,10 +57,11 @@ async def alter_log_levels(
 ) -> IncrementalAlterConfigsResponse:
     """Change the levels that a request names, here; the rest of it is the controller's."""
     rest = [resource for resource in request.resources if resource.resource_type != BROKER_LOGGER]
+    here = [resource for resource in request.resources if resource.resource_type == BROKER_LOGGER]
+    named = Counter(resource.resource_name for resource in here)
     answers = [
-        _alter(resource, node_id, validate_only=request.validate_only)
-        for resource in request.resources
-        if resource.resource_type == BROKER_LOGGER
+        _alter(resource, node_id, once=named[resource.resource_name] == 1, validate_only=request.validate_only)
+        for resource in here
     ]
     if rest:
         there = IncrementalAlterConfigsRequest(resources=rest, validate_only=request.validate_only)
@@ -71,12 +72,20 @@ async def alter_log_levels(
             text = f"No answer from the controller: {error}"
             answered = refuse_admin(there, ErrorCode.REQUEST_TIMED_OUT, text)
         answers += answered.responses
-    return IncrementalAlterConfigsResponse(responses=answers)
+    told = {(answer.resource_type, answer.resource_name): answer for answer in answers}
+    return IncrementalAlterConfigsResponse(
+        responses=[told[resource.resource_type, resource.resource_name] for resource in request.resources]
+    )
 
 
-def _alter(resource: AlterConfigsResource, node_id: int, *, validate_only: bool) -> AlterConfigsResourceResponse:
+def _alter(
+    resource: AlterConfigsResource, node_id: int, *, once: bool, validate_only: bool
+) -> AlterConfigsResourceResponse:
     answer = AlterConfigsResourceResponse(resource_type=resource.resource_type, resource_name=resource.resource_name)
     try:
+        if not once:
+            raise _Wrong(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
+        _check_given(resource)
         _check_node(resource.resource_name, node_id)
         changes = _changes(resource)
     except _Wrong as wrong:
@@ -88,8 +97,16 @@ def _alter(resource: AlterConfigsResource, node_id: int, *, validate_only: bool)
     return answer
 
 
+def _check_given(resource: AlterConfigsResource) -> None:
+    if any(count > 1 for count in Counter(config.name for config in resource.configs).values()):
+        raise _Wrong(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
+    unset = [config.name for config in resource.configs if config.value is None and config.config_operation != _DELETE]
+    if unset:
+        raise _Wrong(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {', '.join(unset)}")
+
+
 def _check_node(name: str, node_id: int) -> None:
-    if not name.lstrip("-").isdecimal():
+    if not name.removeprefix("-").isdecimal():
         raise _Wrong(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
     if int(name) != node_id:
         message = f"Unexpected node id. Expected {node_id}, but received {name}"
@@ -99,12 +116,8 @@ def _check_node(name: str, node_id: int) -> None:
 def _changes(resource: AlterConfigsResource) -> list[tuple[logging.Logger, int]]:
     known = log_levels()
     changes = []
-    if any(count > 1 for count in Counter(config.name for config in resource.configs).values()):
-        raise _Wrong(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
     for config in resource.configs:
         name, operation = config.name, config.config_operation
-        if operation != _DELETE and config.value is None:
-            raise _Wrong(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {name}")
         if operation not in (_SET, _DELETE):
             kind = _OPERATIONS.get(operation, str(operation))
             message = f"{kind} operation is not allowed for the BROKER_LOGGER resource"
