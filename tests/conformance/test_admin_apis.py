@@ -34,7 +34,7 @@ from millstream_wire.messages import describe_topic_partitions as pages
 from millstream_wire.messages import describe_user_scram_credentials as scram
 from millstream_wire.messages import list_partition_reassignments as listed
 
-TOPIC = f"admin-{uuid.uuid4().hex[:10]}"
+TOPIC = f"admin_{uuid.uuid4().hex[:10]}"
 Asked = Callable[[int, str], Any]
 
 
@@ -163,6 +163,7 @@ CASES: dict[str, Asked] = {
     "fewer than no replicas": lambda broker, path: _new(num_partitions=0, replication_factor=-2),
     "a new topic twice": lambda broker, path: _new("a", "a"),
     "a new topic that there is": lambda broker, path: _new(TOPIC),
+    "a new topic that collides": lambda broker, path: _new(TOPIC.replace("_", ".")),
     "a new topic without a name": lambda broker, path: _new(""),
     "a new topic that is the metadata log": lambda broker, path: _new("__cluster_metadata"),
     "a new topic in no time": lambda broker, path: _new(timeout_ms=0),
@@ -326,6 +327,14 @@ def test_the_answer_is_apache_kafkas(ours: Asking, theirs: Asking, case: str) ->
 
 def _same(ours: str, theirs: str) -> None:
     assert ours == theirs
+
+
+def test_a_new_topics_configs_are_told_in_the_same_order(ours: Asking, theirs: Asking) -> None:
+    told = []
+    for asking in (ours, theirs):
+        (answer,) = ask(asking.bootstrap, _configured(retention_ms=" 5 "))
+        told.append([config.name for config in answer.topics[0].configs if config.name != "deletion.protection"])
+    assert told[0] == told[1]
 
 
 def test_a_replica_is_not_moved(cluster: servers.Cluster) -> None:

@@ -51,7 +51,7 @@ def _result(topic: CreatedTopic) -> CreatableTopicResult:
         replication_factor=topic.replication_factor,
     )
     if topic.configs is not None:
-        result.configs = [_config(entry) for entry in topic.configs.values()]
+        result.configs = [_config(entry) for _, entry in sorted(topic.configs.items())]
     if topic.topic_id is not None:
         result.topic_id = topic.topic_id
     return result

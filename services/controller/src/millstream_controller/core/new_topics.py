@@ -112,7 +112,7 @@ class _Batch:
             raise Refused(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
         other = self._names.get(collision_key(name)) or self._machine.colliding_topic(name)
         if other is not None:
-            message = f"topic name {name} collides with {other}: metrics cannot tell '.' and '_' apart"
+            message = f"Topic '{name}' collides with existing topic: {other}"
             raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, message)
 
     def _replicas(self, topic: NewTopic) -> list[tuple[NodeId, ...]]:
