@@ -47,9 +47,10 @@ def a_group_whose_last_offset_is_deleted(group: RawGroup) -> None:
         group.commit((number, 1))
         group.delete_offsets(number)
         group.describe()
-        group.delete_offsets(0, 1)
+        group.delete_offsets(0, 0, 1)
         group.fetch()
         group.heartbeat("a", 1)
+        group.commit((0, 1), generation_id_or_member_epoch=1, member_id="a")
     group.delete()
     group.describe()
     group.delete_offsets(0)
@@ -182,6 +183,27 @@ def requests_without_a_group(group: RawGroup) -> None:
     group.join(session_timeout_ms=-1)
 
 
+def a_group_that_nobody_stays_in(group: RawGroup) -> None:
+    group.join(session_timeout_ms=1)
+    group.join(member_id="nobody", protocols={})
+    group.describe()
+    group.join(protocols={})
+    group.describe()
+    group.delete()
+    member = group.join().member_id
+    group.describe()
+    group.delete()
+    group.join(member_id=member)
+    group.describe()
+    member = group.join(group_instance_id="one").member_id
+    group.leave((member, "one"))
+    group.describe()
+    group.delete_offsets(0)
+    group.commit((0, 1), generation_id_or_member_epoch=1, member_id=member)
+    group.consumer_join("a")
+    group.describe()
+
+
 def static_members_of_a_classic_group(group: RawGroup) -> None:
     first = group.join(group_instance_id="one").member_id
     generation = 1
@@ -278,6 +300,7 @@ COURSES = (
     commits_that_cannot_be,
     a_member_of_a_classic_group,
     requests_without_a_group,
+    a_group_that_nobody_stays_in,
     static_members_of_a_classic_group,
     a_member_of_a_consumer_group,
     static_members_of_a_consumer_group,

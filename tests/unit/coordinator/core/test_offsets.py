@@ -160,25 +160,25 @@ def test_offsets_of_topics_that_a_live_group_reads_stay() -> None:
     shard = with_group()
     for topic in ("read", "other"):
         shard.apply(OffsetCommitted("g", topic, 0, CommittedOffset(offset=1, commit_timestamp_ms=0)))
-    decision = delete_offsets(shard, "g", [("read", 0), ("other", 0), ("other", 9)])
+    decision = delete_offsets(shard, "g", [("read", 0), ("other", 0), ("other", 9)], 0)
     assert decision.reply == {
         ("read", 0): ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC,
         ("other", 0): ErrorCode.NONE,
         ("other", 9): ErrorCode.NONE,
     }
     assert decision.records == (OffsetRemoved("g", "other", 0),)
-    assert delete_offsets(shard, "nobody", []).reply is ErrorCode.GROUP_ID_NOT_FOUND
+    assert delete_offsets(shard, "nobody", [], 0).reply is ErrorCode.GROUP_ID_NOT_FOUND
 
 
 def test_a_group_of_offsets_only_outlives_the_last_one_until_the_next_sweep() -> None:
     for ends in (delete_group, lambda shard, _: expire(shard, retention_ms=1_000, now_ms=5_000)):
         shard = Shard(LIMITS)
         apply_all(shard, commit(shard, simple(offset(1)), 0).records)
-        apply_all(shard, delete_offsets(shard, "g", [("t", 0)]).records)
+        apply_all(shard, delete_offsets(shard, "g", [("t", 0)], 0).records)
         assert not shard.offsets
         assert list(shard.group_ids()) == ["g"]
         assert shard.state_of("g") is GroupState.EMPTY
-        assert delete_offsets(shard, "g", [("t", 0)]).reply == {("t", 0): ErrorCode.NONE}
+        assert delete_offsets(shard, "g", [("t", 0)], 0).reply == {("t", 0): ErrorCode.NONE}
         decision = ends(shard, "g")
         assert decision.records == ()
         assert decision.reply == Removal()

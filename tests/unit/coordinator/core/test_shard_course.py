@@ -89,7 +89,7 @@ class ShardCourse(RuleBasedStateMachine):
 
     @rule(group=GROUPS, topic=TOPICS, partition=PARTITIONS)
     def delete_offset(self, group: str, topic: str, partition: int) -> None:
-        self._do(delete_offsets(self.shard, group, [(topic, partition)]))
+        self._do(delete_offsets(self.shard, group, [(topic, partition)], self.now_ms))
 
     @rule(group=GROUPS)
     def delete_group(self, group: str) -> None:

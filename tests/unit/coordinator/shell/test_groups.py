@@ -12,9 +12,9 @@ from millstream_cluster.image import Image
 from millstream_coordinator.core.classic.group import GroupState
 from millstream_coordinator.core.classic.limits import GroupLimits
 from millstream_coordinator.core.classic.messages import JoinRequest, LeavingMember, MemberProtocol, SyncRequest, Ticket
-from millstream_coordinator.core.offsets import CommitRequest, OffsetToCommit, commit, delete_group
+from millstream_coordinator.core.offsets import CommitRequest, OffsetToCommit, commit, delete_group, expire
 from millstream_coordinator.core.record_format import COMMAND_BYTES_MAX
-from millstream_coordinator.core.records import GroupStored, ShardClaimed, ShardRecord
+from millstream_coordinator.core.records import GroupRemoved, GroupStored, ShardClaimed, ShardRecord
 from millstream_coordinator.core.shard import Shard
 from millstream_coordinator.core.share.messages import ShareHeartbeatRequest
 from millstream_coordinator.shell.clock import SteadyClock
@@ -105,15 +105,17 @@ def test_an_assignment_that_the_log_cannot_take_is_an_error_for_its_members_alon
     run(scenario)
 
 
-def test_a_silent_member_is_gone_when_its_session_is_over_and_so_is_its_group() -> None:
+def test_a_silent_member_is_gone_when_its_session_is_over_and_its_group_with_the_next_sweep() -> None:
     async def scenario(groups: Groups, log: Log) -> None:
         await groups.join("g", join("m", session_timeout_ms=60))
         for _ in range(100):
-            if not groups.shard.knows("g"):
+            if log.records:
                 break
             await asyncio.sleep(0.01)
+        assert groups.shard.state_of("g") is GroupState.EMPTY
+        await groups.execute(lambda shard, now_ms: expire(shard, retention_ms=0, now_ms=now_ms))
         assert not groups.shard.knows("g")
-        assert log.records == []
+        assert [type(record) for record in log.records] == [GroupStored, GroupRemoved]
 
     run(scenario)
 

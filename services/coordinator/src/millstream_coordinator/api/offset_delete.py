@@ -18,7 +18,7 @@ async def handle_offset_delete(
     asked = [(topic.name, each.partition_index) for topic in request.topics for each in topic.partitions]
     known = [partition for partition in asked if image.partition(*partition) is not None]
     outcome = await coordinator.committed(
-        groups.execute(lambda shard, _: delete_offsets(shard, request.group_id, known))
+        groups.execute(lambda shard, now_ms: delete_offsets(shard, request.group_id, known, now_ms))
     )
     if isinstance(outcome, ErrorCode):
         return OffsetDeleteResponse(error_code=outcome)

@@ -124,7 +124,7 @@ def _consumer_refusal(group: ConsumerGroup, request: CommitRequest) -> ErrorCode
 
 
 def delete_offsets(
-    shard: Shard, group_id: str, partitions: Iterable[TopicPartition]
+    shard: Shard, group_id: str, partitions: Iterable[TopicPartition], now_ms: int
 ) -> Decision[ShardRecord, ErrorCode | dict[TopicPartition, ErrorCode]]:
     """Forget these offsets unless a live consumer group reads the topic; an error for all, or one for each."""
     if not shard.knows(group_id) or group_id in shard.shares:
@@ -138,7 +138,7 @@ def delete_offsets(
     known = shard.offsets.get(group_id, {})
     errors: dict[TopicPartition, ErrorCode] = {}
     records: list[ShardRecord] = []
-    for topic, partition in partitions:
+    for topic, partition in dict.fromkeys(partitions):
         if topic in subscribed or (in_use and group is not None and subscribes(group, topic)):
             errors[topic, partition] = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
             continue
@@ -146,7 +146,7 @@ def delete_offsets(
         if (topic, partition) in known:
             records.append(OffsetRemoved(group_id, topic, partition))
     if len(records) == len(known) and group is None and consumer is None:
-        shard.emptied.add(group_id)
+        shard.enter(group_id, now_ms)  # it stays a group until the next sweep, as in Kafka
     return Decision(tuple(records), errors)
 
 
@@ -163,8 +163,7 @@ def delete_group(shard: Shard, group_id: str) -> Decision[ShardRecord, Removal]:
     pending = [replace(each, value=None) for each in shard.pending.of_group(group_id)]
     if not pending and not shard.knows(group_id):
         return Decision((), Removal(ErrorCode.GROUP_ID_NOT_FOUND))
-    group = shard.groups.get(group_id)
-    if group is not None and not group.is_unused:
+    if shard.state_of(group_id) not in (GroupState.EMPTY, GroupState.DEAD):
         return Decision((), Removal(ErrorCode.NON_EMPTY_GROUP))
     consumer = shard.consumers.get(group_id)
     share = shard.shares.get(group_id)
@@ -232,7 +231,6 @@ def expire(
 def _remove_group(shard: Shard, group_id: str) -> tuple[ShardRecord, ...]:
     """End the group in memory; what is stored of it gets its tombstone."""
     shard.dismiss_classic(group_id)
-    shard.emptied.discard(group_id)
     shard.sessions.forget_group(group_id)
     consumer = shard.consumers.get(group_id)
     if consumer is not None:

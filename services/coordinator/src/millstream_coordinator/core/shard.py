@@ -2,7 +2,7 @@
 
 The log's part of it (`offsets`, `stored`, `consumers`, `shares`, `pending`) is written by `apply` alone, so that replaying the log gives the live
 state. Classic groups (who waits, whose session ends when) live in memory only and begin from what is stored; of consumer
-and share groups only the members' `sessions` do. `emptied` is a courtesy that a new owner does not know of.
+and share groups only the members' `sessions` do. A classic group that nobody is in stays until the next sweep, as in Kafka.
 """
 
 from collections.abc import Iterator
@@ -32,9 +32,7 @@ TopicPartition = tuple[str, int]
 
 
 class Shard:
-    """Invariant (`check`): no group keeps an empty table of offsets; a group in memory is stored, or in use; a group speaks
-    one protocol at a time.
-    """
+    """Invariant (`check`): no group keeps an empty table of offsets; a group speaks one protocol at a time."""
 
     def __init__(self, limits: GroupLimits) -> None:
         self.limits = limits
@@ -45,15 +43,12 @@ class Shard:
         self.shares: dict[str, ShareGroup] = {}
         self.sessions = Sessions()
         self.pending = Pending()
-        self.emptied: set[str] = set()
-        """Groups that were nothing but offsets until a client deleted the last one: they are groups until the next sweep."""
 
     def apply(self, record: ShardRecord) -> None:
         match record:
             case OffsetCommitted():
                 offsets = self.offsets.setdefault(record.group_id, {})
                 offsets[record.topic, record.partition] = record.committed
-                self.emptied.discard(record.group_id)
             case OffsetRemoved():
                 offsets = self.offsets.get(record.group_id, {})
                 offsets.pop((record.topic, record.partition), None)
@@ -113,18 +108,12 @@ class Shard:
         yield from self.consumers
         yield from self.shares
         yield from (
-            group_id
-            for group_id in (*self.offsets, *sorted(self.emptied))
-            if group_id not in self.groups and group_id not in self.consumers
+            group_id for group_id in self.offsets if group_id not in self.groups and group_id not in self.consumers
         )
 
     def knows(self, group_id: str) -> bool:
         is_group = group_id in self.groups or group_id in self.consumers or group_id in self.shares
-        return is_group or self._is_simple(group_id)
-
-    def _is_simple(self, group_id: str) -> bool:
-        """Whether it is a group without members, of offsets only."""
-        return group_id in self.offsets or group_id in self.emptied
+        return is_group or group_id in self.offsets
 
     def state_of(self, group_id: str) -> GroupState:
         """Of a classic group: one that only has offsets is Empty; one that nobody ever heard of is Dead."""
@@ -133,7 +122,7 @@ class Shard:
             return group.state
         if group_id in self.consumers or group_id in self.shares:
             return GroupState.DEAD
-        return GroupState.EMPTY if self._is_simple(group_id) else GroupState.DEAD
+        return GroupState.EMPTY if group_id in self.offsets else GroupState.DEAD
 
     def dismiss_classic(self, group_id: str) -> None:
         """End a classic group in memory, whoever still holds it; who waits in it has to ask again."""
@@ -149,14 +138,6 @@ class Shard:
         if group is None:
             group = self.groups[group_id] = ClassicGroup(group_id, self.limits, now_ms)
         return group
-
-    def forget_if_unused(self, group: ClassicGroup) -> bool:
-        """Drop a group that nobody is in and the log knows nothing of (thousands of one-shot groups must not pile up)."""
-        if not group.is_unused or group.group_id in self.stored:
-            return False
-        if self.groups.get(group.group_id) is group:
-            del self.groups[group.group_id]
-        return True
 
     def check(self) -> None:
         assert all(self.offsets.values())

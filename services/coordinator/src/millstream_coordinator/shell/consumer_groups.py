@@ -11,7 +11,6 @@ from typing import TypeVar
 from millstream_cluster.decision import Decision
 from millstream_cluster.image import Image
 from millstream_coordinator.core.classic.group import ClassicGroup
-from millstream_coordinator.core.classic.limits import GroupLimits
 from millstream_coordinator.core.classic.messages import (
     JoinAnswer,
     JoinRequest,
@@ -72,11 +71,11 @@ class ConsumerGroups:
             request.group_id, lambda shard, now_ms: decide(shard, request, self._image(), now_ms)
         )
 
-    async def classic_join(self, group_id: str, request: JoinRequest, limits: GroupLimits) -> JoinAnswer | None:
+    async def classic_join(self, group_id: str, request: JoinRequest) -> JoinAnswer | None:
         """By a member that speaks the classic protocol; None if the group made room for a classic one."""
         return await self._execute(
             group_id,
-            lambda shard, now_ms: on_classic_join(shard, group_id, request, limits, self._image(), now_ms),
+            lambda shard, now_ms: on_classic_join(shard, group_id, request, self._image(), now_ms),
         )
 
     async def classic_sync(self, group_id: str, request: SyncRequest) -> SyncAnswer:

@@ -14,7 +14,7 @@ from millstream_cluster.image import Image
 from millstream_cluster.records import ResourceType
 from millstream_coordinator.core.classic.deadlines import on_deadline, on_heartbeat, on_pause
 from millstream_coordinator.core.classic.group import ClassicGroup
-from millstream_coordinator.core.classic.joining import on_join
+from millstream_coordinator.core.classic.joining import on_join, refusal_of_entry
 from millstream_coordinator.core.classic.leaving import on_leave
 from millstream_coordinator.core.classic.limits import GroupLimits
 from millstream_coordinator.core.classic.messages import (
@@ -79,9 +79,13 @@ class Groups:
     # ---- the classic protocol ----
 
     async def join(self, group_id: str, request: Callable[[Ticket], JoinRequest]) -> JoinAnswer:
+        limits = self._limits_of(group_id)
+        # Nobody waits for others there: the ticket is for nothing.
+        unwaiting = request(Ticket(0))
+        if error := refusal_of_entry(unwaiting, limits, is_group=self.shard.knows(group_id)):
+            return JoinAnswer(error=error, member_id=unwaiting.member_id)
         while group_id in self.shard.consumers:
-            # Nobody waits for others there: the ticket is for nothing.
-            joined = await self.consumers.classic_join(group_id, request(Ticket(0)), self._limits_of(group_id))
+            joined = await self.consumers.classic_join(group_id, unwaiting)
             if joined is not None:
                 return joined
         if group_id in self.shard.shares:
@@ -89,7 +93,7 @@ class Groups:
         now_ms = self._clock.now_ms()
         ticket, answer = self._ticket()
         group = self.shard.enter(group_id, now_ms)
-        group.limits = self._limits_of(group_id)
+        group.limits = limits
         self._perform(group, on_join(group, request(ticket), now_ms))
         return cast(JoinAnswer, await answer)
 
@@ -199,7 +203,7 @@ class Groups:
                     self._tasks.create_task(self._store(group, effect))
                 case _:
                     assert_never(effect)
-        if self.shard.groups.get(group.group_id) is group and not self.shard.forget_if_unused(group):
+        if self.shard.groups.get(group.group_id) is group:
             self._arm(group)
 
     def _arm(self, group: ClassicGroup) -> None:

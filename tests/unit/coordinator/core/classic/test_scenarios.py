@@ -7,7 +7,7 @@ import pytest
 
 from millstream_coordinator.core.classic.deadlines import on_deadline, on_heartbeat, on_pause
 from millstream_coordinator.core.classic.group import ClassicGroup, GroupState
-from millstream_coordinator.core.classic.joining import on_join
+from millstream_coordinator.core.classic.joining import on_join, refusal_of_entry
 from millstream_coordinator.core.classic.leaving import on_leave
 from millstream_coordinator.core.classic.limits import GroupLimits
 from millstream_coordinator.core.classic.messages import (
@@ -290,8 +290,6 @@ def test_a_leader_that_joins_again_wants_a_rebalance() -> None:
         (join(1, "c", protocol_type="connect"), ErrorCode.INCONSISTENT_GROUP_PROTOCOL),
         (join(1, "c", protocols=(MemberProtocol("roundrobin", b""),)), ErrorCode.INCONSISTENT_GROUP_PROTOCOL),
         (join(1, "c", protocols=()), ErrorCode.INCONSISTENT_GROUP_PROTOCOL),
-        (join(1, "c", session_timeout_ms=5_999), ErrorCode.INVALID_SESSION_TIMEOUT),
-        (join(1, "c", session_timeout_ms=1_800_001), ErrorCode.INVALID_SESSION_TIMEOUT),
         (rejoin(1, "nobody"), ErrorCode.UNKNOWN_MEMBER_ID),
         (rejoin(1, "a", group_instance_id="i"), ErrorCode.UNKNOWN_MEMBER_ID),
     ],
@@ -300,6 +298,19 @@ def test_joins_that_are_refused(request_: JoinRequest, error: ErrorCode) -> None
     group = stable("a", "b")
     assert on_join(group, request_, 7_000) == [Answer(Ticket(1), refused(error, request_.member_id))]
     assert group.state is GroupState.STABLE
+
+
+@pytest.mark.parametrize(
+    ("request_", "error"),
+    [
+        (join(1, "c", session_timeout_ms=5_999), ErrorCode.INVALID_SESSION_TIMEOUT),
+        (join(1, "c", session_timeout_ms=1_800_001), ErrorCode.INVALID_SESSION_TIMEOUT),
+        (rejoin(1, "nobody", protocols=()), ErrorCode.UNKNOWN_MEMBER_ID),
+        (join(1, "c", protocols=()), ErrorCode.NONE),
+    ],
+)
+def test_joins_that_make_no_group(request_: JoinRequest, error: ErrorCode) -> None:
+    assert refusal_of_entry(request_, GroupLimits(), is_group=False) is error
 
 
 def test_a_group_has_no_more_members_than_it_may() -> None:

@@ -72,7 +72,7 @@ class Classic:
             requires_known_member_id=False,
         )
         if "g" in shard.consumers:
-            decision = on_classic_join(shard, "g", request, LIMITS, course.image, course.now_ms)
+            decision = on_classic_join(shard, "g", request, course.image, course.now_ms)
             course.write(decision.records)
             if decision.reply is not None:
                 self.generation = decision.reply.generation

@@ -163,7 +163,7 @@ def test_a_share_group_is_of_no_other_protocol(course: ShareCourse, is_empty: bo
     offset = OffsetToCommit(topic="t", partition=0, offset=1)
     request = CommitRequest(group_id="g", offsets=(offset,), names_missing_group=True)
     assert commit(course.shard, request, 0).reply is ErrorCode.GROUP_ID_NOT_FOUND
-    assert delete_offsets(course.shard, "g", [("t", 0)]).reply is ErrorCode.GROUP_ID_NOT_FOUND
+    assert delete_offsets(course.shard, "g", [("t", 0)], 0).reply is ErrorCode.GROUP_ID_NOT_FOUND
 
 
 def test_a_group_of_another_protocol_or_with_offsets_only_is_no_share_group(course: ShareCourse) -> None:

@@ -1,6 +1,7 @@
 """JoinGroup: who is let in, who has to come back with an id, and whether the group has to rebalance for it."""
 
 from millstream_coordinator.core.classic.group import ClassicGroup, GroupState
+from millstream_coordinator.core.classic.limits import GroupLimits
 from millstream_coordinator.core.classic.member import Member
 from millstream_coordinator.core.classic.messages import Effect, JoinAnswer, JoinRequest, StaticMemberReplaced
 from millstream_coordinator.core.classic.policy import admits
@@ -15,11 +16,16 @@ PENDING_MEMBERS_MAX = 10_000
 """Ids given out and not yet joined with, per group: clients that never come back must not fill the memory."""
 
 
+def refusal_of_entry(request: JoinRequest, limits: GroupLimits, *, is_group: bool) -> ErrorCode:
+    """Why the request has nothing to do with any group, or NONE; one that is refused later has made its group."""
+    if not limits.session_timeout_min_ms <= request.session_timeout_ms <= limits.session_timeout_max_ms:
+        return ErrorCode.INVALID_SESSION_TIMEOUT
+    return ErrorCode.UNKNOWN_MEMBER_ID if request.member_id and not is_group else ErrorCode.NONE
+
+
 def on_join(group: ClassicGroup, request: JoinRequest, now_ms: int) -> list[Effect]:
     """Let the member join, now or when the rebalance that this begins is complete."""
-    if not _session_is_allowed(group, request):
-        _refuse(group, request, ErrorCode.INVALID_SESSION_TIMEOUT)
-    elif group.state is GroupState.DEAD:
+    if group.state is GroupState.DEAD:
         _refuse(group, request, ErrorCode.COORDINATOR_NOT_AVAILABLE)
     elif not admits(group, request):
         _exclude(group, request, ErrorCode.GROUP_AUTHORIZATION_FAILED, now_ms)
@@ -48,11 +54,6 @@ def _exclude(group: ClassicGroup, request: JoinRequest, error: ErrorCode, now_ms
         group.remove_member(request.member_id, error)
         rebalance_or_complete(group, now_ms)
     _refuse(group, request, error)
-
-
-def _session_is_allowed(group: ClassicGroup, request: JoinRequest) -> bool:
-    limits = group.limits
-    return limits.session_timeout_min_ms <= request.session_timeout_ms <= limits.session_timeout_max_ms
 
 
 def _has_room(group: ClassicGroup, member_id: str) -> bool:

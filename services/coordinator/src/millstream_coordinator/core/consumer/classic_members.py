@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 from millstream_cluster.decision import Decision
 from millstream_cluster.image import Image
-from millstream_coordinator.core.classic.limits import GroupLimits
 from millstream_coordinator.core.classic.messages import (
     JoinAnswer,
     JoinRequest,
@@ -31,14 +30,14 @@ from millstream_wire.errors import ErrorCode
 
 
 def on_classic_join(
-    shard: Shard, group_id: str, request: JoinRequest, limits: GroupLimits, image: Image, now_ms: int
+    shard: Shard, group_id: str, request: JoinRequest, image: Image, now_ms: int
 ) -> Decision[ShardRecord, JoinAnswer | None]:
     """None: the group had no members, and makes room for a classic one."""
     group = shard.consumers.get(group_id)
     if group is None or not group.members:
         return Decision(make_room_for_classic(shard, group_id).records, None)
     member_id = request.member_id or request.new_member_id
-    if error := _flaw(group, member_id, request, limits):
+    if error := _flaw(group, member_id, request):
         return Decision((), JoinAnswer(error=error, member_id=request.member_id))
     if not request.member_id and request.group_instance_id is None and request.requires_known_member_id:
         return Decision((), JoinAnswer(error=ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id))
@@ -125,9 +124,7 @@ def on_classic_leave(
     return Decision(settled(shard, draft, image, now_ms), tuple(left))
 
 
-def _flaw(group: ConsumerGroup, member_id: str, request: JoinRequest, limits: GroupLimits) -> ErrorCode:
-    if not limits.session_timeout_min_ms <= request.session_timeout_ms <= limits.session_timeout_max_ms:
-        return ErrorCode.INVALID_SESSION_TIMEOUT
+def _flaw(group: ConsumerGroup, member_id: str, request: JoinRequest) -> ErrorCode:
     if not _supports(group, member_id, request):
         return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     if request.member_id:
