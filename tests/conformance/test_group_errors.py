@@ -8,8 +8,10 @@ from raw_groups import UNKNOWN_TOPIC_ID, RawGroup
 from raw_transactions import RawProducer
 from servers import ServerProcess, eventually
 
+from millstream_wire.codec import encode_stored
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import ConsumerGroupDescribeRequest
+from millstream_wire.stored import ConsumerProtocolSubscription
 
 COMMIT_VERSIONS = (2, 5, 6, 8, 9, 10)
 FETCH_VERSIONS = (1, 2, 5, 7, 8, 9, 10)
@@ -204,6 +206,30 @@ def a_group_that_nobody_stays_in(group: RawGroup) -> None:
     group.describe()
 
 
+def a_rebalance_of_a_classic_group(group: RawGroup) -> None:
+    member = group.join(group_instance_id="one").member_id
+    group.sync(member, 1, assignments={member: b"a"}, group_instance_id="one")
+    group.join(member_id=member, group_instance_id="one", protocols={"range": b"other"})
+    group.describe()
+    group.sync(member, 2, group_instance_id="one")
+    group.describe()
+
+
+def protocols_of_a_classic_group(group: RawGroup) -> None:
+    for name in ("", group.group):
+        group.sync("nobody", 1, protocol_name=None, group=name)
+        group.sync("nobody", 1, protocol_type=None, group=name)
+    subscription = encode_stored(ConsumerProtocolSubscription(topics=["other"]), 1)
+    member = group.join(group_instance_id="one", protocols={"range": subscription, "other": b"?"}).member_id
+    group.commit((0, 1), (1, 1), generation_id_or_member_epoch=1, member_id=member)
+    group.delete_offsets(0)
+    group.leave((member, "one"))
+    for version in (6, 7):
+        member = group.join(version, group_instance_id="one", protocols={"": b""}).member_id
+        group.delete_offsets(0)
+        group.leave((member, "one"))
+
+
 def static_members_of_a_classic_group(group: RawGroup) -> None:
     first = group.join(group_instance_id="one").member_id
     generation = 1
@@ -301,6 +327,8 @@ COURSES = (
     a_member_of_a_classic_group,
     requests_without_a_group,
     a_group_that_nobody_stays_in,
+    a_rebalance_of_a_classic_group,
+    protocols_of_a_classic_group,
     static_members_of_a_classic_group,
     a_member_of_a_consumer_group,
     static_members_of_a_consumer_group,

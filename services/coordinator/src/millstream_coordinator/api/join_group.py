@@ -73,7 +73,7 @@ def _response(answer: JoinAnswer, version: int) -> JoinGroupResponse:
         error_code=answer.error,
         generation_id=answer.generation,
         protocol_type=answer.protocol_type,
-        protocol_name=no_protocol if answer.protocol is None else answer.protocol,
+        protocol_name=answer.protocol or no_protocol,
         leader=answer.leader,
         skip_assignment=answer.skip_assignment,
         member_id=answer.member_id,

@@ -14,10 +14,10 @@ PROTOCOL_SINCE = 5
 
 async def handle_sync_group(coordinator: Coordinator, request: SyncGroupRequest, context: RequestContext) -> Response:
     """Answer when the leader's assignment is stored."""
-    if not request.group_id:
-        return refuse_group(request, context.version, ErrorCode.INVALID_GROUP_ID)
     if context.version >= PROTOCOL_SINCE and (request.protocol_type is None or request.protocol_name is None):
         return refuse_group(request, context.version, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    if not request.group_id:
+        return refuse_group(request, context.version, ErrorCode.INVALID_GROUP_ID)
     groups = coordinator.groups_of(request.group_id)
     if isinstance(groups, ErrorCode):
         return refuse_group(request, context.version, groups)

@@ -114,7 +114,6 @@ def _begin_generation(group: ClassicGroup, now_ms: int) -> None:
         )
         group.finish_join(member, answer)
         member.is_new = False
-        member.assignment = b""
         group.hear_from(member, now_ms)
         group.pending_syncs.add(member.member_id)
     group.sync_deadline_ms = now_ms + group.rebalance_timeout_ms

@@ -8,14 +8,13 @@ CONSUMER_PROTOCOL_TYPE = "consumer"
 
 
 def subscribes(group: ClassicGroup, topic: str) -> bool:
-    """Whether a member reads the topic; when in doubt, yes."""
+    """Whether a member reads the topic, by what it says for the protocol that was chosen; when in doubt, yes."""
     if group.protocol_type != CONSUMER_PROTOCOL_TYPE or group.state is GroupState.EMPTY:
         return False
     for member in group.members.values():
-        for protocol in member.protocols:
-            topics = subscribed_topics(protocol.metadata)
-            if topics is None or topic in topics:
-                return True
+        topics = subscribed_topics(member.metadata(group.protocol))
+        if topics is None or topic in topics:
+            return True
     return False
 
 

@@ -56,7 +56,7 @@ def upgrade(group: ClassicGroup, image: Image) -> Iterator[ConsumerRecord]:
     yield TargetEpochStored(group_id, TargetEpoch(epoch))
     taken: set[TopicIdPartition] = set()
     for member in group.members.values():
-        has = _held(member, image) - taken
+        has = _held(group, member, image) - taken
         taken |= has
         yield MemberStored(group_id, member.member_id, _metadata(member))
         yield TargetStored(group_id, member.member_id, has)
@@ -147,10 +147,11 @@ def _metadata(member: Member) -> MemberMetadata:
     )
 
 
-def _held(member: Member, image: Image) -> Partitions:
-    """What it was assigned; amid a rebalance, what it said that it kept."""
+def _held(group: ClassicGroup, member: Member, image: Image) -> Partitions:
+    """What it was assigned; once it joined again, what it said that it kept."""
+    has_joined = member.join_ticket is not None or group.state is GroupState.COMPLETING_REBALANCE
     try:
-        if member.assignment and member.join_ticket is None:
+        if member.assignment and not has_joined:
             assignment = decode_embedded(ConsumerProtocolAssignment, member.assignment)
             return partitions_of(assignment.assigned_partitions, image)
     except DecodeError:
