@@ -22,7 +22,7 @@ def handle_list_transactions(
         # Some are not known yet, and a list that leaves them out reads as if they were gone.
         return ListTransactionsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     response = ListTransactionsResponse(
-        unknown_state_filters=[state for state in request.state_filters if state not in STATES]
+        unknown_state_filters=list(dict.fromkeys(state for state in request.state_filters if state not in STATES))
     )
     now_ms = coordinator.world.now_ms()
     found = {
@@ -53,6 +53,5 @@ def _is_wanted(transaction: Transaction, request: ListTransactionsRequest, now_m
         return False
     if request.producer_id_filters and transaction.producer_id not in request.producer_id_filters:
         return False
-    if request.duration_filter < 0:
-        return True
-    return transaction.start_ms >= 0 and now_ms - transaction.start_ms > request.duration_filter
+    # What never began anything is taken for very old, as by Kafka.
+    return request.duration_filter < 0 or now_ms - transaction.start_ms > request.duration_filter

@@ -6,7 +6,6 @@ from version 5 on, that of transactions version 2, it is told.
 
 import asyncio
 
-from millstream_cluster.answers.transaction_refusal import refuse_txn_offsets
 from millstream_coordinator.core.offsets import CommitRequest, OffsetToCommit
 from millstream_coordinator.core.record_format import fits
 from millstream_coordinator.core.transactions.group_offsets import TransactionalCommit, commit_in_transaction
@@ -33,8 +32,6 @@ async def handle_txn_offset_commit(
     coordinator: Coordinator, request: TxnOffsetCommitRequest, context: RequestContext
 ) -> TxnOffsetCommitResponse:
     groups = coordinator.groups_of(request.group_id) if request.group_id else ErrorCode.INVALID_GROUP_ID
-    if isinstance(groups, ErrorCode):
-        return refuse_txn_offsets(request, groups)
     response = TxnOffsetCommitResponse()
     accepted: list[OffsetToCommit] = []
     answers: list[TxnOffsetCommitResponsePartition] = []
@@ -56,13 +53,15 @@ async def handle_txn_offset_commit(
 
 async def _commit(
     coordinator: Coordinator,
-    groups: Groups,
+    groups: Groups | ErrorCode,
     request: TxnOffsetCommitRequest,
     accepted: tuple[OffsetToCommit, ...],
     version: int,
 ) -> ErrorCode:
     if not accepted:
         return ErrorCode.NONE
+    if isinstance(groups, ErrorCode):
+        return groups
     markers = groups.shard.pending.markers(request.producer_id)
     error = await _verify(coordinator, request, version)
     if error is not ErrorCode.NONE:
