@@ -8,7 +8,7 @@ from raw_transactions import RawProducer
 from servers import ServerProcess
 
 from millstream_wire.errors import ErrorCode as E
-from millstream_wire.messages import ListTransactionsRequest
+from millstream_wire.messages import DescribeTransactionsRequest, InitProducerIdRequest, ListTransactionsRequest
 
 FENCED = (E.INVALID_PRODUCER_EPOCH, E.PRODUCER_FENCED)
 """What clients of old and of newer versions are told."""
@@ -101,12 +101,53 @@ def test_a_group_without_a_name(producer: RawProducer) -> None:
     producer.group = ""
     assert each((1, 4), producer.add_offsets) == [E.NONE] * 2
     assert each((3, 5), producer.commit_offset) == [E.INVALID_GROUP_ID] * 2
+    assert producer.commit_offset(3, partition=7) is E.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def test_states_that_there_are_not(producer: RawProducer) -> None:
-    states = ["Empty", "PrepareEpochFence", "empty", ""]
+    states = ["Empty", "PrepareEpochFence", "empty", "", "empty"]
     answer = producer.of_transaction(ListTransactionsRequest(state_filters=states), 2)
     assert sorted(answer.unknown_state_filters) == ["", "empty"]
+
+
+def test_since_when_a_transaction_is_known(producer: RawProducer) -> None:
+    def started() -> int:
+        request = DescribeTransactionsRequest(transactional_ids=[producer.transactional_id])
+        return int(producer.of_transaction(request, 0).transaction_states[0].transaction_start_time_ms)
+
+    def is_listed_as_old() -> bool:
+        found = producer.of_transaction(ListTransactionsRequest(duration_filter=10**9), 2).transaction_states
+        return producer.transactional_id in [each.transactional_id for each in found]
+
+    assert (started(), is_listed_as_old()) == (-1, True)
+    assert producer.add() == [E.NONE]
+    since = started()
+    assert since > 0
+    assert not is_listed_as_old()
+    assert producer.end(4) is E.NONE
+    assert (started(), is_listed_as_old()) == (since, False)
+    assert producer.init() is E.NONE
+    assert (started(), is_listed_as_old()) == (-1, True)
+    assert producer.end(5, commit=False) is E.NONE
+    assert started() > since
+
+
+def test_a_producer_whose_transaction_was_aborted_for_it(producer: RawProducer) -> None:
+    newer = InitProducerIdRequest(transactional_id=producer.transactional_id, transaction_timeout_ms=60_000)
+    for ends in (4, 5):
+        assert producer.add() == [E.NONE]
+        was = producer.producer_id, producer.epoch
+        assert producer.of_transaction(newer, 4).error_code == E.CONCURRENT_TRANSACTIONS
+        assert producer.end(4) is E.PRODUCER_FENCED
+        for _ in range(2):
+            assert producer.init(was=was) is E.NONE
+            assert (producer.producer_id, producer.epoch) == (was[0], was[1] + 1)
+        producer.sequence = 0
+        assert producer.add() == [E.NONE]
+        assert producer.write(9) is E.NONE
+        assert producer.end(ends) is E.NONE
+    assert producer.at().init() is E.NONE
+    assert producer.at().init(was=was) is E.PRODUCER_FENCED
 
 
 def test_what_is_late(producer: RawProducer) -> None:

@@ -103,7 +103,7 @@ def test_epochs_run_out_into_a_new_producer_id() -> None:
     assert live.add(producer, PARTITIONS[0]) is ErrorCode.NONE
 
 
-def test_a_transaction_that_takes_too_long_is_aborted_under_an_epoch_that_nobody_has() -> None:
+def test_a_transaction_that_takes_too_long_is_aborted_under_an_epoch_that_its_producer_does_not_have() -> None:
     live = Live()
     producer = started(live)
     live.add(producer, PARTITIONS[0])
@@ -113,6 +113,36 @@ def test_a_transaction_that_takes_too_long_is_aborted_under_an_epoch_that_nobody
     assert live.do(abort_overdue(live.shard, "x", live.now_ms))
     assert live.shard.transactions["x"].producer_epoch == producer.epoch + 1
     assert live.end(producer, commit=True) is ErrorCode.PRODUCER_FENCED
+
+
+def test_a_producer_whose_transaction_took_too_long_can_ask_for_the_epoch_after_it() -> None:
+    live = Live()
+    producer = started(live)
+    was = (producer.producer_id, producer.epoch)
+    live.add(producer, PARTITIONS[0])
+    live.now_ms += 60_000
+    live.do(abort_overdue(live.shard, "x", live.now_ms))
+    assert live.init(was=was).error is ErrorCode.CONCURRENT_TRANSACTIONS
+    assert live.complete()
+    for _ in range(2):
+        given = live.init(was=was)
+        assert (given.producer_id, given.producer_epoch) == (producer.producer_id, producer.epoch + 1)
+        assert live.state() is State.EMPTY
+    live.init()
+    assert live.init(was=was).error is ErrorCode.PRODUCER_FENCED
+
+
+def test_the_epoch_after_the_last_is_given_to_nobody() -> None:
+    live = Live()
+    first = started(live)
+    for _ in range(EPOCH_LAST):
+        last = live.init()
+    was = (first.producer_id, last.producer_epoch)
+    live.add(Producer("x", *was), PARTITIONS[0])
+    assert live.init().error is ErrorCode.CONCURRENT_TRANSACTIONS
+    assert live.complete()
+    assert live.init(was=was).error is ErrorCode.PRODUCER_FENCED
+    assert live.init().producer_epoch == 0
 
 
 def test_what_cannot_be_asked_for() -> None:

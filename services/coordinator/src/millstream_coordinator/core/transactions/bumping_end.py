@@ -101,6 +101,7 @@ def _left_empty(known: Transaction, next_id: int, now_ms: int) -> Transaction:
         producer_epoch=known.producer_epoch + 1 if next_id == NO_PRODUCER else 0,
         previous_producer_id=known.producer_id,
         state=State.COMPLETE_ABORT,
+        start_ms=now_ms,
         client_version=EPOCH_BUMPED,
         updated_ms=now_ms,
     )

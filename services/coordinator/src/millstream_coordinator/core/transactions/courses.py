@@ -114,7 +114,6 @@ def complete(shard: TransactionShard, prepared: Transaction, now_ms: int) -> Dec
         next_producer_id=NO_PRODUCER,
         state=_AFTER[known.state],
         partitions=frozenset(),
-        start_ms=-1,
         updated_ms=now_ms,
     )
     return Decision((TransactionStored(completed),), True)

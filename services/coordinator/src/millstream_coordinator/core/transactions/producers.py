@@ -10,6 +10,7 @@ from millstream_coordinator.core.transactions.transaction import (
     EPOCH_LAST,
     NO_EPOCH,
     NO_PRODUCER,
+    NO_START,
     Transaction,
     TransactionState,
 )
@@ -57,17 +58,18 @@ def init_producer(
     if known.state is TransactionState.ONGOING:
         if request.producer_id != NO_PRODUCER and not _is_current(request, known):
             return _refuse(ErrorCode.PRODUCER_FENCED)
-        # The epoch silences the producer at once, and nobody is ever given it.
+        # The epoch silences the producer at once; only itself can still have it, by asking as what it was (KIP-588).
         return Decision((TransactionStored(fenced(known, now_ms)),), Initialized(ErrorCode.CONCURRENT_TRANSACTIONS))
     return _next_epoch(known, request, unused_id, now_ms)
 
 
 def fenced(transaction: Transaction, now_ms: int) -> Transaction:
     """The transaction, to be aborted under an epoch that its producer does not have."""
+    epoch = transaction.producer_epoch + 1
     return replace(
         transaction,
-        producer_epoch=transaction.producer_epoch + 1,
-        previous_producer_id=NO_PRODUCER,
+        producer_epoch=epoch,
+        previous_producer_id=transaction.producer_id if epoch <= EPOCH_LAST else NO_PRODUCER,
         state=TransactionState.PREPARE_ABORT,
         client_version=EPOCH_BUMPED,
         updated_ms=now_ms,
@@ -92,23 +94,26 @@ def _next_epoch(known: Transaction, request: InitRequest, unused_id: int | None,
     asks_again = request.producer_id != NO_PRODUCER
     if asks_again and not _is_current(request, known):
         if _left_just_now(request, known):
-            # Its first request was carried out, the answer got lost.
-            return Decision((), Initialized(ErrorCode.NONE, known.producer_id, known.producer_epoch))
+            # Its first request was carried out, the answer got lost; or its transaction was aborted for it.
+            return _given(_emptied(known, request, now_ms))
         return _refuse(ErrorCode.PRODUCER_FENCED)
     exhausted = known.producer_epoch >= EPOCH_LAST
     if exhausted and unused_id is None:
         return Decision((), Initialized(wants_id=True))
     transaction = replace(
-        known,
+        _emptied(known, request, now_ms),
         producer_epoch=known.producer_epoch + 1,
         previous_producer_id=known.producer_id if asks_again else NO_PRODUCER,
-        timeout_ms=request.timeout_ms,
-        state=TransactionState.EMPTY,
-        updated_ms=now_ms,
     )
     if exhausted and unused_id is not None:
         transaction = replace(transaction, producer_id=unused_id, producer_epoch=0)
     return _given(transaction)
+
+
+def _emptied(known: Transaction, request: InitRequest, now_ms: int) -> Transaction:
+    return replace(
+        known, timeout_ms=request.timeout_ms, state=TransactionState.EMPTY, start_ms=NO_START, updated_ms=now_ms
+    )
 
 
 def _is_current(request: InitRequest, known: Transaction) -> bool:

@@ -9,6 +9,7 @@ EPOCH_LAST = 32_766
 """The last epoch that a producer is given: one more is kept for fencing it, after that it gets a new producer id."""
 NO_EPOCH = -1
 NO_PRODUCER = -1
+NO_START = -1
 
 EPOCH_KEPT = 0
 """Transactions of versions 0 and 1: a producer goes on under the epoch that it has."""
@@ -39,7 +40,7 @@ class TransactionState(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transaction:
-    """Partitions are those of the transaction under way; without one there are none, and `start_ms` is -1.
+    """Partitions are those of the transaction under way; without one there are none. `start_ms` is that of the last one too.
 
     Under version 2 the epoch of a transaction whose end is decided is already that of the producer's next one: its markers
     carry it, and whatever still comes under the old epoch is refused wherever they are.
@@ -49,7 +50,7 @@ class Transaction:
     producer_id: int
     producer_epoch: int
     previous_producer_id: int = NO_PRODUCER
-    """The producer's id before its last epoch, if it asked for that epoch itself and so may ask again; else none."""
+    """The producer's id before its last epoch, if it may ask for that epoch as what it was (again); else none."""
     next_producer_id: int = NO_PRODUCER
     """Answered to the end of a transaction that used up the epochs; the producer's id once the markers are written."""
     client_version: int = EPOCH_KEPT
@@ -57,7 +58,7 @@ class Transaction:
     timeout_ms: int
     state: TransactionState
     partitions: frozenset[TopicPartition] = frozenset()
-    start_ms: int = -1
+    start_ms: int = NO_START
     updated_ms: int
 
     @property
@@ -85,7 +86,8 @@ class Transaction:
     def check(self) -> None:
         under_way = self.state is TransactionState.ONGOING or self.state.is_prepared
         assert under_way or not self.partitions
-        assert (self.start_ms >= 0) == under_way
+        assert self.start_ms != NO_START or not under_way
+        assert self.start_ms == NO_START or self.state is not TransactionState.EMPTY
         assert 0 <= self.producer_epoch <= EPOCH_LAST + 1
         assert self.next_producer_id == NO_PRODUCER or self.state.is_prepared
         # Nobody is ever given the epoch that is kept for fencing.
