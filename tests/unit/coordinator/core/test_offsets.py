@@ -236,8 +236,17 @@ def test_offsets_go_with_their_topic() -> None:
     shard = Shard(LIMITS)
     for topic in ("a", "b"):
         shard.apply(OffsetCommitted("g", topic, 0, CommittedOffset(offset=1, commit_timestamp_ms=0)))
-    decision = remove_topic(shard, "a")
+    decision = remove_topic(shard, "a", 0)
     assert (decision.records, decision.reply) == ((OffsetRemoved("g", "a", 0),), Removal())
+
+
+def test_a_group_of_offsets_stays_one_until_the_sweep_after_its_topic_is_deleted() -> None:
+    shard = Shard(LIMITS)
+    shard.apply(OffsetCommitted("g", "a", 0, CommittedOffset(offset=1, commit_timestamp_ms=0)))
+    apply_all(shard, remove_topic(shard, "a", 0).records)
+    assert shard.state_of("g") is GroupState.EMPTY
+    apply_all(shard, expire(shard, retention_ms=1_000, now_ms=0).records)
+    assert shard.state_of("g") is GroupState.DEAD
 
 
 NAMES = st.sampled_from(["g", "h"])

@@ -98,7 +98,7 @@ class ShardCourse(RuleBasedStateMachine):
 
     @rule(topic=TOPICS)
     def delete_topic(self, topic: str) -> None:
-        self._do(remove_topic(self.shard, topic))
+        self._do(remove_topic(self.shard, topic, self.now_ms))
         assert not any(each[0] == topic for offsets in self.shard.offsets.values() for each in offsets)
 
     @rule(elapsed_ms=st.sampled_from([0, 10, 1_000]))

@@ -145,8 +145,8 @@ def delete_offsets(
         errors[topic, partition] = ErrorCode.NONE
         if (topic, partition) in known:
             records.append(OffsetRemoved(group_id, topic, partition))
-    if len(records) == len(known) and group is None and consumer is None:
-        shard.enter(group_id, now_ms)  # it stays a group until the next sweep, as in Kafka
+    if len(records) == len(known):
+        _keep_as_group(shard, group_id, now_ms)
     return Decision(tuple(records), errors)
 
 
@@ -179,7 +179,7 @@ def delete_group(shard: Shard, group_id: str) -> Decision[ShardRecord, Removal]:
     return Decision((*removed, *_remove_group(shard, group_id)), Removal())
 
 
-def remove_topic(shard: Shard, topic: str) -> Decision[ShardRecord, Removal]:
+def remove_topic(shard: Shard, topic: str, now_ms: int) -> Decision[ShardRecord, Removal]:
     """The topic is deleted: offsets in it mean nothing any more, least of all for a new topic of that name."""
     records: list[ShardRecord] = [
         OffsetRemoved(group_id, *partition)
@@ -193,7 +193,16 @@ def remove_topic(shard: Shard, topic: str) -> Decision[ShardRecord, Removal]:
         for key in waiting
         if key[1] == topic
     )
+    for group_id, offsets in shard.offsets.items():
+        if all(partition[0] == topic for partition in offsets):
+            _keep_as_group(shard, group_id, now_ms)
     return Decision(tuple(records[:REMOVALS_MAX]), Removal(more=len(records) > REMOVALS_MAX))
+
+
+def _keep_as_group(shard: Shard, group_id: str, now_ms: int) -> None:
+    """What has lost its last offset, and was nothing else, stays a group until the next sweep, as in Kafka."""
+    if group_id not in shard.groups and group_id not in shard.consumers:
+        shard.enter(group_id, now_ms)
 
 
 def expire(

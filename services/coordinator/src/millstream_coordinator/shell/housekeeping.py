@@ -96,7 +96,7 @@ class Housekeeping:
 
 
 def _removal_of(topic: str) -> Decide:
-    return lambda shard, _: remove_topic(shard, topic)
+    return lambda shard, now_ms: remove_topic(shard, topic, now_ms)
 
 
 async def _until_done(groups: Groups, decide: Decide) -> None:

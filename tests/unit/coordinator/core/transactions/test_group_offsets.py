@@ -173,7 +173,7 @@ def test_what_waits_goes_with_its_group_and_its_topic_and_keeps_the_group_from_e
     live.end()
     assert live.offsets() == {}
     live.pend(5)
-    live.do(remove_topic(live.shard, "t"))
+    live.do(remove_topic(live.shard, "t", live.now_ms))
     live.end()
     assert live.offsets() == {}
 
