@@ -1,6 +1,7 @@
-"""What a producer is told of records that its topic does not take: our answers and Apache Kafka's, words included."""
+"""What a producer is told of records that its topic does not take, or has already: our answers and Apache Kafka's, words included."""
 
 import re
+import time
 import uuid
 from typing import Any
 
@@ -56,6 +57,13 @@ class Producing:
         told = [(each.batch_index, self._plain(each.batch_index_error_message)) for each in answer.record_errors]
         return answer.error_code, told, self._plain(answer.error_message)
 
+    def times(self, kind: str, batch: bytes) -> tuple[int, bool, int | None]:
+        """The error, whether there is an append time, and which if it is not the server's."""
+        with WireClient(self.bootstrap) as client:
+            answer = client.produce(self.names[kind], batch)
+        stamped = answer.log_append_time_ms
+        return answer.error_code, stamped >= 0, None if kind == "stamped" else stamped
+
     def _plain(self, text: str | None) -> str | None:
         """Without the name, the clock and what Kafka says of the record itself."""
         for kind, name in self.names.items():
@@ -78,3 +86,12 @@ def theirs(kafka: KafkaBroker) -> Producing:
 @pytest.mark.parametrize("batch", BATCHES.values(), ids=BATCHES)
 def test_kafka_answers_the_same(ours: Producing, theirs: Producing, kind: str, batch: bytes) -> None:
     assert ours.answer(kind, batch) == theirs.answer(kind, batch)
+
+
+@pytest.mark.parametrize("kind", TOPICS)
+def test_a_batch_that_comes_again_is_answered_the_same(ours: Producing, theirs: Producing, kind: str) -> None:
+    now_ms = int(time.time() * 1000)
+    records = [Record(offset=0, timestamp=now_ms + each, key=b"k", value=b"v", headers=[]) for each in (0, 7)]
+    batch = encode_batch(records, producer_id=1 << 40, producer_epoch=0, base_sequence=0)
+    told = [[side.times(kind, batch) for _ in range(2)] for side in (ours, theirs)]
+    assert told[0] == told[1]

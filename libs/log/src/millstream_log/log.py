@@ -97,16 +97,14 @@ class Log:
 
         Raises what its producer did wrong, or `StorageError`; the log is then as it was before.
         """
-        by_append = self.config.takes_append_time
         if header.producer_id >= 0:
             original = self._producers.check(header)
             if original is not None:
-                first_time = original.timestamp if by_append else NO_APPEND_TIME
-                return AppendResult(original.base_offset, original.last_offset, first_time, True)
+                return AppendResult(original.base_offset, original.last_offset, original.timestamp, True)
         base_offset = self.log_end_offset
         append_time: i64 = NO_APPEND_TIME
         max_timestamp = header.max_timestamp
-        if by_append:
+        if self.config.takes_append_time:
             append_time = max_timestamp = now_ms
             batch = stamp_log_append_time(batch, now_ms)
         batch = stamp(batch, base_offset, leader_epoch)
