@@ -316,6 +316,27 @@ def test_what_no_broker_reads_is_described_alike(ours: Side, theirs: Side) -> No
     assert found[0] == found[1]
 
 
+def test_where_a_value_is_from_is_told_alike(ours: Side, theirs: Side) -> None:
+    keys = ("log.roll.ms", "log.roll.hours", "log.flush.interval.ms", "log.flush.scheduler.interval.ms")
+    found = []
+    for side in (ours, theirs):
+        for name, value in (("", "60000"), (ME, "70000")):
+            changes = [("log.roll.ms", SET, value), ("log.flush.interval.ms", SET, value)]
+            assert side.change(BROKER, name, changes) == "0 None"
+        servers.eventually(lambda side=side: _has(side, "segment.ms", "70000"))
+        topic, broker, brokers = side.keys(TOPIC, TOPIC_NAME), side.keys(BROKER, ME), side.keys(BROKER, "")
+        told = [topic["segment.ms"], topic["flush.ms"], *(broker[key] for key in keys), brokers["log.roll.ms"]]
+        found.append([(config.name, config.value, config.config_source, config.synonyms) for config in told])
+        for name in ("", ME):
+            changes = [("log.roll.ms", DELETE, None), ("log.flush.interval.ms", DELETE, None)]
+            assert side.change(BROKER, name, changes) == "0 None"
+    assert found[0] == found[1]
+
+
+def _has(side: Side, key: str, value: str) -> None:
+    assert side.keys(TOPIC, TOPIC_NAME)[key].value == value
+
+
 def _is_there(side: Side, key: str) -> None:
     assert key in side.keys(BROKER, ME)
     assert key in side.keys(BROKER, "")

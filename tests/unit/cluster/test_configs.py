@@ -46,6 +46,23 @@ def test_the_default_of_the_first_synonym_is_told_and_of_no_other() -> None:
     assert entries["deletion.protection"].synonyms == ()
 
 
+def test_what_is_from_another_than_the_first_synonym_is_told_to_be_a_default() -> None:
+    """As Kafka does, whose tools leave such values out; CreateTopics is told the truth, there as here."""
+    entry = EffectiveConfigs(Image(), {"log.retention.hours": "24"}).topic("t")["retention.ms"]
+    assert (entry.text, entry.source) == ("86400000", ConfigSource.STATIC_BROKER_CONFIG)
+    assert (entry.synonyms, entry.described_source) == ((), ConfigSource.DEFAULT_CONFIG)
+
+
+def test_behind_the_first_synonym_the_others_are_told_by_where_they_are_from() -> None:
+    static = {"log.retention.hours": "24", "log.retention.ms": "5"}
+    entry = EffectiveConfigs(Image(), static).topic("t")["retention.ms"]
+    assert entry.synonyms == (
+        ("log.retention.ms", "5", ConfigSource.STATIC_BROKER_CONFIG),
+        ("log.retention.hours", "24", ConfigSource.STATIC_BROKER_CONFIG),
+        ("log.retention.hours", "168", ConfigSource.DEFAULT_CONFIG),
+    )
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [

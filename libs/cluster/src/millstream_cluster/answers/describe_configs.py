@@ -200,7 +200,7 @@ def _config(entry: ConfigEntry, request: DescribeConfigsRequest) -> DescribeConf
         name=key.name,
         value=None if key.sensitive else entry.text,
         read_only=entry.read_only,
-        config_source=entry.source,
+        config_source=entry.described_source,
         is_sensitive=key.sensitive,
         synonyms=[
             DescribeConfigsSynonym(name=name, value=None if key.sensitive else text, source=source)

@@ -4,9 +4,11 @@ Precedence for a topic key: the topic's own; then each of its broker synonyms in
 brokers, or in this process's properties; then the default.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from itertools import dropwhile
+from typing import TypeAlias
 
 from millstream_cluster.configs.broker import BROKER_CONFIGS
 from millstream_cluster.configs.client_metrics import CLIENT_METRICS_CONFIGS
@@ -30,14 +32,17 @@ class ConfigSource(IntEnum):
     GROUP_CONFIG = 8
 
 
+Found: TypeAlias = tuple[str, str | None, ConfigSource]
+
+
 @dataclass(frozen=True, slots=True)
 class ConfigEntry:
-    """A key's value in the end. `synonyms` are every (name, value, source) that was considered, the winner first."""
+    """A key's value in the end. `synonyms` are what Kafka tells of where it is from, as (name, value, source)."""
 
     key: ConfigKey
     text: str | None
     source: ConfigSource
-    synonyms: tuple[tuple[str, str | None, ConfigSource], ...]
+    synonyms: tuple[Found, ...]
 
     @property
     def read_only(self) -> bool:
@@ -46,6 +51,11 @@ class ConfigEntry:
     @property
     def value(self) -> Value:
         return self.key.parse(self.text)
+
+    @property
+    def described_source(self) -> ConfigSource:
+        """As DescribeConfigs has it: what Kafka leaves out of the synonyms, log.retention.hours above all, is a default."""
+        return self.synonyms[0][2] if self.synonyms else ConfigSource.DEFAULT_CONFIG
 
 
 TABLES: Mapping[ResourceType, Mapping[str, ConfigKey]] = {
@@ -107,35 +117,40 @@ class EffectiveConfigs:
     def broker(self) -> dict[str, ConfigEntry]:
         """Every broker key's entry for this broker (without one: for all brokers)."""
         keys = [*BROKER_CONFIGS.values(), *(_unknown(name) for name in sorted(self._unknown_to_brokers()))]
-        return {key.name: self._chosen(key, list(self._set_on_broker(key.name))) for key in keys}
+        return {key.name: self._entry(key, None, ConfigSource.DEFAULT_CONFIG) for key in keys}
 
     def broker_value(self, name: str) -> Value:
-        return self._chosen(BROKER_CONFIGS[name], list(self._set_on_broker(name))).value
+        return self._entry(BROKER_CONFIGS[name], None, ConfigSource.DEFAULT_CONFIG).value
 
     def _own(self, kind: ResourceType, name: str, source: ConfigSource) -> dict[str, ConfigEntry]:
         own = self._image.config(kind, name)
         return {key.name: self._entry(key, own.get(key.name), source) for key in TABLES[kind].values()}
 
     def _entry(self, key: ConfigKey, own: str | None, own_source: ConfigSource) -> ConfigEntry:
-        found: list[tuple[str, str | None, ConfigSource]] = []
-        if own is not None:
-            found.append((key.name, own, own_source))
-        for synonym in key.synonyms:
-            found += self._set_on_broker(synonym.name)
-        return self._chosen(key, found)
-
-    def _chosen(self, key: ConfigKey, found: list[tuple[str, str | None, ConfigSource]]) -> ConfigEntry:
-        units = {synonym.name: synonym for synonym in key.synonyms}
+        mine = [] if own is None else [(key.name, own, own_source)]
+        names = _names(key)
+        inherited = [each for name in names for each in self._set_on_broker(name)]
+        own_names = (key.name,) if key.resource_type is ResourceType.BROKER else names
+        found = [*mine, *(each for each in inherited if each[0] in own_names)]
         if found:
             name, text, source = found[0]
-            synonym = units.get(name, Synonym(name)) if name != key.name else Synonym(name)
+            synonym = next((each for each in key.synonyms if each.name == name != key.name), Synonym(name))
             chosen = synonym.translate(text) if text is not None else None
         else:
             chosen, source = key.default, ConfigSource.DEFAULT_CONFIG
-        primary = _primary(key)
-        if primary is not None and primary.default is not None:
-            found = [*found, (primary.name, primary.default, ConfigSource.DEFAULT_CONFIG)]
-        return ConfigEntry(key, chosen, source, tuple(found))
+        return ConfigEntry(key, chosen, source, (*mine, *self._told(key, names, inherited)))
+
+    def _told(self, key: ConfigKey, names: Sequence[str], inherited: list[Found]) -> Iterable[Found]:
+        """What brokers have under a key's names, by where it is from; Kafka begins with the first that has the main name."""
+        if key.resource_type is ResourceType.GROUP and not names:
+            return [(key.name, key.default, ConfigSource.DEFAULT_CONFIG)] if key.default is not None else []
+        if key.resource_type is ResourceType.BROKER and self._broker_id is None:
+            return [each for each in inherited if each[2] is ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG]
+        keys = [BROKER_CONFIGS[name] for name in names if name in BROKER_CONFIGS]
+        defaults = [(each.name, each.default, ConfigSource.DEFAULT_CONFIG) for each in keys if each.default is not None]
+        main = key.name if key.resource_type is ResourceType.BROKER or not names else names[0]
+        found = sorted(inherited, key=lambda each: each[2]) + defaults
+        return dropwhile(lambda each: each[0] != main, found)
 
     def _unknown_to_brokers(self) -> set[str]:
         """Names that somebody set though no broker reads them, as tools do that were made for Kafka's brokers."""
@@ -143,7 +158,7 @@ class EffectiveConfigs:
         dynamic = {name for broker in ("", own) for name in self._image.config(ResourceType.BROKER, broker)}
         return dynamic - BROKER_CONFIGS.keys()
 
-    def _set_on_broker(self, name: str) -> Iterator[tuple[str, str | None, ConfigSource]]:
+    def _set_on_broker(self, name: str) -> Iterator[Found]:
         places = [
             (self._image.config(ResourceType.BROKER, ""), ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG),
             (self._static, ConfigSource.STATIC_BROKER_CONFIG),
@@ -162,8 +177,16 @@ def _unknown(name: str) -> ConfigKey:
     )
 
 
-def _primary(key: ConfigKey) -> ConfigKey | None:
-    """Whose default is told with the synonyms, as Kafka does: the first broker key's, or a broker's or group's key's own."""
-    if key.synonyms:
-        return BROKER_CONFIGS.get(key.synonyms[0].name)
-    return key if key.resource_type in (ResourceType.BROKER, ResourceType.GROUP) else None
+def _names(key: ConfigKey) -> Sequence[str]:
+    if key.resource_type is ResourceType.BROKER:
+        return _SHARED_NAMES.get(key.name, (key.name,))
+    return [synonym.name for synonym in key.synonyms]
+
+
+_SHARED_NAMES = {
+    synonym.name: tuple(each.name for each in key.synonyms)
+    for key in TOPIC_CONFIGS.values()
+    for synonym in key.synonyms
+    if synonym.name != "log.flush.scheduler.interval.ms"
+}
+"""By a broker's key, whose values it is told with; how often is looked is a key by itself."""
