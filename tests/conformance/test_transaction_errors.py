@@ -1,14 +1,22 @@
 """Transactional requests that are wrong, late or repeated: the same code from us as from Apache Kafka, for clients of both versions."""
 
+import time
 from collections.abc import Callable
 
 import pytest
+from ask import ask
 from kafka_broker import KafkaBroker
 from raw_transactions import RawProducer
-from servers import ServerProcess
+from servers import ServerProcess, eventually
 
 from millstream_wire.errors import ErrorCode as E
-from millstream_wire.messages import DescribeTransactionsRequest, InitProducerIdRequest, ListTransactionsRequest
+from millstream_wire.messages import (
+    DescribeProducersRequest,
+    DescribeTransactionsRequest,
+    InitProducerIdRequest,
+    ListTransactionsRequest,
+)
+from millstream_wire.messages.describe_producers import TopicRequest
 
 FENCED = (E.INVALID_PRODUCER_EPOCH, E.PRODUCER_FENCED)
 """What clients of old and of newer versions are told."""
@@ -183,3 +191,23 @@ def test_a_producer_that_another_has_replaced(producer: RawProducer) -> None:
     assert newer.end(4, commit=False) is E.NONE
     assert newer.end(4, commit=False) is E.NONE
     assert newer.end(4) is E.INVALID_TXN_STATE
+
+
+def test_a_producer_was_last_heard_of_when_its_transaction_ended(producer: RawProducer) -> None:
+    asked = DescribeProducersRequest(topics=[TopicRequest(name=producer.topic, partition_indexes=[0])])
+
+    def last_timestamp() -> int:
+        (answer,) = ask(producer.bootstrap, asked)
+        return int(answer.topics[0].partitions[0].active_producers[0].last_timestamp)
+
+    def ended() -> None:
+        assert last_timestamp() >= began_ms
+
+    for add, end in ((12, 5), (11, 4)):
+        began_ms = int(time.time() * 1000)
+        if add < 12:
+            assert producer.add() == [E.NONE]
+        assert producer.write(add) is E.NONE
+        assert last_timestamp() == 1_000
+        assert producer.end(end, commit=False) is E.NONE
+        eventually(ended)

@@ -49,6 +49,7 @@ class ProducerEntry:
         "coordinator_epoch",
         "epoch",
         "last_append_ms",
+        "last_timestamp",
         "latest",
         "producer_id",
         "transaction_start",
@@ -62,10 +63,14 @@ class ProducerEntry:
         self._oldest: i64 = 0  # its place, once there are as many as are remembered
         self.coordinator_epoch: i64 = -1
         self.transaction_start: i64 = _NO_OFFSET  # first offset of the transaction that is under way
+        self.last_timestamp: i64 = (
+            NO_TIMESTAMP  # of its latest batch, or of the end of its transaction if that came later
+        )
         self.last_append_ms: i64 = -1  # by this broker's clock: replayed history must not look like silence
 
     def remember(self, batch: AppendedBatch) -> None:
         self.latest = batch
+        self.last_timestamp = batch.timestamp
         if len(self._batches) < REMEMBERED_BATCHES:
             self._batches.append(batch)
         else:
@@ -92,10 +97,6 @@ class ProducerEntry:
     @property
     def last_offset(self) -> i64:
         return _NO_OFFSET if self.latest is None else self.latest.last_offset
-
-    @property
-    def last_timestamp(self) -> i64:
-        return NO_TIMESTAMP if self.latest is None else self.latest.timestamp
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -190,6 +191,7 @@ class ProducerState:
         start = entry.transaction_start
         entry.coordinator_epoch = marker.coordinator_epoch
         entry.transaction_start = _NO_OFFSET
+        entry.last_timestamp = header.max_timestamp
         entry.last_append_ms = now_ms
         self._open_transactions.pop(header.producer_id, None)
         if marker.committed or start == _NO_OFFSET:

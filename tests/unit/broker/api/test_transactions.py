@@ -136,13 +136,17 @@ def test_producers_are_described_with_their_transactions(plain, batch) -> None:
     write(plain, transactional(batch, "b", 7))
     request = DescribeProducersRequest(topics=[TopicRequest(name="t", partition_indexes=[0])])
 
-    def described() -> list[tuple[int, int, int]]:
+    def described() -> list[tuple[int, int, int, bool]]:
         producers = plain.call(request, 0).topics[0].partitions[0].active_producers
-        return [(each.producer_id, each.current_txn_start_offset, each.coordinator_epoch) for each in producers]
+        return [
+            (each.producer_id, each.current_txn_start_offset, each.coordinator_epoch, each.last_timestamp >= now_ms)
+            for each in producers
+        ]
 
-    assert described() == [(7, 1, -1)]
+    now_ms = plain.world.now_ms()
+    assert described() == [(7, 1, -1, False)]
     end(plain, 7, commit=False, coordinator_epoch=4)
-    assert described() == [(7, -1, 4)]
+    assert described() == [(7, -1, 4, True)]
 
 
 def test_coordinators_topics_take_no_markers(plain, batch) -> None:
