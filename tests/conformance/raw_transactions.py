@@ -176,9 +176,10 @@ class RawProducer:
 
         return until_settled(attempt)
 
-    def at(self, *, producer_id: int | None = None, epoch: int | None = None) -> "RawProducer":
+    def at(self, *, producer_id: int | None = None, epoch: int | None = None, sequence: int = 0) -> "RawProducer":
         """One that says to be another, or the same in another life."""
         other = RawProducer(self.bootstrap, self.transactional_id, self.topic)
         other.producer_id = self.producer_id if producer_id is None else producer_id
         other.epoch = self.epoch if epoch is None else epoch
+        other.sequence = sequence
         return other

@@ -193,6 +193,22 @@ def test_a_producer_that_another_has_replaced(producer: RawProducer) -> None:
     assert newer.end(4) is E.INVALID_TXN_STATE
 
 
+def test_a_producer_that_turns_to_version_2_goes_on_counting(producer: RawProducer) -> None:
+    assert producer.add() == [E.NONE]
+    assert producer.write(11) is E.NONE
+    assert producer.end(4) is E.NONE
+    assert producer.at(sequence=3).write(12) is E.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert producer.write(12) is E.NONE
+    assert producer.end(5) is E.NONE
+
+
+def test_a_batch_that_cannot_be_the_first_has_begun_the_transaction(producer: RawProducer) -> None:
+    assert producer.at(sequence=1).write(12) is E.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert producer.end(5) is E.NONE
+    ahead = producer.at(epoch=producer.epoch + 1, sequence=1)
+    assert ahead.write(12) is E.INVALID_PRODUCER_EPOCH
+
+
 def test_a_producer_was_last_heard_of_when_its_transaction_ended(producer: RawProducer) -> None:
     asked = DescribeProducersRequest(topics=[TopicRequest(name=producer.topic, partition_indexes=[0])])
 

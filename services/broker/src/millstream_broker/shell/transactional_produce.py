@@ -84,20 +84,15 @@ async def _add(
 ) -> Refusals:
     """An end marker that comes meanwhile raises the epoch, by which the log then refuses the batch."""
     refusals: dict[TopicPartition, Refused] = {}
-    wanted: list[TopicPartition] = []
+    answers = await broker.verification.add(transactional_id, *producer, [each.partition for each in begun])
     for each in begun:
-        if each.header.base_sequence == 0:
-            wanted.append(each.partition)
-        else:  # every transaction begins its sequences anew: the batch before this one is still to come
-            message = f"Sequence {each.header.base_sequence} cannot begin a transaction in a partition"
+        answer, sequence = answers[each.partition], each.header.base_sequence
+        if answer is not ErrorCode.NONE:
+            refusals[each.partition] = _refusal(answer, version)
+        elif sequence != 0 and each.replica.log.producer(each.header.producer_id) is None:
+            # Every transaction begins its sequences anew, and the log takes what it knows nothing of: a batch is still to come.
+            message = f"Sequence {sequence} cannot begin a transaction in a partition"
             refusals[each.partition] = Refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, message)
-    if wanted:
-        answers = await broker.verification.add(transactional_id, *producer, wanted)
-        refusals |= {
-            partition: _refusal(answer, version)
-            for partition, answer in answers.items()
-            if answer is not ErrorCode.NONE
-        }
     return refusals
 
 
