@@ -1,11 +1,12 @@
 """Requests about share groups that are right, wrong or stale: what we answer and what Apache Kafka answers, field by field."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from kafka_broker import KafkaBroker
 from raw_share_groups import RawShareGroup
-from servers import ServerProcess
+from servers import ServerProcess, eventually
 
 from millstream_wire.messages import AlterShareGroupOffsetsRequest, DeleteShareGroupOffsetsRequest
 
@@ -18,6 +19,10 @@ def a_group_that_is_not_there(group: RawShareGroup) -> None:
     group.delete_share_offsets()
     group.share_heartbeat("a", 1)
     group.share_heartbeat("a", -1)
+    group.delete()
+    group.alter_offsets((0, 1), topic="no-such-topic")
+    group.share_describe()
+    group.alter_offsets((7, 1))
     group.delete()
 
 
@@ -129,3 +134,19 @@ def test_kafka_answers_the_same(
     ours, theirs = (group.transcript for group in groups)
     assert len(ours) == len(theirs)
     assert ours == theirs
+
+
+def test_kafka_says_the_same_of_what_is_not_there(node: ServerProcess, kafka: KafkaBroker, topic: str) -> None:
+    def said(bootstrap: str) -> list[str]:
+        group = RawShareGroup(bootstrap, f"g-{topic}", topic)
+        altered: list[Any] = []
+
+        def alter() -> None:
+            altered[:] = group.alter_offsets((0, 0), (7, 0)).responses[0].partitions
+            assert not all(each.error_code for each in altered), "the coordinator does not know of the new topic yet"
+
+        eventually(alter)
+        deleted = [each for _ in range(2) for each in group.delete_share_offsets(topic, "no-such-topic").responses]
+        return sorted(str(each.error_message) for each in (*altered, *deleted))
+
+    assert said(node.bootstrap) == said(kafka.bootstrap)

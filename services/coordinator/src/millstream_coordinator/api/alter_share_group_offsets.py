@@ -13,6 +13,8 @@ from millstream_wire.messages.alter_share_group_offsets import (
 )
 from millstream_wire.schema import ZERO_UUID
 
+NO_SUCH_PARTITION = "This server does not host this topic-partition."
+
 
 async def handle_alter_share_group_offsets(
     coordinator: Coordinator, request: AlterShareGroupOffsetsRequest, context: RequestContext
@@ -60,5 +62,8 @@ async def handle_alter_share_group_offsets(
 
 
 def _partition(number: int, error: ErrorCode) -> AlterShareGroupOffsetsResponsePartition:
-    message = f"Partition {number}: {error.name}." if error else None
+    message = None
+    if error:
+        is_missing = error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        message = NO_SUCH_PARTITION if is_missing else f"Partition {number}: {error.name}."
     return AlterShareGroupOffsetsResponsePartition(partition_index=number, error_code=error, error_message=message)

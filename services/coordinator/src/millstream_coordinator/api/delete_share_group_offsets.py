@@ -7,6 +7,9 @@ from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import DeleteShareGroupOffsetsRequest, DeleteShareGroupOffsetsResponse
 from millstream_wire.messages.delete_share_group_offsets import DeleteShareGroupOffsetsResponseTopic
 
+NO_SUCH_TOPIC = "This server does not host this topic-partition."
+NOTHING_OF_TOPIC = "There is no offset information to delete."
+
 
 async def handle_delete_share_group_offsets(
     coordinator: Coordinator, request: DeleteShareGroupOffsetsRequest, context: RequestContext
@@ -33,7 +36,7 @@ async def handle_delete_share_group_offsets(
         result = DeleteShareGroupOffsetsResponseTopic(topic_name=asked.topic_name)
         if topic is None or topic.topic_id not in deleted.topics:
             result.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            result.error_message = f"Group {request.group_id} has nothing of topic {asked.topic_name}."
+            result.error_message = NO_SUCH_TOPIC if topic is None else NOTHING_OF_TOPIC
         else:
             result.topic_id = topic.topic_id
         response.responses.append(result)

@@ -78,6 +78,8 @@ class ShareGroups:
         change = await self._execute(lambda shard, _: begin_anew(shard, group_id, start_offsets, names))
         if change.error:
             return change
+        if not names:
+            return {}
         asked = {partition: start_offsets[partition] for partition in change.partitions}
         under_way = self._beginning.get(group_id)
         if under_way is not None:

@@ -58,6 +58,8 @@ def begin_anew(
     group = ShareGroup(group_id) if is_new else _empty_group(shard, group_id)
     if isinstance(group, StateChange):
         return Decision((), group)
+    if not names:
+        return Decision((), StateChange())
     asked = frozenset(each for each in partitions if each[0] not in group.kept.deleting)
     draft = ShareDraft(group)
     draft.raise_epoch()
