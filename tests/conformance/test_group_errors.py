@@ -347,6 +347,24 @@ def test_kafka_answers_the_same(
     assert ours == theirs
 
 
+def test_kafka_says_the_same_of_heartbeats_that_cannot_be(node: ServerProcess, kafka: KafkaBroker, topic: str) -> None:
+    def said(bootstrap: str) -> list[tuple[int, str | None]]:
+        group = RawGroup(bootstrap, f"g-{topic}", topic)
+        answers = [
+            group.consumer_join("", group=""),
+            group.consumer_join("a", group="", instance_id=""),
+            group.consumer_join("a", instance_id=""),
+            group.consumer_heartbeat("a", -2),
+            group.consumer_heartbeat("a", -2, server_assignor="x"),
+            group.consumer_heartbeat("a", -2, instance_id="one", server_assignor="x"),
+            group.consumer_heartbeat("a", -3, server_assignor="x"),
+            group.consumer_join("a", subscribed_topic_regex="(", subscribed_topic_names=None),
+        ]
+        return [(answer.error_code, answer.error_message) for answer in answers]
+
+    assert said(node.bootstrap) == said(kafka.bootstrap)
+
+
 def test_a_member_without_an_expression_has_an_empty_one(node: ServerProcess, kafka: KafkaBroker, topic: str) -> None:
     for running in (node, kafka):
         group = RawGroup(running.bootstrap, f"g-{topic}", topic)

@@ -49,13 +49,15 @@ async def handle_consumer_group_heartbeat(
 
 def _flaw(request: ConsumerGroupHeartbeatRequest, version: int) -> tuple[ErrorCode, str]:
     """What is wrong with the request whatever the group is like."""
-    if not request.group_id.strip():
-        return ErrorCode.INVALID_REQUEST, "GroupId can't be empty."
     if not request.member_id.strip() and (version >= MEMBER_ID_REQUIRED_SINCE or request.member_epoch != JOINING_EPOCH):
         return ErrorCode.INVALID_REQUEST, "MemberId can't be empty."
+    if not request.group_id.strip():
+        return ErrorCode.INVALID_REQUEST, "GroupId can't be empty."
     if not fits(request.member_id) or not fits(request.subscribed_topic_regex):
         return ErrorCode.INVALID_REQUEST, "MemberId or SubscribedTopicRegex is too long."
-    if request.instance_id is not None and not 0 < len(request.instance_id) <= INSTANCE_ID_MAX:
+    if request.instance_id == "":
+        return ErrorCode.INVALID_REQUEST, "InstanceId can't be empty."
+    if len(request.instance_id or "") > INSTANCE_ID_MAX:
         return ErrorCode.INVALID_REQUEST, f"InstanceId must have 1 to {INSTANCE_ID_MAX} characters."
     if request.rack_id == "":
         return ErrorCode.INVALID_REQUEST, "RackId can't be empty."
@@ -64,11 +66,10 @@ def _flaw(request: ConsumerGroupHeartbeatRequest, version: int) -> tuple[ErrorCo
             return _flaw_of_joining(request)
         case epoch if epoch > 0 or epoch == LEAVING_EPOCH:
             return _flaw_of_assignor(request)
-        case -2 if request.instance_id is not None:
-            return ErrorCode.NONE, ""
-        case -2:
-            assert request.member_epoch == STATIC_LEAVING_EPOCH
+        case epoch if epoch == STATIC_LEAVING_EPOCH and request.instance_id is None:
             return ErrorCode.INVALID_REQUEST, "InstanceId can't be null."
+        case epoch if epoch == STATIC_LEAVING_EPOCH:
+            return _flaw_of_assignor(request)
         case _:
             return ErrorCode.INVALID_REQUEST, "MemberEpoch is invalid."
 

@@ -167,7 +167,7 @@ class _Reader:
                     return None
         inner = self.alternatives(depth=depth + 1, ignores_case=ignores_case)
         if not self._take(")"):
-            raise RegexError("missing )")
+            raise RegexError("missing closing )")
         return inner
 
     def _flags(self) -> tuple[bool | None, str]:
