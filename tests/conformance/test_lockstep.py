@@ -5,6 +5,7 @@ What differs by nature is taken out of them: ids, who the nodes are, and the tim
 
 import dataclasses
 from collections.abc import Iterator
+from itertools import count
 from typing import Any
 from uuid import UUID
 
@@ -52,11 +53,12 @@ class Side:
         self.ids: dict[str, UUID] = {}
         self.draw = Draw(seed, self.ids)
         self._topics = (*self.draw.topics, self.draw.rare_topic)
+        self._passing = (f"passing-{seed}-{number}" for number in count())
         self.broker = WireClient(bootstrap)
         self.coordinator = WireClient(self._coordinator())
         topics = [
-            create_topics.CreatableTopic(name=topic, num_partitions=count, replication_factor=1)
-            for topic, count in zip(self.draw.topics, (2, 1), strict=False)
+            create_topics.CreatableTopic(name=topic, num_partitions=partitions, replication_factor=1)
+            for topic, partitions in zip(self.draw.topics, (2, 1), strict=False)
         ]
         request = m.CreateTopicsRequest(topics=topics, timeout_ms=30_000)
         self.partitions: dict[str, int] = {}
@@ -83,25 +85,43 @@ class Side:
         return client.call(request, version, API[ApiKey(request.api_key)].response)
 
     def settle(self, request: Any, answer: Any) -> None:
-        """Wait until the broker knows what became of the topics by this request, if anything."""
-        if isinstance(request, CHANGES_TOPICS) and not getattr(request, "validate_only", False):
+        """Wait until the server's nodes know what became of the topics by this request, if anything."""
+        if getattr(request, "validate_only", False):
+            return
+        if isinstance(request, CHANGES_TOPICS):
             self.partitions = _after(self.partitions, request, answer)
             servers.eventually(self._check_settled, every_s=0.02)
+        elif isinstance(request, m.IncrementalAlterConfigsRequest):
+            self._pass_a_topic()
+
+    def _pass_a_topic(self) -> None:
+        """What was changed before a topic was made is done once that topic has its leader."""
+        name = next(self._passing)
+        topic = create_topics.CreatableTopic(name=name, num_partitions=1, replication_factor=1)
+        self.ask(m.CreateTopicsRequest(topics=[topic], timeout_ms=30_000), 7)
+        servers.eventually(lambda: self._check_led({name: 1}), every_s=0.02)
+        state = delete_topics.DeleteTopicState(name=name)
+        self.ask(m.DeleteTopicsRequest(topics=[state], timeout_ms=30_000), 6)
 
     def _check_settled(self) -> None:
         wanted = [metadata.MetadataRequestTopic(name=topic) for topic in self._topics]
         request = m.MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
-        answer = self.broker.call(request, METADATA_VERSION, m.MetadataResponse)
-        there = [topic for topic in answer.topics if topic.error_code == 0]
-        assert {topic.name: len(topic.partitions) for topic in there} == self.partitions
-        asked = [
-            describe_producers.TopicRequest(name=name, partition_indexes=[*range(count)])
-            for name, count in self.partitions.items()
-        ]
-        led = self.broker.call(m.DescribeProducersRequest(topics=asked), 0, m.DescribeProducersResponse)
-        assert not any(each.error_code for topic in led.topics for each in topic.partitions)
+        for node in (self.coordinator, self.broker):
+            answer = node.call(request, METADATA_VERSION, m.MetadataResponse)
+            there = [topic for topic in answer.topics if topic.error_code == 0]
+            assert {topic.name: len(topic.partitions) for topic in there} == self.partitions
+            ids = {topic.name or "": topic.topic_id for topic in there}
+        self._check_led(self.partitions)
         self.ids.clear()
-        self.ids.update((topic.name or "", topic.topic_id) for topic in there)
+        self.ids.update(ids)
+
+    def _check_led(self, partitions: dict[str, int]) -> None:
+        asked = [
+            describe_producers.TopicRequest(name=name, partition_indexes=[*range(number)])
+            for name, number in partitions.items()
+        ]
+        answer = self.broker.call(m.DescribeProducersRequest(topics=asked), 0, m.DescribeProducersResponse)
+        assert not any(each.error_code for topic in answer.topics for each in topic.partitions)
 
     def close(self) -> None:
         topics = [delete_topics.DeleteTopicState(name=topic) for topic in self._topics]
@@ -114,7 +134,7 @@ def _after(partitions: dict[str, int], request: Any, answer: Any) -> dict[str, i
     """How many partitions each topic has now."""
     if isinstance(request, m.DeleteTopicsRequest):
         gone = {topic.name for topic in answer.responses if topic.error_code == 0}
-        return {name: count for name, count in partitions.items() if name not in gone}
+        return {name: number for name, number in partitions.items() if name not in gone}
     if isinstance(request, m.CreatePartitionsRequest):
         grown = {topic.name for topic in answer.results if topic.error_code == 0}
         return partitions | {topic.name: topic.count for topic in request.topics if topic.name in grown}
