@@ -2,7 +2,8 @@
 
 The log's part of it (`offsets`, `stored`, `consumers`, `shares`, `pending`) is written by `apply` alone, so that replaying the log gives the live
 state. Classic groups (who waits, whose session ends when) live in memory only and begin from what is stored; of consumer
-and share groups only the members' `sessions` do. A classic group that nobody is in stays until the next sweep, as in Kafka.
+and share groups only the members' `sessions` do. A classic group that nobody is in stays until the next sweep, as in Kafka, unless
+its last ids and sessions ran out before it had a generation.
 """
 
 from collections.abc import Iterator
@@ -138,6 +139,11 @@ class Shard:
         if group is None:
             group = self.groups[group_id] = ClassicGroup(group_id, self.limits, now_ms)
         return group
+
+    def forget_if_unborn(self, group: ClassicGroup) -> None:
+        """Drop a group that nobody is in and the log knows nothing of: thousands of ids that nobody came back with cannot wait for the sweep."""
+        if group.is_unused and group.group_id not in self.stored and self.groups.get(group.group_id) is group:
+            del self.groups[group.group_id]
 
     def check(self) -> None:
         assert all(self.offsets.values())

@@ -232,6 +232,7 @@ class Groups:
         if gone := before - group.members.keys():
             logger.info("members timed out group=%s members=%s", group_id, ",".join(sorted(gone)))
         self._perform(group, effects)
+        self.shard.forget_if_unborn(group)
 
     def close(self, reason: str) -> None:
         """The shard is not ours any more: everyone who waits has to look for its new owner."""
