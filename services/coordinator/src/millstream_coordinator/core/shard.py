@@ -3,7 +3,7 @@
 The log's part of it (`offsets`, `stored`, `consumers`, `shares`, `pending`) is written by `apply` alone, so that replaying the log gives the live
 state. Classic groups (who waits, whose session ends when) live in memory only and begin from what is stored; of consumer
 and share groups only the members' `sessions` do. A classic group that nobody is in stays until the next sweep, as in Kafka, unless
-its last ids and sessions ran out before it had a generation.
+all that it ever had were ids that nobody came back with.
 """
 
 from collections.abc import Iterator
@@ -141,8 +141,9 @@ class Shard:
         return group
 
     def forget_if_unborn(self, group: ClassicGroup) -> None:
-        """Drop a group that nobody is in and the log knows nothing of: thousands of ids that nobody came back with cannot wait for the sweep."""
-        if group.is_unused and group.group_id not in self.stored and self.groups.get(group.group_id) is group:
+        """Drop a group that nobody ever joined: thousands of ids that nobody came back with cannot wait for the sweep."""
+        is_unborn = group.is_unused and group.protocol_type is None and group.group_id not in self.stored
+        if is_unborn and self.groups.get(group.group_id) is group:
             del self.groups[group.group_id]
 
     def check(self) -> None:
