@@ -32,6 +32,7 @@ COPY libs libs
 COPY services services
 COPY operator operator
 COPY cli cli
+COPY simulation simulation
 COPY compiled compiled
 RUN /opt/compiler/bin/python compiled/build.py
 # workspace.txt names the wheels' files: no index is asked for a package of ours, whoever may have taken its name there.

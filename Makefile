@@ -6,7 +6,7 @@ SHELL := bash
 PYTHON ?= python3
 UV := .tools/bin/uv
 BIN := .venv/bin
-MEMBERS := $(wildcard libs/*/pyproject.toml services/*/pyproject.toml operator/pyproject.toml cli/pyproject.toml)
+MEMBERS := $(wildcard libs/*/pyproject.toml services/*/pyproject.toml operator/pyproject.toml cli/pyproject.toml simulation/pyproject.toml)
 PACKAGES := $(patsubst %/pyproject.toml,%,$(MEMBERS))
 DISTRIBUTIONS := $(shell sed -n 's/^name = "\(.*\)"/\1/p' $(MEMBERS))
 export UV_PYTHON_DOWNLOADS := never
@@ -40,10 +40,10 @@ COMPILED := $(shell cat compiled/modules)
 	@rm -f .venv/.compiled && touch $@
 
 # Byte code made beforehand: a first start would compile all of a node, and some environments never write it down.
-SOURCES = $(shell find libs services operator cli -name '*.py')
+SOURCES = $(shell find libs services operator cli simulation -name '*.py')
 
 .venv/.bytecode: .venv/.installed $(SOURCES)
-	@$(BIN)/python -m compileall -q -j 0 libs services operator cli $(wildcard .venv/lib/python3.*/site-packages/lz4)
+	@$(BIN)/python -m compileall -q -j 0 libs services operator cli simulation $(wildcard .venv/lib/python3.*/site-packages/lz4)
 	@touch $@
 
 .PHONY: setup
@@ -63,7 +63,7 @@ cluster: setup ## Start three brokers, two controllers and two coordinators on l
 
 .PHONY: simulate
 simulate: setup ## Run the whole system under virtual time with a hostile network (SEED=1 or SEEDS=1..20)
-	@exec $(BIN)/millstream simulate $(if $(SEEDS),--seeds $(SEEDS),--seed $(or $(SEED),1)) $(ARGS)
+	@exec $(BIN)/python -m millstream_simulation $(if $(SEEDS),--seeds $(SEEDS),--seed $(or $(SEED),1)) $(ARGS)
 
 .PHONY: check
 check: setup ## Formatting, lint, types, layering
@@ -117,5 +117,5 @@ lock: .tools/.installed ## Resolve the dependencies again and write the hashed l
 .PHONY: clean
 clean: ## Remove what setup and tests made (data directories stay)
 	find libs services -name '*.so' -delete
-	find libs services operator cli -name __pycache__ -prune -exec rm -r {} +
+	find libs services operator cli simulation -name __pycache__ -prune -exec rm -r {} +
 	rm -rf .venv .tools build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from millstream_runtime.client import Client
-from millstream_runtime.sockets.network import SocketNetwork
+from millstream_runtime.network.sockets.network import SocketNetwork
+from millstream_runtime.nodes.client import Client
 from millstream_runtime.world import RealWorld
 from millstream_wire.codec import encode_stored
 from millstream_wire.errors import ErrorCode

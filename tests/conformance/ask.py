@@ -3,8 +3,8 @@
 import asyncio
 from typing import Any
 
-from millstream_runtime.client import Client
-from millstream_runtime.sockets.network import SocketNetwork
+from millstream_runtime.network.sockets.network import SocketNetwork
+from millstream_runtime.nodes.client import Client
 from millstream_runtime.world import RealWorld
 
 TIMEOUT_MS = 30_000

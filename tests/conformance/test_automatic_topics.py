@@ -4,8 +4,8 @@ import asyncio
 
 from confluent_kafka.admin import AdminClient
 
-from millstream_runtime.client import Client
-from millstream_runtime.sockets.network import SocketNetwork
+from millstream_runtime.network.sockets.network import SocketNetwork
+from millstream_runtime.nodes.client import Client
 from millstream_runtime.world import RealWorld
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import MetadataRequest

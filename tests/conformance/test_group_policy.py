@@ -14,8 +14,8 @@ from kafka_tools import run_tool, tool_command
 from servers import ServerProcess, eventually, node
 from test_confluent import create, produce
 
-from millstream_runtime.client import Client
-from millstream_runtime.sockets.network import SocketNetwork
+from millstream_runtime.network.sockets.network import SocketNetwork
+from millstream_runtime.nodes.client import Client
 from millstream_runtime.world import RealWorld
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import IncrementalAlterConfigsRequest

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import servers
 
-from millstream.client import (
+from millstream_client import (
     Cluster,
     Consumer,
     Delivered,
@@ -21,8 +21,8 @@ from millstream.client import (
     TopicPartition,
     open_cluster,
 )
-from millstream.client.admin import Resource, ResourceType, alter_settings, create_topic, delete_topics
-from millstream.client.offsets import LATEST, find_offsets
+from millstream_client.admin import Resource, ResourceType, alter_settings, create_topic, delete_topics
+from millstream_client.offsets import LATEST, find_offsets
 
 TIMEOUT_MS = 40_000
 

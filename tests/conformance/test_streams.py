@@ -11,9 +11,9 @@ import servers
 from confluent_kafka import Producer as ConfluentProducer
 
 from millstream import MessageStream, streams
-from millstream.client import Consumer, Delivered, Producer, ProducerConfig, Refused, Unreachable, open_cluster
-from millstream.client.admin import create_topic
-from millstream.client.message import Message
+from millstream_client import Consumer, Delivered, Producer, ProducerConfig, Refused, Unreachable, open_cluster
+from millstream_client.admin import create_topic
+from millstream_client.message import Message
 
 TIMEOUT_S = 40
 

@@ -16,8 +16,8 @@ from millstream_controller.shell.batches import encode_records
 from millstream_controller.shell.kubernetes_api import KubernetesApi
 from millstream_controller.shell.kubernetes_store import CHUNK_BYTES, KubernetesStore
 from millstream_controller.shell.store import Fenced, Snapshot
+from millstream_runtime.network.sockets.network import SocketNetwork
 from millstream_runtime.properties import Properties
-from millstream_runtime.sockets.network import SocketNetwork
 from millstream_runtime.world import RealWorld
 
 NAMESPACE = "millstream-store"

@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
-from millstream.simulation.scenario import simulate
-from millstream.simulation.shape import Kind, Shape
 from millstream_log import producer_snapshot, recovery
 from millstream_log.producer_state import ProducerState
+from millstream_simulation.scenario import simulate
+from millstream_simulation.shape import Kind, Shape
 
 Hunt = Callable[..., str]
 SEEDS = range(1, 26)

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from millstream.simulation.shape import Kind
 from millstream_cluster.decision import Decision
 from millstream_coordinator.core import offsets
 from millstream_coordinator.core.consumer import heartbeat
@@ -18,6 +17,7 @@ from millstream_coordinator.shell import consumer_groups, groups
 from millstream_log.errors import InvalidProducerEpoch
 from millstream_log.producer_state import ProducerState
 from millstream_runtime.replicated import Replicated
+from millstream_simulation.shape import Kind
 from millstream_wire.errors import ErrorCode
 
 Hunt = Callable[..., str]

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from millstream.simulation.shape import Kind
-from millstream_runtime.follower import Applied, MetadataFollower
+from millstream_runtime.nodes.follower import Applied, MetadataFollower
+from millstream_simulation.shape import Kind
 
 Hunt = Callable[..., str]
 

@@ -5,13 +5,13 @@ from contextlib import suppress
 
 import pytest
 
-from millstream.simulation.scenario import simulate
-from millstream.simulation.shape import Kind, classic
-from millstream_broker.shell.replica import Replica
-from millstream_broker.shell.upkeep import Upkeep
+from millstream_broker.shell.partition.hosted import Replica
+from millstream_broker.shell.upkeep.upkeep import Upkeep
 from millstream_coordinator.shell.journal import ShardJournal
 from millstream_log.errors import OutOfOrderSequence
 from millstream_log.producer_state import AppendedBatch, ProducerState
+from millstream_simulation.scenario import simulate
+from millstream_simulation.shape import Kind, classic
 from millstream_wire.records import BatchHeader
 
 SEEDS = range(1, 9)

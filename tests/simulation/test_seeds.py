@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from millstream.simulation.scenario import simulate
-from millstream.simulation.shape import Kind, Shape, classic
+from millstream_simulation.scenario import simulate
+from millstream_simulation.shape import Kind, Shape, classic
 
 
 @pytest.mark.parametrize("seed", range(1, 11))
@@ -34,7 +34,7 @@ def test_every_promise_of_transactions_is_kept(kind: Kind, seed: int) -> None:
 
 
 def test_the_same_seed_gives_the_same_digest_in_another_process() -> None:
-    program = "from millstream.simulation.scenario import simulate; print(simulate(3))"
+    program = "from millstream_simulation.scenario import simulate; print(simulate(3))"
     runs = {
         subprocess.run(
             [sys.executable, "-c", program],

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from millstream.simulation.shape import Kind
-from millstream_broker.core.refused_batches import RefusedBatches
-from millstream_broker.shell.verification import Verification
+from millstream_broker.core.appends.refused_batches import RefusedBatches
+from millstream_broker.shell.transactions.verification import Verification
 from millstream_coordinator.api import offset_fetch, txn_offset_commit, write_txn_markers
 from millstream_coordinator.core.record_format import decode_record
 from millstream_coordinator.core.transactions import courses, group_offsets, producers
@@ -18,6 +17,7 @@ from millstream_coordinator.shell import groups
 from millstream_coordinator.shell.markers import Markers
 from millstream_coordinator.shell.transaction_nodes import TransactionNodes
 from millstream_log.producer_state import ProducerState
+from millstream_simulation.shape import Kind
 from millstream_wire.errors import ErrorCode
 
 Hunt = Callable[..., str]

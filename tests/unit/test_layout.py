@@ -12,7 +12,7 @@ VAGUE_FOLDERS = {"utils", "common", "helpers", "manager", "misc"}
 
 
 def sources() -> Iterator[Path]:
-    for part in ("libs", "services", "operator", "cli", "spark-on-k8s", "bench"):
+    for part in ("libs", "services", "operator", "cli", "simulation", "spark-on-k8s", "bench"):
         yield from (path for path in (ROOT / part).glob("**/*.py") if ".venv" not in path.parts)
 
 

@@ -1,4 +1,4 @@
-"""The `millstream` command: a node, a cluster of processes on this machine, a simulation, and what talks to any of them.
+"""The `millstream` command: a node, a cluster of processes on this machine, and what talks to any of them.
 
 Only what a subcommand needs is imported, when it is needed: a node takes connections within a second.
 """
@@ -33,10 +33,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from millstream.cluster import run_cluster
 
             return run_cluster(options)
-        case "simulate":
-            from millstream.simulate import run_simulations
-
-            return run_simulations(options)
         case _:
             from millstream.commands.command import run_command
 
@@ -48,7 +44,6 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=LateParser)
     commands.add_parser("node", help="one process: broker, controller and coordinator, or some of them", fill=_add_node)
     commands.add_parser("cluster", help="a cluster of processes on this machine", fill=_add_cluster)
-    commands.add_parser("simulate", help="the whole system in virtual time with a hostile network", fill=_add_simulate)
     add_client_commands(commands)
     return parser
 
@@ -75,13 +70,6 @@ def _add_cluster(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=int, default=DEFAULT_PORT, help="of the first process; 0: any free ones")
     parser.add_argument("--data", type=Path, default=DEFAULT_CLUSTER_DATA, metavar="DIR", help="default ./data/cluster")
     _add_common(parser)
-
-
-def _add_simulate(parser: argparse.ArgumentParser) -> None:
-    seeds = parser.add_mutually_exclusive_group()
-    seeds.add_argument("--seed", type=int, default=1, metavar="N")
-    seeds.add_argument("--seeds", metavar="A..B", help="every seed from A to B")
-    parser.add_argument("--verbose", action="store_true", help="tell the story")
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:

@@ -21,7 +21,7 @@ from datetime import datetime
 from types import TracebackType
 from typing import Any, Literal, TypeVar, overload
 
-from millstream.client import (
+from millstream_client import (
     DEFAULT_BOOTSTRAP,
     EARLIEST,
     LATEST,

@@ -12,16 +12,16 @@ from millstream_broker.api import HANDLERS, SHORTCUTS
 from millstream_broker.config import BrokerConfig
 from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.delays import Delays
-from millstream_broker.shell.hosting import Hosting
-from millstream_broker.shell.replica import Replica
-from millstream_broker.shell.replicas import Replicas
+from millstream_broker.shell.partition.hosted import Replica
+from millstream_broker.shell.partition.hosting import Hosting
+from millstream_broker.shell.partition.partitions import Replicas
 from millstream_cluster import records as r
 from millstream_cluster.ids import BrokerEpoch, LeaderEpoch, NodeId, PartitionEpoch
 from millstream_cluster.image import Image
 from millstream_log import DataDir
-from millstream_runtime.context import Connection, RawReply, RequestContext
-from millstream_runtime.controllers import ControllerLink
-from millstream_runtime.sockets.network import SocketNetwork
+from millstream_runtime.network.sockets.network import SocketNetwork
+from millstream_runtime.nodes.controllers import ControllerLink
+from millstream_runtime.serving.context import Connection, RawReply, RequestContext
 from millstream_runtime.world import RealWorld
 from millstream_wire.api import API, ApiKey
 from millstream_wire.codec import decode, encode, encode_parts

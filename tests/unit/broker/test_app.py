@@ -15,10 +15,10 @@ from millstream_broker.config import BrokerConfig
 from millstream_cluster.records import Endpoint
 from millstream_controller.app import ControllerApp
 from millstream_controller.config import ControllerConfig
-from millstream_runtime.client import Client
+from millstream_runtime.network.sockets.network import SocketNetwork
+from millstream_runtime.nodes.client import Client
 from millstream_runtime.properties import Properties
 from millstream_runtime.service import ServiceFailed
-from millstream_runtime.sockets.network import SocketNetwork
 from millstream_runtime.world import RealWorld
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import (

@@ -4,7 +4,7 @@ import pytest
 
 from millstream_broker.api import HANDLERS
 from millstream_cluster.records import ClientQuotaChanged, QuotaEntity, QuotaEntityType
-from millstream_runtime.context import Connection, RequestContext
+from millstream_runtime.serving.context import Connection, RequestContext
 from millstream_wire.api import ApiKey
 from millstream_wire.codec import encode
 from millstream_wire.messages import FetchRequest, ProduceRequest

@@ -8,7 +8,7 @@ import pytest
 from millstream_broker.config import BrokerConfig
 from millstream_controller.config import ControllerConfig
 from millstream_coordinator.config import CoordinatorConfig
-from millstream_runtime.network import Limits
+from millstream_runtime.network.links import Limits
 from millstream_runtime.properties import Properties, PropertyError
 
 NEEDED = {

@@ -7,10 +7,10 @@ from uuid import UUID
 
 from millstream_controller.app import ControllerApp
 from millstream_controller.config import ControllerConfig
-from millstream_runtime.controllers import ControllerLink
-from millstream_runtime.follower import Applied, MetadataFollower
+from millstream_runtime.nodes.controllers import ControllerLink
+from millstream_runtime.nodes.follower import Applied, MetadataFollower
+from millstream_runtime.nodes.registration import AdvertisedListener, NodeIdentity, Registration
 from millstream_runtime.properties import Properties
-from millstream_runtime.registration import AdvertisedListener, NodeIdentity, Registration
 from millstream_runtime.simulated.loop import VirtualTimeLoop
 from millstream_runtime.simulated.network import Conditions, SimulatedNetwork
 from millstream_runtime.simulated.world import SimulatedWorld

@@ -10,8 +10,8 @@ from millstream_controller.api import HANDLERS
 from millstream_controller.api.init_producer_id import claimant_of
 from millstream_controller.app import ControllerApp
 from millstream_controller.config import ControllerConfig, InDirectory, InKubernetes
-from millstream_runtime.client import Client
-from millstream_runtime.controllers import says_not_controller
+from millstream_runtime.nodes.client import Client
+from millstream_runtime.nodes.controllers import says_not_controller
 from millstream_runtime.properties import Properties, PropertyError
 from millstream_runtime.simulated.loop import VirtualTimeLoop
 from millstream_runtime.simulated.network import Conditions, SimulatedNetwork

@@ -7,8 +7,8 @@ from contextlib import suppress
 import pytest
 from controller_machines import run
 
-from millstream_runtime.controllers import ControllerUnavailable
-from millstream_runtime.follower import Applied, MetadataDiverged
+from millstream_runtime.nodes.controllers import ControllerUnavailable
+from millstream_runtime.nodes.follower import Applied, MetadataDiverged
 from millstream_runtime.service import ServiceFailed
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import (

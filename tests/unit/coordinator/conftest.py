@@ -17,9 +17,9 @@ from millstream_controller.config import ControllerConfig
 from millstream_coordinator.app import CoordinatorApp
 from millstream_coordinator.config import CoordinatorConfig
 from millstream_coordinator.core.classic.limits import GroupLimits
-from millstream_runtime.client import Client
+from millstream_runtime.network.sockets.network import SocketNetwork
+from millstream_runtime.nodes.client import Client
 from millstream_runtime.properties import Properties
-from millstream_runtime.sockets.network import SocketNetwork
 from millstream_runtime.world import RealWorld
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import CreateTopicsRequest, DeleteTopicsRequest, FindCoordinatorRequest, MetadataRequest

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from millstream_cluster.ids import SHARE_STATE_TOPIC
-from millstream_runtime.client import Client
+from millstream_runtime.nodes.client import Client
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import (
     AlterShareGroupOffsetsRequest,

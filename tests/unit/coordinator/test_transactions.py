@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from millstream_runtime.client import Client
+from millstream_runtime.nodes.client import Client
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import (
     AddOffsetsToTxnRequest,

@@ -5,10 +5,10 @@ import random
 
 import pytest
 
+from millstream_runtime.network.sockets.network import SocketNetwork
 from millstream_runtime.simulated.loop import VirtualTimeLoop
 from millstream_runtime.simulated.network import Conditions, SimulatedNetwork
 from millstream_runtime.simulated.world import SimulatedWorld
-from millstream_runtime.sockets.network import SocketNetwork
 from millstream_runtime.world import RealWorld
 
 

@@ -4,10 +4,10 @@ import asyncio
 import struct
 from collections.abc import Callable
 
-from millstream_runtime.channel import ChannelUser
-from millstream_runtime.network import Limits
-from millstream_runtime.sockets.channel import SocketChannel
-from millstream_runtime.sockets.network import SocketNetwork
+from millstream_runtime.network.channel import ChannelUser
+from millstream_runtime.network.links import Limits
+from millstream_runtime.network.sockets.channel import SocketChannel
+from millstream_runtime.network.sockets.network import SocketNetwork
 
 TIMEOUT_SECONDS = 30
 

@@ -8,7 +8,7 @@ import struct
 
 from socket_peers import Harness, ends, framed, read_frame, until
 
-from millstream_runtime.sockets.pool import BufferPool
+from millstream_runtime.network.sockets.pool import BufferPool
 
 
 def test_connections_have_the_buffers_of_their_listener() -> None:
@@ -78,7 +78,7 @@ def test_descriptors_are_kept_for_files(caplog) -> None:
 
 
 def test_with_no_descriptor_left_accepting_pauses_and_goes_on(caplog, monkeypatch) -> None:
-    monkeypatch.setattr("millstream_runtime.sockets.network.NO_DESCRIPTORS_PAUSE_SECONDS", 0.2)
+    monkeypatch.setattr("millstream_runtime.network.sockets.network.NO_DESCRIPTORS_PAUSE_SECONDS", 0.2)
 
     async def scenario() -> None:
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -108,9 +108,9 @@ def test_with_no_descriptor_left_accepting_pauses_and_goes_on(caplog, monkeypatc
 
 def test_half_a_frame_gives_way_when_nobody_has_the_memory_to_go_on(monkeypatch, caplog) -> None:
     caplog.set_level("INFO")
-    monkeypatch.setattr("millstream_runtime.sockets.network.SWEEP_SECONDS", 0.05)
-    monkeypatch.setattr("millstream_runtime.sockets.channel.STALLED_MS", 200)
-    monkeypatch.setattr("millstream_runtime.sockets.pool.SHED_INTERVAL_MS", 500)
+    monkeypatch.setattr("millstream_runtime.network.sockets.network.SWEEP_SECONDS", 0.05)
+    monkeypatch.setattr("millstream_runtime.network.sockets.channel.STALLED_MS", 200)
+    monkeypatch.setattr("millstream_runtime.network.sockets.pool.SHED_INTERVAL_MS", 500)
 
     async def scenario() -> None:
         async with Harness() as harness:
@@ -141,7 +141,7 @@ def test_half_a_frame_gives_way_when_nobody_has_the_memory_to_go_on(monkeypatch,
 
 
 def test_a_frame_that_never_ends_and_an_idle_connection_are_closed(monkeypatch) -> None:
-    monkeypatch.setattr("millstream_runtime.sockets.network.SWEEP_SECONDS", 0.05)
+    monkeypatch.setattr("millstream_runtime.network.sockets.network.SWEEP_SECONDS", 0.05)
 
     async def scenario() -> None:
         async with Harness(frame_timeout_ms=200, connections_max_idle_ms=600) as harness:

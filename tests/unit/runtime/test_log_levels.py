@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from millstream_runtime.client import ClientError
 from millstream_runtime.log_levels import BROKER_LOGGER, alter_log_levels, log_levels
+from millstream_runtime.nodes.client import ClientError
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse
 from millstream_wire.messages.incremental_alter_configs import (

@@ -9,10 +9,10 @@ import pytest
 from millstream_cluster.ids import NodeId
 from millstream_cluster.image import Image
 from millstream_cluster.records import ClusterCreated, ControllerElected, MetadataRecord, TopicCreated, encode_record
-from millstream_runtime.controllers import ControllerLink, ControllerUnavailable
-from millstream_runtime.follower import METADATA_TOPIC, METADATA_TOPIC_ID, MetadataDiverged, MetadataFollower
-from millstream_runtime.registration import AdvertisedListener, NodeIdentity, Registration, RegistrationRefused
-from millstream_runtime.server import Server
+from millstream_runtime.nodes.controllers import ControllerLink, ControllerUnavailable
+from millstream_runtime.nodes.follower import METADATA_TOPIC, METADATA_TOPIC_ID, MetadataDiverged, MetadataFollower
+from millstream_runtime.nodes.registration import AdvertisedListener, NodeIdentity, Registration, RegistrationRefused
+from millstream_runtime.serving.server import Server
 from millstream_wire.api import ApiKey
 from millstream_wire.codec import decode, encode
 from millstream_wire.errors import ErrorCode

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from millstream_runtime.sockets.pool import BufferPool
-from millstream_runtime.sockets.receiving import (
+from millstream_runtime.network.sockets.pool import BufferPool
+from millstream_runtime.network.sockets.receiving import (
     FEW_BYTES,
     NEAR_BYTES,
     NO_MEMORY,

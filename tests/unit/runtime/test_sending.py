@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from millstream_log.file_slice import FileSlice, SegmentFile
-from millstream_runtime.sockets.sending import COPIED_SLICE_MAX_BYTES, JOINED_MAX_BYTES, Sender
+from millstream_runtime.network.sockets.sending import COPIED_SLICE_MAX_BYTES, JOINED_MAX_BYTES, Sender
 
 FILE_BYTES = 300_000
 part_sizes = st.sampled_from([0, 1, 50, 3_000, JOINED_MAX_BYTES, JOINED_MAX_BYTES + 1, 200_000])

@@ -6,8 +6,8 @@ from functools import partial
 
 import pytest
 
-from millstream_runtime.client import Disconnected, Nodes, RequestTimedOut
-from millstream_runtime.server import Server
+from millstream_runtime.nodes.client import Disconnected, Nodes, RequestTimedOut
+from millstream_runtime.serving.server import Server
 from millstream_runtime.simulated.loop import Deadlock, VirtualTimeLoop
 from millstream_runtime.simulated.network import Conditions, SimulatedNetwork
 from millstream_runtime.simulated.pace import Pace, SeededPace

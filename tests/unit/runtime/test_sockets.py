@@ -7,8 +7,8 @@ import struct
 import pytest
 from socket_peers import Echo, Harness, ends, framed, read_frame
 
-from millstream_runtime.sockets.network import SocketNetwork
-from millstream_runtime.sockets.receiving import NEAR_BYTES
+from millstream_runtime.network.sockets.network import SocketNetwork
+from millstream_runtime.network.sockets.receiving import NEAR_BYTES
 
 
 def contents() -> list[bytes]:

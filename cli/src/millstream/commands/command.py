@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Coroutine
 from typing import Any
 
-from millstream.client.errors import KafkaError
+from millstream_client.errors import KafkaError
 
 EXIT_FAILED = 1
 EXIT_INTERRUPTED = 130

@@ -2,10 +2,10 @@
 
 from argparse import Namespace
 
-from millstream.client import Cluster, InvalidData, open_cluster
-from millstream.client.admin import Resource, ResourceType, alter_settings, describe_settings
 from millstream.commands.output import print_json, print_table
 from millstream.commands.pairs import parse_pairs
+from millstream_client import Cluster, InvalidData, open_cluster
+from millstream_client.admin import Resource, ResourceType, alter_settings, describe_settings
 
 _ALL_BROKERS = "default"
 _HIDDEN = "(hidden)"

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from millstream.client import (
+from millstream.commands.output import Progress, print_json, text_of, time_text
+from millstream_client import (
     EARLIEST,
     FORMATS,
     LATEST,
@@ -24,8 +25,7 @@ from millstream.client import (
     format_named,
     open_cluster,
 )
-from millstream.client.offsets import find_offsets
-from millstream.commands.output import Progress, print_json, text_of, time_text
+from millstream_client.offsets import find_offsets
 
 _LOOK_MS = 200
 

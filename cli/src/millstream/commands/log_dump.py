@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from millstream.client.errors import InvalidData
 from millstream.commands.log_files import LogFile, Row, open_log_file
 from millstream.commands.output import Progress, print_json, time_text
+from millstream_client.errors import InvalidData
 from millstream_log.errors import LogError
 
 EXIT_DAMAGED = 1

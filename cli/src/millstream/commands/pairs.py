@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from millstream.client.errors import InvalidData
+from millstream_client.errors import InvalidData
 
 
 def parse_pairs(texts: Sequence[str]) -> dict[str, str]:

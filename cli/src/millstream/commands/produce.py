@@ -8,11 +8,11 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
-from millstream.client import Delivered, InvalidData, Producer, ProducerConfig, format_named, open_cluster
-from millstream.client.producer import Acks
 from millstream.commands.input import read_lines
 from millstream.commands.output import Progress
 from millstream.commands.pairs import parse_pairs
+from millstream_client import Delivered, InvalidData, Producer, ProducerConfig, format_named, open_cluster
+from millstream_client.producer import Acks
 from millstream_wire.records import Compression, Header
 
 _ACKS: dict[str, Acks] = {"all": -1, "1": 1, "0": 0}

@@ -3,8 +3,10 @@
 from argparse import Namespace
 from typing import Any
 
-from millstream.client import EARLIEST, LATEST, Cluster, Refused, TopicPartition, open_cluster
-from millstream.client.admin import (
+from millstream.commands.output import print_json, print_table
+from millstream.commands.pairs import parse_pairs
+from millstream_client import EARLIEST, LATEST, Cluster, Refused, TopicPartition, open_cluster
+from millstream_client.admin import (
     Resource,
     ResourceType,
     Source,
@@ -13,11 +15,9 @@ from millstream.client.admin import (
     describe_settings,
     grow_topic,
 )
-from millstream.client.cluster import Backoff
-from millstream.client.metadata import NO_LEADER, Topic
-from millstream.client.offsets import find_offsets
-from millstream.commands.output import print_json, print_table
-from millstream.commands.pairs import parse_pairs
+from millstream_client.cluster import Backoff
+from millstream_client.metadata import NO_LEADER, Topic
+from millstream_client.offsets import find_offsets
 from millstream_wire.errors import ErrorCode
 
 _VISIBLE_TIMEOUT_MS = 15_000

@@ -7,8 +7,8 @@ import logging
 from collections import Counter
 
 from millstream_cluster.answers.refusal import refuse_admin
-from millstream_runtime.client import ClientError
-from millstream_runtime.controllers import ControllerLink
+from millstream_runtime.nodes.client import ClientError
+from millstream_runtime.nodes.controllers import ControllerLink
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse
 from millstream_wire.messages.incremental_alter_configs import AlterConfigsResource, AlterConfigsResourceResponse

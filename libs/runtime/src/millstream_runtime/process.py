@@ -14,8 +14,8 @@ import uvloop
 
 from millstream_runtime.builds import records_build, refuse_stale
 from millstream_runtime.http import serve_http
+from millstream_runtime.network.sockets.network import SocketNetwork
 from millstream_runtime.service import Service, ServiceFailed
-from millstream_runtime.sockets.network import SocketNetwork
 from millstream_runtime.world import RealWorld, World
 
 logger = logging.getLogger(__name__)

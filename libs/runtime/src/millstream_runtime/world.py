@@ -14,7 +14,7 @@ from librt.time import time as wall_clock_s
 from mypy_extensions import mypyc_attr
 
 from millstream_runtime.metrics import Metrics
-from millstream_runtime.network import Network
+from millstream_runtime.network.links import Network
 
 T = TypeVar("T")
 

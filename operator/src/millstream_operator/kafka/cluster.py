@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from millstream_cluster.ids import Role, role_of
-from millstream_runtime.client import ClientError, Nodes
+from millstream_runtime.nodes.client import ClientError, Nodes
 from millstream_runtime.world import World
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse

@@ -12,23 +12,23 @@ from uuid import UUID
 
 from millstream_broker.api import HANDLERS, SHORTCUTS
 from millstream_broker.config import BrokerConfig
-from millstream_broker.shell.applied_metadata import AppliedMetadata
 from millstream_broker.shell.broker import Broker
-from millstream_broker.shell.cleaner import Cleaner
 from millstream_broker.shell.delays import Delays
-from millstream_broker.shell.hosting import Hosting
-from millstream_broker.shell.replicas import Replicas
-from millstream_broker.shell.upkeep import Upkeep
+from millstream_broker.shell.partition.applied_metadata import AppliedMetadata
+from millstream_broker.shell.partition.hosting import Hosting
+from millstream_broker.shell.partition.partitions import Replicas
+from millstream_broker.shell.upkeep.cleaner import Cleaner
+from millstream_broker.shell.upkeep.upkeep import Upkeep
 from millstream_cluster.features import SUPPORTED_FEATURES, finalized_features
 from millstream_cluster.image import Image
 from millstream_cluster.records import MetadataRecord
 from millstream_log import CorruptFile, DataDir, LogError, UnusableDirectory
-from millstream_runtime.controllers import ControllerLink
-from millstream_runtime.follower import MetadataFollower
-from millstream_runtime.listeners import advertised_of, listen_on
-from millstream_runtime.registration import NodeIdentity, Registration, health_of
-from millstream_runtime.server import Features, Server
+from millstream_runtime.nodes.controllers import ControllerLink
+from millstream_runtime.nodes.follower import MetadataFollower
+from millstream_runtime.nodes.registration import NodeIdentity, Registration, health_of
 from millstream_runtime.service import Health, ServiceFailed
+from millstream_runtime.serving.listeners import advertised_of, listen_on
+from millstream_runtime.serving.server import Features, Server
 from millstream_runtime.world import World
 
 logger = logging.getLogger(__name__)

@@ -13,9 +13,9 @@ from millstream_cluster.configs import BROKER_CONFIGS, ConfigError
 from millstream_cluster.ids import COORDINATOR_ID_BASE
 from millstream_cluster.image import Image
 from millstream_cluster.records import Endpoint, ResourceType
-from millstream_runtime.listeners import limits_of, listeners_of
-from millstream_runtime.network import Limits
+from millstream_runtime.network.links import Limits
 from millstream_runtime.properties import Properties, PropertyError
+from millstream_runtime.serving.listeners import limits_of, listeners_of
 
 DEFAULT_LISTENER = "PLAINTEXT"
 DEFAULT_PORT = 9092

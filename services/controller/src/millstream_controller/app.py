@@ -18,9 +18,9 @@ from millstream_controller.shell.metrics import ControllerMetrics
 from millstream_controller.shell.open_store import open_store
 from millstream_controller.shell.standby import Standby
 from millstream_controller.shell.store import Fenced, Store, StoreBroken, StoreUnavailable
-from millstream_runtime.listeners import listen_on
-from millstream_runtime.server import Server
 from millstream_runtime.service import Health, ServiceFailed
+from millstream_runtime.serving.listeners import listen_on
+from millstream_runtime.serving.server import Server
 from millstream_runtime.world import World
 from millstream_wire.records import RecordsError
 

@@ -7,9 +7,9 @@ from typing import TypeAlias
 from millstream_cluster.ids import COORDINATOR_ID_BASE, NodeId, Role, node_id_of
 from millstream_cluster.records import Endpoint
 from millstream_controller.core.settings import Settings
-from millstream_runtime.listeners import WILDCARDS, limits_of
-from millstream_runtime.network import Limits
+from millstream_runtime.network.links import Limits
 from millstream_runtime.properties import Properties, PropertyError, parse_address
+from millstream_runtime.serving.listeners import WILDCARDS, limits_of
 
 DEFAULT_LISTENER = "CONTROLLER://127.0.0.1:9093"
 

@@ -28,14 +28,14 @@ from millstream_coordinator.shell.share_states import share_state_shards
 from millstream_coordinator.shell.topic_creation import TopicCreation
 from millstream_coordinator.shell.transaction_nodes import TransactionNodes
 from millstream_coordinator.shell.transactions import transaction_shards
-from millstream_runtime.client import Nodes
-from millstream_runtime.controllers import ControllerLink
-from millstream_runtime.follower import MetadataFollower
-from millstream_runtime.listeners import advertised_of, listen_on
-from millstream_runtime.registration import NodeIdentity, Registration, health_of
+from millstream_runtime.nodes.client import Nodes
+from millstream_runtime.nodes.controllers import ControllerLink
+from millstream_runtime.nodes.follower import MetadataFollower
+from millstream_runtime.nodes.registration import NodeIdentity, Registration, health_of
 from millstream_runtime.replicated import Machine
-from millstream_runtime.server import Features, Server
 from millstream_runtime.service import Health, ServiceFailed
+from millstream_runtime.serving.listeners import advertised_of, listen_on
+from millstream_runtime.serving.server import Features, Server
 from millstream_runtime.world import World
 
 logger = logging.getLogger(__name__)

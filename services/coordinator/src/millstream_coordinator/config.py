@@ -10,9 +10,9 @@ from millstream_coordinator.core.consumer.limits import ConsumerLimits, Migratio
 from millstream_coordinator.core.share.limits import ShareLimits
 from millstream_coordinator.core.share_state.limits import ShareStateLimits
 from millstream_coordinator.core.transactions.limits import TransactionLimits
-from millstream_runtime.listeners import limits_of, listeners_of
-from millstream_runtime.network import Limits
+from millstream_runtime.network.links import Limits
 from millstream_runtime.properties import Properties, PropertyError
+from millstream_runtime.serving.listeners import limits_of, listeners_of
 
 DEFAULT_LISTENER = "PLAINTEXT"
 DEFAULT_PORT = 9094

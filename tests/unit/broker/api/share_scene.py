@@ -17,8 +17,8 @@ from millstream_cluster.ids import (
     ProducerEpoch,
     ProducerId,
 )
-from millstream_runtime.context import Connection, RequestContext
-from millstream_runtime.server import Server
+from millstream_runtime.serving.context import Connection, RequestContext
+from millstream_runtime.serving.server import Server
 from millstream_wire.api import ApiKey
 from millstream_wire.codec import decode, encode, encode_parts
 from millstream_wire.errors import ErrorCode

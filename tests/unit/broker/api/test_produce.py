@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from millstream_broker.api import SHORTCUTS
-from millstream_runtime.context import CloseConnection, Connection, RequestContext
+from millstream_runtime.serving.context import CloseConnection, Connection, RequestContext
 from millstream_wire.api import ApiKey
 from millstream_wire.codec import encode
 from millstream_wire.errors import ErrorCode

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from millstream_broker.shell.cold_reads import LOADS_MAX, once_loaded
 from millstream_log import ColdRead
-from millstream_runtime.sockets.network import SocketNetwork
+from millstream_runtime.network.sockets.network import SocketNetwork
 from millstream_runtime.world import RealWorld
 
 

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from millstream.client.errors import InvalidData
-from millstream.client.offsets import EARLIEST, LATEST
 from millstream.commands.consume import Start, parse_start
 from millstream.commands.pairs import parse_pairs
 from millstream.commands.produce import Line, LineReader
 from millstream.main import _parser
+from millstream_client.errors import InvalidData
+from millstream_client.offsets import EARLIEST, LATEST
 
 
 def read(text: str, *arguments: str) -> Line:

@@ -10,10 +10,10 @@ from millstream_cluster import records as r
 from millstream_cluster.decision import Decision
 from millstream_cluster.image import Image
 from millstream_controller.core.machine import ControllerMachine
-from millstream_controller.core.new_topics import CreatedTopic, NewTopic, create_topics
-from millstream_controller.core.nodes import Heartbeat, Registration, heartbeat, register
+from millstream_controller.core.nodes.nodes import Heartbeat, Registration, heartbeat, register
 from millstream_controller.core.settings import Settings
 from millstream_controller.core.takeover import take_over
+from millstream_controller.core.topics.new_topics import CreatedTopic, NewTopic, create_topics
 
 T = TypeVar("T")
 CLUSTER = "test-cluster"

@@ -8,12 +8,12 @@ from millstream_cluster.ids import NO_NODE
 from millstream_cluster.image import Image
 from millstream_cluster.records import ResourceType
 from millstream_controller.core.altered_configs import Change, Resource, alter_incrementally
-from millstream_controller.core.deleted_topics import TopicRef, delete_topics
-from millstream_controller.core.new_partitions import Growth, create_partitions
-from millstream_controller.core.new_topics import NewTopic
-from millstream_controller.core.nodes import unregister
-from millstream_controller.core.sessions import Sessions
+from millstream_controller.core.nodes.nodes import unregister
+from millstream_controller.core.nodes.sessions import Sessions
+from millstream_controller.core.partitions.new_partitions import Growth, create_partitions
 from millstream_controller.core.shards import claim
+from millstream_controller.core.topics.deleted_topics import TopicRef, delete_topics
+from millstream_controller.core.topics.new_topics import NewTopic
 from millstream_controller.core.upkeep import Absences, keep_up
 
 SESSION_MS = 9_000

@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from millstream_cluster.decision import Decision
-from millstream_controller.core.new_topics import NewTopic
 from millstream_controller.core.producer_ids import BLOCK_SIZE, allocate
 from millstream_controller.core.shards import EPOCH_MAX, balance, claim, plan_owners
+from millstream_controller.core.topics.new_topics import NewTopic
 from millstream_wire.errors import ErrorCode
 
 OFFSETS = "__consumer_offsets"

@@ -6,9 +6,9 @@ import pytest
 
 from millstream_cluster.records import ResourceType
 from millstream_controller.core.altered_configs import Change, Operation, Resource, alter_incrementally, alter_whole
-from millstream_controller.core.deleted_topics import TopicRef, delete_topics
-from millstream_controller.core.new_partitions import Growth, create_partitions
-from millstream_controller.core.new_topics import NewTopic
+from millstream_controller.core.partitions.new_partitions import Growth, create_partitions
+from millstream_controller.core.topics.deleted_topics import TopicRef, delete_topics
+from millstream_controller.core.topics.new_topics import NewTopic
 from millstream_wire.errors import ErrorCode
 
 TOPIC = Resource(ResourceType.TOPIC, "t")

@@ -3,9 +3,10 @@ from uuid import UUID
 import pytest
 
 from millstream_cluster.ids import NO_NODE
-from millstream_controller.core import nodes, upkeep
-from millstream_controller.core.new_topics import NewTopic
-from millstream_controller.core.sessions import Sessions
+from millstream_controller.core import upkeep
+from millstream_controller.core.nodes import nodes
+from millstream_controller.core.nodes.sessions import Sessions
+from millstream_controller.core.topics.new_topics import NewTopic
 from millstream_controller.core.upkeep import Absences, keep_up
 
 SESSION_MS = 9_000

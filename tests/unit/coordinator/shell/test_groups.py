@@ -20,9 +20,9 @@ from millstream_coordinator.core.share.messages import ShareHeartbeatRequest
 from millstream_coordinator.shell.clock import SteadyClock
 from millstream_coordinator.shell.groups import Groups
 from millstream_coordinator.shell.share_state_nodes import ShareStateNodes
-from millstream_runtime.client import Nodes
+from millstream_runtime.network.sockets.network import SocketNetwork
+from millstream_runtime.nodes.client import Nodes
 from millstream_runtime.replicated import NotCommitted, Replicated
-from millstream_runtime.sockets.network import SocketNetwork
 from millstream_runtime.world import RealWorld
 from millstream_wire.errors import ErrorCode
 

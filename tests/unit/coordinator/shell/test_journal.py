@@ -23,10 +23,10 @@ from millstream_coordinator.core.records import (
 from millstream_coordinator.core.shard import Shard
 from millstream_coordinator.shell.journal import Codec, ShardJournal
 from millstream_coordinator.shell.partition import AppendRefused, Connections, Deposed, ShardPartition
-from millstream_runtime.client import Nodes
-from millstream_runtime.context import RequestContext
-from millstream_runtime.server import Server
-from millstream_runtime.sockets.network import SocketNetwork
+from millstream_runtime.network.sockets.network import SocketNetwork
+from millstream_runtime.nodes.client import Nodes
+from millstream_runtime.serving.context import RequestContext
+from millstream_runtime.serving.server import Server
 from millstream_runtime.world import RealWorld
 from millstream_wire.api import ApiKey
 from millstream_wire.errors import ErrorCode

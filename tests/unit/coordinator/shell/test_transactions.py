@@ -18,11 +18,11 @@ from millstream_coordinator.shell.clock import SteadyClock
 from millstream_coordinator.shell.markers import Markers
 from millstream_coordinator.shell.transaction_nodes import TransactionNodes
 from millstream_coordinator.shell.transactions import Transactions
-from millstream_runtime.client import Nodes
-from millstream_runtime.context import RequestContext
+from millstream_runtime.network.sockets.network import SocketNetwork
+from millstream_runtime.nodes.client import Nodes
 from millstream_runtime.replicated import Replicated
-from millstream_runtime.server import Server
-from millstream_runtime.sockets.network import SocketNetwork
+from millstream_runtime.serving.context import RequestContext
+from millstream_runtime.serving.server import Server
 from millstream_runtime.world import RealWorld
 from millstream_wire.api import ApiKey
 from millstream_wire.errors import ErrorCode

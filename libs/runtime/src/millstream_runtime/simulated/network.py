@@ -13,9 +13,9 @@ from contextvars import Context, copy_context
 from dataclasses import dataclass
 from typing import Any
 
-from millstream_runtime.channel import Channel, ChannelUser
-from millstream_runtime.frames import Part
-from millstream_runtime.network import DEFAULT_LIMITS, Accept, Limits
+from millstream_runtime.network.channel import Channel, ChannelUser
+from millstream_runtime.network.frames import Part
+from millstream_runtime.network.links import DEFAULT_LIMITS, Accept, Limits
 
 SILENCE_MS = 8_000
 """How long a sender whose frames go nowhere believes in the connection (TCP's user timeout)."""

@@ -27,7 +27,7 @@ from millstream_broker.api.share_acknowledge import handle_share_acknowledge
 from millstream_broker.api.share_fetch import handle_share_fetch
 from millstream_broker.api.transaction_requests import handle_transaction_request
 from millstream_broker.api.write_txn_markers import handle_write_txn_markers
-from millstream_runtime.context import Handler, Shortcut
+from millstream_runtime.serving.context import Handler, Shortcut
 from millstream_wire.api import ApiKey
 
 HANDLERS: Mapping[ApiKey, Handler] = {

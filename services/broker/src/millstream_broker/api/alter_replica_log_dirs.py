@@ -1,7 +1,7 @@
 """AlterReplicaLogDirs (API key 34), versions 1 and 2: to the one directory there is; a replica that is in it stays."""
 
 from millstream_broker.shell.broker import Broker
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse
 from millstream_wire.messages.alter_replica_log_dirs import (

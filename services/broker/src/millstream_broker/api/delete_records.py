@@ -4,7 +4,7 @@ Of a partition that is named more than once the last offset counts.
 """
 
 from millstream_broker.shell.broker import Broker
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import DeleteRecordsRequest, DeleteRecordsResponse
 from millstream_wire.messages.delete_records import DeleteRecordsPartitionResult, DeleteRecordsTopicResult

@@ -4,7 +4,7 @@ from typing import Any
 
 from millstream_broker.shell.broker import Broker
 from millstream_cluster.answers.describe_cluster import describe_cluster
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.messages import DescribeClusterRequest, DescribeClusterResponse
 
 

@@ -2,8 +2,8 @@
 
 from millstream_broker.shell.broker import Broker
 from millstream_cluster.answers.describe_configs import describe_configs
-from millstream_runtime.context import RequestContext
 from millstream_runtime.log_levels import log_levels
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.messages import DescribeConfigsRequest, DescribeConfigsResponse
 
 

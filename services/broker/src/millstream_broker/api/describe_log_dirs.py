@@ -1,7 +1,7 @@
 """DescribeLogDirs (API key 35), versions 1 to 5: one directory, no replica on the way to another."""
 
 from millstream_broker.shell.broker import Broker
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.messages import DescribeLogDirsRequest, DescribeLogDirsResponse
 from millstream_wire.messages.describe_log_dirs import (
     DescribeLogDirsPartition,

@@ -2,7 +2,7 @@
 
 from millstream_broker.shell.broker import Broker
 from millstream_cluster.answers.topic_name import wrong_with_topic_name
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import DescribeProducersRequest, DescribeProducersResponse
 from millstream_wire.messages.describe_producers import PartitionResponse, ProducerState, TopicResponse

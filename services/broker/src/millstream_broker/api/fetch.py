@@ -9,15 +9,14 @@ from collections.abc import Coroutine
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from millstream_broker.core.fetch_reply import COMPACT_SINCE, TAIL, head_of_one
-from millstream_broker.core.fetch_session import FetchContext, FetchKey, FetchKind, FetchPartition, FetchSession
+from millstream_broker.core.reads.fetch_session import FetchContext, FetchKey, FetchKind, FetchPartition, FetchSession
 from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.cold_reads import once_loaded
 from millstream_broker.shell.epoch_ends import end_of_epoch
 from millstream_broker.shell.leaders import endpoints, leader_elsewhere
-from millstream_broker.shell.replica import Replica
+from millstream_broker.shell.partition.hosted import Replica
 from millstream_log import ColdRead, EpochEnd, LogError, Read, StorageError
-from millstream_runtime.context import RawReply, RequestContext
+from millstream_runtime.serving.context import RawReply, RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import FetchRequest, FetchResponse
 from millstream_wire.messages.fetch import (
@@ -28,6 +27,7 @@ from millstream_wire.messages.fetch import (
     NodeEndpoint,
     PartitionData,
 )
+from millstream_wire.usual.fetch_response import COMPACT_SINCE, TAIL, head_of_one
 
 TOPIC_IDS_SINCE = 13
 REPLICA_STATE_SINCE = 15

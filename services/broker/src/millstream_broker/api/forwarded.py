@@ -7,8 +7,8 @@ The client's frame goes to the active controller unchanged and the answer comes 
 
 from millstream_broker.shell.broker import Broker
 from millstream_cluster.answers.refusal import refuse_admin
-from millstream_runtime.client import ClientError
-from millstream_runtime.context import RawReply, RequestContext
+from millstream_runtime.nodes.client import ClientError
+from millstream_runtime.serving.context import RawReply, RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.schema import Request, Response
 

@@ -8,7 +8,7 @@ after which clients ask where to go. ListGroups (16) and ListTransactions (66) g
 
 from millstream_broker.shell.broker import Broker
 from millstream_cluster.answers.refusal import refuse_group
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import (
     ListGroupsRequest,

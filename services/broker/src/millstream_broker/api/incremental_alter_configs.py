@@ -2,8 +2,8 @@
 
 from millstream_broker.api.forwarded import handle_forwarded
 from millstream_broker.shell.broker import Broker
-from millstream_runtime.context import RawReply, RequestContext
 from millstream_runtime.log_levels import alter_log_levels, changes_log_levels
+from millstream_runtime.serving.context import RawReply, RequestContext
 from millstream_wire.messages import IncrementalAlterConfigsRequest
 from millstream_wire.schema import Response
 

@@ -2,7 +2,7 @@
 
 from millstream_broker.shell.broker import Broker
 from millstream_cluster.answers.transaction_refusal import is_half_known
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import InitProducerIdRequest, InitProducerIdResponse
 

@@ -2,7 +2,7 @@
 
 from millstream_broker.shell.broker import Broker
 from millstream_cluster.answers.describe_configs import list_config_resources
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.messages import ListConfigResourcesRequest, ListConfigResourcesResponse
 
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.cold_reads import once_loaded
-from millstream_broker.shell.replica import Replica
+from millstream_broker.shell.partition.hosted import Replica
 from millstream_log import ColdRead, LogError, StorageError, TimestampedOffset
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import ListOffsetsRequest, ListOffsetsResponse
 from millstream_wire.messages.list_offsets import (

@@ -2,7 +2,7 @@
 
 from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.epoch_ends import end_of_epoch
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
 from millstream_wire.messages.offset_for_leader_epoch import (

@@ -8,14 +8,12 @@ from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
-from millstream_broker.core.produce_reply import one_success
-from millstream_broker.core.shard_fence import shard_refusal
-from millstream_broker.core.single_produce import TOPIC_IDS_SINCE, read_single
-from millstream_broker.core.validation import Refused, validate
+from millstream_broker.core.appends.shard_fence import shard_refusal
+from millstream_broker.core.appends.validation import Refused, validate
 from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.leaders import endpoints, leader_elsewhere
-from millstream_broker.shell.replica import Replica
-from millstream_broker.shell.transactional_produce import (
+from millstream_broker.shell.partition.hosted import Replica
+from millstream_broker.shell.transactions.produce import (
     ADDS_SINCE,
     NO_REFUSALS,
     Refusals,
@@ -24,7 +22,7 @@ from millstream_broker.shell.transactional_produce import (
 )
 from millstream_log import LogError
 from millstream_log.errors import StorageError
-from millstream_runtime.context import CloseConnection, RequestContext
+from millstream_runtime.serving.context import CloseConnection, RequestContext
 from millstream_wire.codec import decode
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import ProduceRequest, ProduceResponse
@@ -36,6 +34,8 @@ from millstream_wire.messages.produce import (
     TopicProduceResponse,
 )
 from millstream_wire.records import BatchHeader, RecordsError, parse_header
+from millstream_wire.usual.produce_request import TOPIC_IDS_SINCE, read_single
+from millstream_wire.usual.produce_response import one_success
 
 Appended: TypeAlias = tuple[int, int, int]
 """Base offset, append time and the log's start offset, as the answer has them."""

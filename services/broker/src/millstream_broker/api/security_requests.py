@@ -3,7 +3,7 @@ SaslAuthenticate (36), delegation tokens (38 to 41) and DescribeUserScramCredent
 
 from millstream_broker.shell.broker import Broker
 from millstream_cluster.answers.no_security import refuse_security
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.schema import Request, Response
 
 

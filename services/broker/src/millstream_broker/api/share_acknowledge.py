@@ -9,11 +9,11 @@ from typing import Any
 from uuid import UUID
 
 from millstream_broker.core.hosting import ReplicaKey
-from millstream_broker.core.share_acknowledgements import Batch, read_acknowledgements
-from millstream_broker.core.share_session import FINAL_EPOCH, INITIAL_EPOCH, MemberKey
+from millstream_broker.core.share.acknowledgements import Batch, read_acknowledgements
+from millstream_broker.core.share.session import FINAL_EPOCH, INITIAL_EPOCH, MemberKey
 from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.leaders import endpoints, leader_elsewhere
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import ShareAcknowledgeRequest, ShareAcknowledgeResponse
 from millstream_wire.messages.share_acknowledge import (

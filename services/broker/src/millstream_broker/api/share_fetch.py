@@ -11,12 +11,12 @@ from uuid import UUID
 
 from millstream_broker.api.share_acknowledge import acknowledge, settled
 from millstream_broker.core.hosting import ReplicaKey
-from millstream_broker.core.share_session import FINAL_EPOCH, INITIAL_EPOCH, MemberKey, ShareSession
+from millstream_broker.core.share.session import FINAL_EPOCH, INITIAL_EPOCH, MemberKey, ShareSession
 from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.cold_reads import once_loaded
 from millstream_broker.shell.leaders import endpoints, leader_elsewhere
-from millstream_broker.shell.share_fetching import Given, Look, ShareFetching, Wanted
-from millstream_runtime.context import RequestContext
+from millstream_broker.shell.share.fetching import Given, Look, ShareFetching, Wanted
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import ShareFetchRequest, ShareFetchResponse
 from millstream_wire.messages.share_fetch import (

@@ -4,7 +4,7 @@ TxnOffsetCommit (28), DescribeTransactions (65), in every version: NOT_COORDINAT
 
 from millstream_broker.shell.broker import Broker
 from millstream_cluster.answers.transaction_refusal import refuse_transaction
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.schema import Request, Response
 

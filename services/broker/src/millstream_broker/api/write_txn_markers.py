@@ -7,7 +7,7 @@ their logs: what is committed to a group inside one is for the group's coordinat
 from millstream_broker.shell.broker import Broker
 from millstream_log import LogError
 from millstream_log.errors import StorageError
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 from millstream_wire.messages.write_txn_markers import (

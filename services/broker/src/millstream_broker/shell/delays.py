@@ -6,7 +6,7 @@ from typing import TypeAlias
 from uuid import UUID
 
 from millstream_broker.core.hosting import ReplicaKey
-from millstream_broker.core.purgatory import Purgatory, Waiting
+from millstream_broker.core.reads.purgatory import Purgatory, Waiting
 from millstream_runtime.world import World
 
 Resume: TypeAlias = Callable[[], None]

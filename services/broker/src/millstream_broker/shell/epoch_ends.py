@@ -1,6 +1,6 @@
 """Where the epochs of a partition's leaders end, as its present leader tells it."""
 
-from millstream_broker.shell.replica import Replica
+from millstream_broker.shell.partition.hosted import Replica
 from millstream_log import EpochEnd
 from millstream_log.leader_epochs import UNDEFINED_EPOCH
 

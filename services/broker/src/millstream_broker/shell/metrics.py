@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from millstream_broker.shell.replicas import Replicas
-from millstream_broker.shell.share_groups import ShareGroups
+from millstream_broker.shell.partition.partitions import Replicas
+from millstream_broker.shell.share.groups import ShareGroups
 from millstream_runtime.exposition import Family, Kind, counter, gauge
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from millstream_broker.config import BrokerConfig
 from millstream_broker.core.producer_ids import ProducerIdBlock, ProducerIds
-from millstream_runtime.client import ClientError
-from millstream_runtime.controllers import ControllerLink
+from millstream_runtime.nodes.client import ClientError
+from millstream_runtime.nodes.controllers import ControllerLink
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from millstream_broker.core.quotas import Client, Quota
-from millstream_broker.shell.replica import Replica
+from millstream_broker.shell.partition.hosted import Replica
 from millstream_cluster.image import Image
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_runtime.world import World
 from millstream_wire.messages import ProduceRequest
 

@@ -8,8 +8,8 @@ import logging
 
 from millstream_broker.config import BrokerConfig
 from millstream_cluster.ids import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
-from millstream_runtime.client import ClientError
-from millstream_runtime.controllers import ControllerLink
+from millstream_runtime.nodes.client import ClientError
+from millstream_runtime.nodes.controllers import ControllerLink
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import CreateTopicsRequest, CreateTopicsResponse
 from millstream_wire.messages.create_topics import CreatableTopic, CreatableTopicConfig

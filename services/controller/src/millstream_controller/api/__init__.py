@@ -22,7 +22,7 @@ from millstream_controller.api.metadata import handle_metadata
 from millstream_controller.api.produce import handle_produce
 from millstream_controller.api.unregister_broker import handle_unregister_broker
 from millstream_controller.api.update_features import handle_update_features
-from millstream_runtime.context import Handler
+from millstream_runtime.serving.context import Handler
 from millstream_wire.api import ApiKey
 
 HANDLERS: Mapping[ApiKey, Handler] = {

@@ -3,7 +3,7 @@
 from millstream_controller.core.producer_ids import allocate
 from millstream_controller.shell.active import NotActive
 from millstream_controller.shell.controller import Controller
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 

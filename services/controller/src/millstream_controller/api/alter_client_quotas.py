@@ -4,7 +4,7 @@ from millstream_cluster.answers.refusal import refuse_admin
 from millstream_controller.core.client_quotas import QuotaChange, alter_client_quotas, entity_of
 from millstream_controller.shell.active import NotActive
 from millstream_controller.shell.controller import Controller
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import AlterClientQuotasRequest, AlterClientQuotasResponse
 from millstream_wire.messages.alter_client_quotas import EntityData, ResponseEntryData

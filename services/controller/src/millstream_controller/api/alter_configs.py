@@ -4,7 +4,7 @@ from millstream_controller.core.altered_configs import Resource, alter_whole
 from millstream_controller.core.refusal import Outcome
 from millstream_controller.shell.active import NotActive
 from millstream_controller.shell.controller import Controller
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import AlterConfigsRequest, AlterConfigsResponse
 from millstream_wire.messages.alter_configs import AlterConfigsResource, AlterConfigsResourceResponse

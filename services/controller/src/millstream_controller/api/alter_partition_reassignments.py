@@ -2,10 +2,10 @@
 
 from millstream_cluster.answers.refusal import refuse_admin
 from millstream_cluster.decision import Decision
-from millstream_controller.core.reassignments import Move, check_moves
+from millstream_controller.core.partitions.reassignments import Move, check_moves
 from millstream_controller.shell.active import NotActive
 from millstream_controller.shell.controller import Controller
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import AlterPartitionReassignmentsRequest, AlterPartitionReassignmentsResponse
 from millstream_wire.messages.alter_partition_reassignments import (

@@ -3,10 +3,10 @@
 import logging
 
 from millstream_cluster.records import Endpoint
-from millstream_controller.core.nodes import Registration, register
+from millstream_controller.core.nodes.nodes import Registration, register
 from millstream_controller.shell.active import NotActive
 from millstream_controller.shell.controller import Controller
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import BrokerRegistrationRequest, BrokerRegistrationResponse
 

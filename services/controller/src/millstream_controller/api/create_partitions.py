@@ -1,10 +1,10 @@
 """CreatePartitions (37), versions 0 to 3."""
 
 from millstream_cluster.answers.refusal import refuse_admin
-from millstream_controller.core.new_partitions import Growth, create_partitions, leaves_some
+from millstream_controller.core.partitions.new_partitions import Growth, create_partitions, leaves_some
 from millstream_controller.shell.active import NotActive
 from millstream_controller.shell.controller import Controller
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import CreatePartitionsRequest, CreatePartitionsResponse
 from millstream_wire.messages.create_partitions import CreatePartitionsTopic, CreatePartitionsTopicResult

@@ -2,10 +2,10 @@
 
 from millstream_cluster.answers.refusal import refuse_admin
 from millstream_cluster.configs import ConfigEntry
-from millstream_controller.core.new_topics import CreatedTopic, NewTopic, create_topics, leaves_some
+from millstream_controller.core.topics.new_topics import CreatedTopic, NewTopic, create_topics, leaves_some
 from millstream_controller.shell.active import NotActive
 from millstream_controller.shell.controller import Controller
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import CreateTopicsRequest, CreateTopicsResponse
 from millstream_wire.messages.create_topics import CreatableTopic, CreatableTopicConfigs, CreatableTopicResult

@@ -1,10 +1,10 @@
 """DeleteTopics (20), versions 1 to 6, by name or by id."""
 
 from millstream_cluster.answers.refusal import refuse_admin
-from millstream_controller.core.deleted_topics import DeletedTopic, TopicRef, delete_topics, leaves_some
+from millstream_controller.core.topics.deleted_topics import DeletedTopic, TopicRef, delete_topics, leaves_some
 from millstream_controller.shell.active import NotActive
 from millstream_controller.shell.controller import Controller
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import DeleteTopicsRequest, DeleteTopicsResponse
 from millstream_wire.messages.delete_topics import DeletableTopicResult

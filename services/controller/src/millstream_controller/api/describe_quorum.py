@@ -4,10 +4,10 @@ There is no quorum of our own to describe: a voter is a controller that follows 
 """
 
 from millstream_cluster.ids import METADATA_TOPIC, Role, role_of
-from millstream_controller.core.observers import Observer
+from millstream_controller.core.nodes.observers import Observer
 from millstream_controller.shell.active import Active, NotActive
 from millstream_controller.shell.controller import Controller
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import DescribeQuorumRequest, DescribeQuorumResponse
 from millstream_wire.messages.describe_quorum import (

@@ -1,10 +1,10 @@
 """ElectLeaders (43), versions 0 to 2: preferred and unclean elections."""
 
 from millstream_cluster.answers.refusal import refuse_admin
-from millstream_controller.core.elections import Ballot, ElectionType, elect_leaders
+from millstream_controller.core.partitions.elections import Ballot, ElectionType, elect_leaders
 from millstream_controller.shell.active import NotActive
 from millstream_controller.shell.controller import Controller
-from millstream_runtime.context import CloseConnection, RequestContext
+from millstream_runtime.serving.context import CloseConnection, RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import ElectLeadersRequest, ElectLeadersResponse
 from millstream_wire.messages.elect_leaders import PartitionResult, ReplicaElectionResult

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from millstream_cluster.ids import METADATA_TOPIC, METADATA_TOPIC_ID
 from millstream_controller.shell.active import Active, NotActive
 from millstream_controller.shell.controller import Controller
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import FetchRequest, FetchResponse
 from millstream_wire.messages.fetch import (

@@ -3,7 +3,7 @@
 from millstream_cluster.ids import METADATA_TOPIC
 from millstream_controller.shell.active import Active, NotActive
 from millstream_controller.shell.controller import Controller
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import FetchSnapshotRequest, FetchSnapshotResponse
 from millstream_wire.messages.fetch_snapshot import (

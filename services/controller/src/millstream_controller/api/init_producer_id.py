@@ -9,7 +9,7 @@ from millstream_cluster.ids import COORDINATOR_ID_BASE, COORDINATOR_TOPICS
 from millstream_controller.core.shards import claim
 from millstream_controller.shell.active import NotActive
 from millstream_controller.shell.controller import Controller
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import InitProducerIdRequest, InitProducerIdResponse
 

@@ -6,7 +6,7 @@ The one node it names is the active controller. Topics of the cluster are the br
 from millstream_cluster.ids import METADATA_TOPIC, METADATA_TOPIC_ID
 from millstream_cluster.records import ControllerElected
 from millstream_controller.shell.controller import Controller
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import MetadataRequest, MetadataResponse
 from millstream_wire.messages.metadata import (

@@ -5,7 +5,7 @@ It is offered because librdkafka (kcat and much else) fetches in today's format 
 
 from millstream_cluster.answers.produce_refusal import refuse_produce
 from millstream_controller.shell.controller import Controller
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import ProduceRequest, ProduceResponse
 

@@ -1,9 +1,9 @@
 """UnregisterBroker (64), version 0."""
 
-from millstream_controller.core.nodes import unregister
+from millstream_controller.core.nodes.nodes import unregister
 from millstream_controller.shell.active import NotActive
 from millstream_controller.shell.controller import Controller
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import UnregisterBrokerRequest, UnregisterBrokerResponse
 

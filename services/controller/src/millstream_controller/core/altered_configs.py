@@ -19,8 +19,8 @@ from millstream_cluster.decision import Decision
 from millstream_cluster.records import ResourceType
 from millstream_controller.core.machine import ControllerMachine
 from millstream_controller.core.refusal import DONE, Outcome, Refused
-from millstream_controller.core.topic_configs import check_configs, check_topic_together
-from millstream_controller.core.topic_names import check_topic_name
+from millstream_controller.core.topics.topic_configs import check_configs, check_topic_together
+from millstream_controller.core.topics.topic_names import check_topic_name
 from millstream_wire.errors import ErrorCode
 
 _TYPES = {

@@ -12,7 +12,7 @@ from millstream_cluster.image import Image
 from millstream_cluster.members import Partition
 from millstream_cluster.placement import Candidate
 from millstream_controller.core.settings import Settings
-from millstream_controller.core.topic_names import collision_key
+from millstream_controller.core.topics.topic_names import collision_key
 
 
 class ControllerMachine:

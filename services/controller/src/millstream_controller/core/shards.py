@@ -13,7 +13,7 @@ from millstream_cluster.ids import NO_NODE, NodeId, ProducerEpoch, ProducerId
 from millstream_cluster.members import Shard, Topic
 from millstream_controller.core.machine import ControllerMachine
 from millstream_controller.core.refusal import DONE, Outcome
-from millstream_controller.core.topic_names import INTERNAL_TOPICS
+from millstream_controller.core.topics.topic_names import INTERNAL_TOPICS
 from millstream_wire.errors import ErrorCode
 
 NO_ID = ProducerId(-1)

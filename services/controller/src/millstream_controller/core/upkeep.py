@@ -9,10 +9,10 @@ from itertools import islice
 from millstream_cluster import records as r
 from millstream_cluster.decision import Decision
 from millstream_cluster.members import Node
-from millstream_controller.core.leadership import take_up
 from millstream_controller.core.machine import ControllerMachine
-from millstream_controller.core.nodes import RECORDS_MAX, fence, live_brokers
-from millstream_controller.core.sessions import Sessions
+from millstream_controller.core.nodes.nodes import RECORDS_MAX, fence, live_brokers
+from millstream_controller.core.nodes.sessions import Sessions
+from millstream_controller.core.partitions.leadership import take_up
 from millstream_controller.core.shards import balance
 
 

@@ -12,8 +12,8 @@ from millstream_cluster.decision import Decision
 from millstream_cluster.image import Image
 from millstream_cluster.records import MetadataRecord
 from millstream_controller.core.machine import ControllerMachine
-from millstream_controller.core.observers import Observers
-from millstream_controller.core.sessions import Sessions
+from millstream_controller.core.nodes.observers import Observers
+from millstream_controller.core.nodes.sessions import Sessions
 from millstream_controller.core.settings import Settings
 from millstream_controller.core.takeover import prove_active, resign, take_over
 from millstream_controller.core.upkeep import Absences, keep_up

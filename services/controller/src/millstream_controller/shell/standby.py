@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 
 from millstream_cluster.ids import METADATA_TOPIC_ID, NodeId
 from millstream_cluster.records import ControllerElected
-from millstream_runtime.client import Client, ClientError
+from millstream_runtime.nodes.client import Client, ClientError
 from millstream_runtime.world import World
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import FetchRequest, FetchResponse

@@ -47,7 +47,7 @@ from millstream_coordinator.api.share_group_state import (
 from millstream_coordinator.api.sync_group import handle_sync_group
 from millstream_coordinator.api.txn_offset_commit import handle_txn_offset_commit
 from millstream_coordinator.api.write_txn_markers import handle_write_txn_markers
-from millstream_runtime.context import Handler
+from millstream_runtime.serving.context import Handler
 from millstream_wire.api import ApiKey
 
 HANDLERS: Mapping[ApiKey, Handler] = {

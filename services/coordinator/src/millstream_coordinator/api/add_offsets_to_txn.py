@@ -3,7 +3,7 @@
 from millstream_cluster.ids import OFFSETS_TOPIC
 from millstream_coordinator.core.transactions.courses import Producer, add_partitions
 from millstream_coordinator.shell.coordinator import Coordinator
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 

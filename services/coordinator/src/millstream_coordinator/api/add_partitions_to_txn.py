@@ -9,7 +9,7 @@ from millstream_cluster.ids import COORDINATOR_TOPICS
 from millstream_coordinator.core.transactions.courses import Producer, add_partitions, verify_partitions
 from millstream_coordinator.core.transactions.transaction import EPOCH_BUMPED, EPOCH_KEPT, TopicPartition
 from millstream_coordinator.shell.coordinator import Coordinator
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
 from millstream_wire.messages.add_partitions_to_txn import (

@@ -4,7 +4,7 @@ from millstream_cluster.features import SHARE_VERSION, feature_level
 from millstream_coordinator.core.consumer.member import TopicIdPartition
 from millstream_coordinator.core.share.state import StateChange
 from millstream_coordinator.shell.coordinator import Coordinator
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import AlterShareGroupOffsetsRequest, AlterShareGroupOffsetsResponse
 from millstream_wire.messages.alter_share_group_offsets import (

@@ -11,7 +11,7 @@ from millstream_coordinator.core.consumer.group import ConsumerGroup
 from millstream_coordinator.core.consumer.member import MemberMetadata, Partitions, by_topic
 from millstream_coordinator.core.shard import Shard
 from millstream_coordinator.shell.coordinator import Coordinator
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
 from millstream_wire.messages.consumer_group_describe import Assignment, DescribedGroup, Member, TopicPartitions

@@ -16,7 +16,7 @@ from millstream_coordinator.core.consumer.member import (
 from millstream_coordinator.core.consumer.messages import HeartbeatAnswer, HeartbeatRequest
 from millstream_coordinator.core.record_format import fits
 from millstream_coordinator.shell.coordinator import Coordinator
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from millstream_wire.messages.consumer_group_heartbeat import Assignment, TopicPartitions

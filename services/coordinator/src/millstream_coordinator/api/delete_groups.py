@@ -2,7 +2,7 @@
 
 from millstream_coordinator.core.offsets import delete_group
 from millstream_coordinator.shell.coordinator import Coordinator
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import DeleteGroupsRequest, DeleteGroupsResponse
 from millstream_wire.messages.delete_groups import DeletableGroupResult

@@ -2,7 +2,7 @@
 
 from millstream_cluster.features import SHARE_VERSION, feature_level
 from millstream_coordinator.shell.coordinator import Coordinator
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import DeleteShareGroupOffsetsRequest, DeleteShareGroupOffsetsResponse
 from millstream_wire.messages.delete_share_group_offsets import DeleteShareGroupOffsetsResponseTopic

@@ -4,7 +4,7 @@ from millstream_cluster.answers.operations import GROUP_OPERATIONS
 from millstream_coordinator.core.classic.group import ClassicGroup, GroupState
 from millstream_coordinator.core.shard import Shard
 from millstream_coordinator.shell.coordinator import Coordinator
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import DescribeGroupsRequest, DescribeGroupsResponse
 from millstream_wire.messages.describe_groups import DescribedGroup, DescribedGroupMember

@@ -4,7 +4,7 @@ Admin tools ask every node they see; an answer without any directory reads to th
 """
 
 from millstream_coordinator.shell.coordinator import Coordinator
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.messages import DescribeLogDirsRequest, DescribeLogDirsResponse
 from millstream_wire.messages.describe_log_dirs import DescribeLogDirsResult
 

@@ -10,7 +10,7 @@ from millstream_coordinator.core.policy import InitialOffset
 from millstream_coordinator.core.shard import Shard
 from millstream_coordinator.core.share_state.state import NOT_BEGUN
 from millstream_coordinator.shell.coordinator import Coordinator
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import DescribeShareGroupOffsetsRequest, DescribeShareGroupOffsetsResponse
 from millstream_wire.messages.describe_share_group_offsets import (

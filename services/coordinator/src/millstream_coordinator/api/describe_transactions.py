@@ -2,7 +2,7 @@
 
 from millstream_coordinator.core.transactions.transaction import Transaction
 from millstream_coordinator.shell.coordinator import Coordinator
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import DescribeTransactionsRequest, DescribeTransactionsResponse
 from millstream_wire.messages.describe_transactions import TopicData, TransactionState

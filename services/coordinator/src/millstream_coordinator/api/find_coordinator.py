@@ -2,7 +2,7 @@
 
 from millstream_cluster.answers.find_coordinator import find_coordinator, missing_topic
 from millstream_coordinator.shell.coordinator import Coordinator
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.messages import FindCoordinatorRequest, FindCoordinatorResponse
 
 

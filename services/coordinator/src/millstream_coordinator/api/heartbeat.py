@@ -1,7 +1,7 @@
 """Heartbeat (API key 12), versions 0 to 4. Never waits: the most frequent request there is."""
 
 from millstream_coordinator.shell.coordinator import Coordinator
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import HeartbeatRequest, HeartbeatResponse
 

@@ -3,8 +3,8 @@
 from millstream_cluster.answers.transaction_refusal import is_half_known
 from millstream_coordinator.core.transactions.producers import Initialized, InitRequest, init_producer
 from millstream_coordinator.shell.coordinator import Coordinator
-from millstream_runtime.client import ClientError
-from millstream_runtime.context import RawReply, RequestContext
+from millstream_runtime.nodes.client import ClientError
+from millstream_runtime.serving.context import RawReply, RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import InitProducerIdRequest, InitProducerIdResponse
 

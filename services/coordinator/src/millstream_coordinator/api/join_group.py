@@ -4,8 +4,8 @@ from millstream_cluster.answers.refusal import refuse_group
 from millstream_coordinator.core.classic.messages import JoinAnswer, JoinRequest, MemberProtocol, Ticket
 from millstream_coordinator.core.record_format import COMMAND_BYTES_MAX, fits
 from millstream_coordinator.shell.coordinator import Coordinator
-from millstream_runtime.context import RequestContext
 from millstream_runtime.replicated import NotCommitted
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import JoinGroupRequest, JoinGroupResponse
 from millstream_wire.messages.join_group import JoinGroupResponseMember

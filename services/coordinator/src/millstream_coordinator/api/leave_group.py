@@ -3,7 +3,7 @@
 from millstream_cluster.answers.refusal import refuse_group
 from millstream_coordinator.core.classic.messages import LeavingMember, LeftMember
 from millstream_coordinator.shell.coordinator import Coordinator
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import LeaveGroupRequest, LeaveGroupResponse
 from millstream_wire.messages.leave_group import MemberResponse

@@ -2,7 +2,7 @@
 
 from millstream_cluster.answers.describe_configs import list_config_resources
 from millstream_coordinator.shell.coordinator import Coordinator
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.messages import ListConfigResourcesRequest, ListConfigResourcesResponse
 
 

@@ -2,7 +2,7 @@
 
 from millstream_coordinator.core.shard import Shard
 from millstream_coordinator.shell.coordinator import Coordinator
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import ListGroupsRequest, ListGroupsResponse
 from millstream_wire.messages.list_groups import ListedGroup

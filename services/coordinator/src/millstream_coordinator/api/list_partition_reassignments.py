@@ -1,7 +1,7 @@
 """ListPartitionReassignments (API key 46), version 0: a partition has one replica, and none is ever on the move."""
 
 from millstream_coordinator.shell.coordinator import Coordinator
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.messages import ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from millstream_coordinator.core.consumer.regex import RegexError, TopicPattern
 from millstream_coordinator.core.transactions.transaction import Transaction, TransactionState
 from millstream_coordinator.shell.coordinator import Coordinator
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import ListTransactionsRequest, ListTransactionsResponse
 from millstream_wire.messages.list_transactions import TransactionState as ListedTransaction

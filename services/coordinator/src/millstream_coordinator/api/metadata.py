@@ -9,8 +9,8 @@ from typing import Any
 from millstream_cluster.answers.metadata import any_live_broker, metadata, missing_topics
 from millstream_cluster.ids import NO_NODE
 from millstream_coordinator.shell.coordinator import Coordinator
-from millstream_runtime.client import ClientError
-from millstream_runtime.context import CloseConnection, RequestContext
+from millstream_runtime.nodes.client import ClientError
+from millstream_runtime.serving.context import CloseConnection, RequestContext
 from millstream_wire.messages import MetadataRequest, MetadataResponse
 
 logger = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from millstream_cluster.answers.refusal import refuse_group
 from millstream_coordinator.core.offsets import CommitRequest, OffsetToCommit, commit
 from millstream_coordinator.shell.coordinator import Coordinator
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import OffsetCommitRequest, OffsetCommitResponse
 from millstream_wire.messages.offset_commit import (

@@ -15,7 +15,7 @@ from millstream_coordinator.core.policy import GroupPolicy, InitialOffset
 from millstream_coordinator.core.records import CommittedOffset
 from millstream_coordinator.core.shard import Shard, TopicPartition
 from millstream_coordinator.shell.coordinator import Coordinator
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import OffsetFetchRequest, OffsetFetchResponse
 from millstream_wire.messages.offset_fetch import (

@@ -6,7 +6,7 @@ and stop for good at the first that does not offer it: their transactions' coord
 
 from millstream_cluster.answers.produce_refusal import refuse_produce
 from millstream_coordinator.shell.coordinator import Coordinator
-from millstream_runtime.context import CloseConnection, RequestContext
+from millstream_runtime.serving.context import CloseConnection, RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import ProduceRequest, ProduceResponse
 

@@ -7,7 +7,7 @@ from millstream_coordinator.core.consumer.member import Partitions, by_topic
 from millstream_coordinator.core.shard import Shard
 from millstream_coordinator.core.share.assignor import NAME
 from millstream_coordinator.shell.coordinator import Coordinator
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import ShareGroupDescribeRequest, ShareGroupDescribeResponse
 from millstream_wire.messages.share_group_describe import Assignment, DescribedGroup, Member, TopicPartitions

@@ -7,7 +7,7 @@ from millstream_coordinator.core.consumer.messages import HeartbeatAnswer
 from millstream_coordinator.core.record_format import fits
 from millstream_coordinator.core.share.messages import ShareHeartbeatRequest
 from millstream_coordinator.shell.coordinator import Coordinator
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse
 from millstream_wire.messages.share_group_heartbeat import Assignment, TopicPartitions

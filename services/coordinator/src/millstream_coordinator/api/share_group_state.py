@@ -15,7 +15,7 @@ from millstream_coordinator.core.share_state.commands import Answer, StateDecisi
 from millstream_coordinator.core.share_state.machine import ShareStateShard
 from millstream_coordinator.core.share_state.state import NOT_BEGUN, UNKNOWN_COUNT, SharePartition, StateBatch
 from millstream_coordinator.shell.coordinator import Coordinator
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire import messages as m
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import (

@@ -3,8 +3,8 @@
 from millstream_cluster.answers.refusal import refuse_group
 from millstream_coordinator.core.classic.messages import SyncRequest, Ticket
 from millstream_coordinator.shell.coordinator import Coordinator
-from millstream_runtime.context import RequestContext
 from millstream_runtime.replicated import NotCommitted
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import SyncGroupRequest, SyncGroupResponse
 from millstream_wire.schema import Response

@@ -12,7 +12,7 @@ from millstream_coordinator.core.transactions.group_offsets import Transactional
 from millstream_coordinator.core.transactions.transaction import TopicPartition
 from millstream_coordinator.shell.coordinator import Coordinator
 from millstream_coordinator.shell.groups import Groups
-from millstream_runtime.context import RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 from millstream_wire.messages.txn_offset_commit import (

@@ -21,10 +21,10 @@ from millstream_coordinator.shell.share_states import ShareStates
 from millstream_coordinator.shell.topic_creation import TopicCreation
 from millstream_coordinator.shell.transaction_nodes import TransactionNodes
 from millstream_coordinator.shell.transactions import Transactions
-from millstream_runtime.client import Disconnected
-from millstream_runtime.context import RawReply
-from millstream_runtime.controllers import ControllerLink
+from millstream_runtime.nodes.client import Disconnected
+from millstream_runtime.nodes.controllers import ControllerLink
 from millstream_runtime.replicated import NotCommitted
+from millstream_runtime.serving.context import RawReply
 from millstream_runtime.world import World
 from millstream_wire.errors import ErrorCode
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from millstream_cluster.image import Image
 from millstream_coordinator.core.policy import InitialOffset
 from millstream_coordinator.core.shard import TopicPartition
-from millstream_runtime.client import ClientError, Nodes
+from millstream_runtime.nodes.client import ClientError, Nodes
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import ListOffsetsRequest
 from millstream_wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsTopic

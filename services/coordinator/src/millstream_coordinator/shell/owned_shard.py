@@ -13,8 +13,8 @@ from millstream_coordinator.core.records import ShardClaimed
 from millstream_coordinator.shell.clock import SteadyClock
 from millstream_coordinator.shell.journal import Codec, ShardJournal
 from millstream_coordinator.shell.partition import AppendRefused, Deposed, ShardPartition
-from millstream_runtime.client import ClientError
-from millstream_runtime.controllers import ControllerLink
+from millstream_runtime.nodes.client import ClientError
+from millstream_runtime.nodes.controllers import ControllerLink
 from millstream_runtime.replicated import Machine, Replicated
 from millstream_runtime.world import World
 from millstream_wire.errors import ErrorCode

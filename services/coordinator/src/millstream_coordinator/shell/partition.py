@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from millstream_cluster.image import Image
-from millstream_runtime.client import ClientError, Nodes
+from millstream_runtime.nodes.client import ClientError, Nodes
 from millstream_runtime.world import World
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import FetchRequest, FetchResponse, ProduceRequest, ProduceResponse

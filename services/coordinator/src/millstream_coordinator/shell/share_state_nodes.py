@@ -11,7 +11,7 @@ from millstream_cluster.ids import SHARE_STATE_TOPIC, NodeId
 from millstream_cluster.image import Image
 from millstream_cluster.shard import shard_of, share_key
 from millstream_coordinator.core.consumer.member import TopicIdPartition, by_topic
-from millstream_runtime.client import ClientError, Nodes
+from millstream_runtime.nodes.client import ClientError, Nodes
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import (
     DeleteShareGroupStateRequest,

@@ -5,8 +5,8 @@ import logging
 
 from millstream_cluster.ids import OFFSETS_TOPIC, SHARE_STATE_TOPIC
 from millstream_coordinator.config import CoordinatorConfig
-from millstream_runtime.client import ClientError
-from millstream_runtime.controllers import ControllerLink
+from millstream_runtime.nodes.client import ClientError
+from millstream_runtime.nodes.controllers import ControllerLink
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import CreateTopicsRequest, CreateTopicsResponse
 from millstream_wire.messages.create_topics import CreatableTopic, CreatableTopicConfig

@@ -7,7 +7,7 @@ from millstream_cluster.ids import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, NodeId
 from millstream_cluster.image import Image
 from millstream_cluster.shard import shard_of
 from millstream_coordinator.core.transactions.transaction import TopicPartition
-from millstream_runtime.client import ClientError, Nodes
+from millstream_runtime.nodes.client import ClientError, Nodes
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import (
     AddPartitionsToTxnRequest,

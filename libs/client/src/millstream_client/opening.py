@@ -1,0 +1,19 @@
+"""A cluster over this machine's real network, for as long as a block."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from millstream_client.addresses import DEFAULT_BOOTSTRAP, parse_bootstrap
+from millstream_client.cluster import Cluster
+from millstream_runtime.network.sockets.network import SocketNetwork
+from millstream_runtime.world import RealWorld
+
+
+@asynccontextmanager
+async def open_cluster(bootstrap: str = DEFAULT_BOOTSTRAP, *, client_id: str = "millstream") -> AsyncIterator[Cluster]:
+    """Nothing is connected until something is asked."""
+    cluster = Cluster(RealWorld(SocketNetwork()), parse_bootstrap(bootstrap), client_id=client_id)
+    try:
+        yield cluster
+    finally:
+        await cluster.close()

@@ -1,0 +1,64 @@
+"""The seam between services and the network: framed, ordered, two-way pipes.
+
+Everything above this file sees whole frames and never a socket; `sockets/` implements it with the operating system's TCP,
+`simulated/` with a seeded network in virtual time. Nothing here knows what is in a frame.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from millstream_runtime.network.channel import Channel, ChannelUser
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one peer, and all peers of one listener, may use up."""
+
+    frame_max_bytes: int = 104_857_600
+    """socket.request.max.bytes: a longer frame closes the connection."""
+    connections_max: int = 2_147_483_647
+    """max.connections: a connection beyond it is closed at once, and so is one that would take the last file descriptors."""
+    connections_per_ip_max: int = 2_147_483_647
+    """max.connections.per.ip: the same for those from one address."""
+    connections_max_idle_ms: int = 600_000
+    """connections.max.idle.ms: a connection on which nothing moved for this long is closed."""
+    frame_timeout_ms: int = 30_000
+    """A frame that has begun must be complete within this time (per MiB of it)."""
+    pending_requests_max: int = 100
+    """queued.max.requests: requests of one connection that may be under way; beyond it the connection is not read."""
+    unsent_max_bytes: int = 16 * 1024 * 1024
+    """Bytes queued for one connection beyond which it is not read."""
+    backlog: int = 1024
+    """socket.listen.backlog.size: connections that may wait to be accepted."""
+    send_buffer_bytes: int = 256 * 1024
+    """socket.send.buffer.bytes; -1 leaves it to the system. What a reader has not taken yet is colder the more it is."""
+    receive_buffer_bytes: int = -1
+    """socket.receive.buffer.bytes; -1 leaves it to the system."""
+
+
+DEFAULT_LIMITS = Limits()
+
+
+class Listener(Protocol):
+    limits: Limits
+    """Of connections that are yet to come."""
+
+    @property
+    def host(self) -> str: ...
+    @property
+    def port(self) -> int: ...
+
+    def close(self) -> None:
+        """Stop accepting; connections stay."""
+
+
+Accept = Callable[[Channel], ChannelUser]
+
+
+class Network(Protocol):
+    async def connect(self, host: str, port: int, use: Accept, *, limits: Limits = DEFAULT_LIMITS) -> Channel:
+        """Open a connection or raise OSError (also when nothing answers within a few seconds)."""
+
+    async def listen(self, host: str, port: int, accept: Accept, *, limits: Limits = DEFAULT_LIMITS) -> Listener:
+        """Take connections on host:port (port 0: any free one) or raise OSError."""

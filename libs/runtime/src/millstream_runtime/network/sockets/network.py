@@ -1,0 +1,213 @@
+"""`Network` over the operating system's TCP."""
+
+import asyncio
+import errno
+import logging
+import resource
+import socket
+import sys
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+
+from millstream_runtime.network.links import DEFAULT_LIMITS, Accept, Limits
+from millstream_runtime.network.sockets.channel import SocketChannel
+from millstream_runtime.network.sockets.disk_threads import DiskThreads
+from millstream_runtime.network.sockets.pool import BufferPool
+from millstream_runtime.network.sockets.receiving import SHARED_BUFFER_BYTES
+
+logger = logging.getLogger(__name__)
+
+Address = tuple[str, int]
+
+CONNECT_TIMEOUT_SECONDS = 10.0
+SWEEP_SECONDS = 1.0
+SWEPT_PER_TICK = 256
+ACCEPTS_PER_TICK = 64
+NO_DESCRIPTORS_PAUSE_SECONDS = 1.0
+REFUSALS_LOGGED_SECONDS = 10.0
+RESERVED_SHARE, RESERVED_MAX = 8, 1000  # of the descriptors, an eighth or so many are for files only
+
+
+class SocketNetwork:
+    """One per event loop: its connections share a receive buffer, a pool for large frames and the sweep for dead peers."""
+
+    def __init__(self) -> None:
+        self._shared = bytearray(SHARED_BUFFER_BYTES)
+        self._pool = BufferPool()
+        self._disk_threads = DiskThreads()
+        self._channels: set[SocketChannel] = set()
+        self._sweep_timer: asyncio.TimerHandle | None = None
+
+    async def connect(self, host: str, port: int, use: Accept, *, limits: Limits = DEFAULT_LIMITS) -> SocketChannel:
+        try:
+            async with asyncio.timeout(CONNECT_TIMEOUT_SECONDS):
+                sock = await _connect_any(await _resolve(host, port))
+        except TimeoutError:
+            raise TimeoutError(errno.ETIMEDOUT, f"no answer from {host}:{port}") from None
+        return self.adopt(sock, f"{host}:{port}", use, limits)
+
+    async def listen(
+        self, host: str, port: int, accept: Accept, *, limits: Limits = DEFAULT_LIMITS
+    ) -> "SocketListener":
+        family, address = (await _resolve(host or "0.0.0.0", port))[0]
+        sock = socket.create_server(address, family=family, backlog=limits.backlog)
+        for option, size in (
+            (socket.SO_SNDBUF, limits.send_buffer_bytes),
+            (socket.SO_RCVBUF, limits.receive_buffer_bytes),
+        ):
+            if size >= 0:
+                sock.setsockopt(socket.SOL_SOCKET, option, size)  # each connection inherits it
+        sock.setblocking(False)
+        return SocketListener(self, sock, accept, limits)
+
+    def adopt(
+        self,
+        sock: socket.socket,
+        peer: str,
+        use: Accept,
+        limits: Limits,
+        when_closed: Callable[[], None] = lambda: None,
+    ) -> SocketChannel:
+        """Run a connected socket as a channel, until it closes."""
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+        def forget(channel: SocketChannel) -> None:
+            self._channels.discard(channel)
+            when_closed()
+
+        channel = SocketChannel(sock, peer, limits, self._shared, self._pool, self._disk_threads, forget)
+        self._channels.add(channel)
+        if self._sweep_timer is None:
+            self._sweep_timer = asyncio.get_running_loop().call_later(SWEEP_SECONDS, self._sweep)
+        channel.start(use)
+        return channel
+
+    def _sweep(self) -> None:
+        self._sweep_some(list(self._channels), 0)
+
+    def _sweep_some(self, channels: list[SocketChannel], idle: int) -> None:
+        """A few at a time: thousands at once would keep those waiting that have something to do."""
+        loop = asyncio.get_running_loop()
+        now_ms = int(loop.time() * 1000)
+        for channel in channels[-SWEPT_PER_TICK:]:
+            idle += channel.sweep(now_ms)
+        del channels[-SWEPT_PER_TICK:]
+        if channels:
+            self._sweep_timer = loop.call_later(0, self._sweep_some, channels, idle)
+            return
+        if idle:
+            logger.info("connections closed count=%d reason=idle", idle)
+        self._sweep_timer = loop.call_later(SWEEP_SECONDS, self._sweep) if self._channels else None
+
+
+class SocketListener:
+    def __init__(self, network: SocketNetwork, sock: socket.socket, accept: Accept, limits: Limits) -> None:
+        self.host, self.port = sock.getsockname()[:2]
+        self._network = network
+        self._sock = sock
+        self._accept = accept
+        self.limits = limits
+        self._open = 0
+        self._open_from: Counter[str] = Counter()
+        self._closed = False
+        self._refused = 0
+        self._refusals_logged_at = -REFUSALS_LOGGED_SECONDS
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(sock, self._on_readable)
+
+    def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self._loop.remove_reader(self._sock)
+            self._sock.close()
+
+    def _on_readable(self) -> None:
+        last_descriptor = _last_for_sockets()
+        for _ in range(ACCEPTS_PER_TICK):
+            try:
+                sock, address = self._sock.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                if error.errno not in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
+                    raise
+                self._say_refused(errno.errorcode[error.errno])
+                self._loop.remove_reader(self._sock)
+                self._loop.call_later(NO_DESCRIPTORS_PAUSE_SECONDS, self._listen_again)
+                return
+            if self._open >= self.limits.connections_max:
+                self._refuse(sock, "max.connections")
+            elif self._open_from[address[0]] >= self.limits.connections_per_ip_max:
+                self._refuse(sock, "max.connections.per.ip")
+            elif sock.fileno() > last_descriptor:  # the kernel gives the lowest that is free
+                self._refuse(sock, "file_descriptors")
+            else:
+                self._take(sock, address[0], address[1])
+
+    def _listen_again(self) -> None:
+        if not self._closed:
+            self._loop.add_reader(self._sock, self._on_readable)
+
+    def _refuse(self, sock: socket.socket, reason: str) -> None:
+        sock.close()
+        self._say_refused(reason)
+
+    def _say_refused(self, reason: str) -> None:
+        self._refused += 1
+        now = self._loop.time()
+        if now - self._refusals_logged_at >= REFUSALS_LOGGED_SECONDS:
+            logger.warning(
+                "connections refused port=%d count=%d open=%d reason=%s", self.port, self._refused, self._open, reason
+            )
+            self._refusals_logged_at, self._refused = now, 0
+
+    def _take(self, sock: socket.socket, host: str, port: int) -> None:
+        sock.setblocking(False)
+        self._open += 1
+        self._open_from[host] += 1
+        self._network.adopt(sock, f"{host}:{port}", self._accept, self.limits, partial(self._gone, host))
+
+    def _gone(self, host: str) -> None:
+        self._open -= 1
+        self._open_from[host] -= 1
+        if not self._open_from[host]:
+            del self._open_from[host]
+
+
+def _last_for_sockets() -> int:
+    """Beyond it descriptors are kept for the logs: a broker that cannot open a segment refuses what clients produce."""
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if limit == resource.RLIM_INFINITY:
+        return sys.maxsize
+    return limit - min(limit // RESERVED_SHARE, RESERVED_MAX)
+
+
+async def _connect_any(addresses: list[tuple[int, Address]]) -> socket.socket:
+    """The first address that answers; the last error if none does."""
+    failure = OSError("no address")
+    for family, address in addresses:
+        sock = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
+        try:
+            await asyncio.get_running_loop().sock_connect(sock, address)
+            if sock.getsockname() != sock.getpeername():
+                return sock
+            # Both ends of a loopback connection to a free port can be this very socket.
+            failure = ConnectionRefusedError(errno.ECONNREFUSED, f"nobody listens on {address[0]}:{address[1]}")
+        except OSError as error:
+            failure = error
+        except BaseException:
+            sock.close()
+            raise
+        sock.close()
+    raise failure
+
+
+async def _resolve(host: str, port: int) -> list[tuple[int, Address]]:
+    """Addresses as they are, names by the resolver (in its thread); IPv4 first."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+    except socket.gaierror:
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    addresses = [(int(family), (str(address[0]), int(address[1]))) for family, _, _, _, address in found]
+    return sorted(addresses, key=lambda each: each[0] != socket.AF_INET)

@@ -1,0 +1,254 @@
+"""Connections to other nodes: one pipelined connection (`Client`) and a bounded pool of them (`Nodes`).
+
+A client sends requests in order and matches replies by correlation id. It does not retry: that is its user's decision.
+"""
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from millstream_runtime import VERSION
+from millstream_runtime.network.channel import Channel, ChannelUser
+from millstream_runtime.network.frames import Frame, Part
+from millstream_runtime.world import World
+from millstream_wire.api import API, ApiKey
+from millstream_wire.codec import DecodeError, decode, encode_parts
+from millstream_wire.errors import ErrorCode
+from millstream_wire.header import RequestHeader, decode_response_header, encode_request_header
+from millstream_wire.messages import ApiVersionsRequest
+from millstream_wire.schema import Request
+
+CONNECT_TIMEOUT_MS = 10_000
+_SOFTWARE_NAME = "millstream"
+_CORRELATION = slice(4, 8)  # of a request's bytes: after the API key and version
+_CORRELATION_BYTES = 4
+
+
+class ClientError(Exception):
+    """A request that got no answer."""
+
+
+class Disconnected(ClientError):
+    """The connection could not be made or broke; whether the request was executed is unknown."""
+
+
+class RequestTimedOut(ClientError):
+    """No answer in time; whether the request was executed is unknown. The connection is closed."""
+
+
+class VersionNotSupported(ClientError):
+    """The node and we have no common version of this API."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Expected:
+    """A request on the way; `version` is None for one that is forwarded and not ours to read."""
+
+    correlation_id: int
+    api_key: int
+    version: int | None
+    answer: "asyncio.Future[Any]"
+
+
+class Client(ChannelUser):
+    """One connection; requests are pipelined and answered in order."""
+
+    def __init__(self, channel: Channel, client_id: str) -> None:
+        self._channel = channel
+        self._client_id = client_id
+        self._expected: deque[_Expected] = deque()
+        self._correlation_id = 0
+        self._versions: dict[int, tuple[int, int]] = {}
+        self._closed_reason: str | None = None
+
+    @classmethod
+    async def connect(cls, world: World, host: str, port: int, *, client_id: str) -> "Client":
+        """Connect and exchange ApiVersions, or raise Disconnected."""
+        made: list[Client] = []
+
+        def use(channel: Channel) -> Client:
+            made.append(cls(channel, client_id))
+            return made[0]
+
+        try:
+            await world.network.connect(host, port, use)
+        except OSError as error:
+            raise Disconnected(f"{host}:{port}: {error.strerror or error}") from error
+        client = made[0]
+        try:
+            await client._agree_on_versions()
+        except BaseException:
+            await client.close()
+            raise
+        return client
+
+    @property
+    def closed(self) -> bool:
+        return self._closed_reason is not None
+
+    async def request(self, message: Any, *, timeout_ms: int, version: int | None = None) -> Any:
+        """Send a request message, wait for its response message; the highest common version unless one is given.
+
+        Record fields of the message may hold any Part; those of the response are views that own their bytes.
+        """
+        key = ApiKey(message.api_key)
+        if version is None:
+            version = self._common_version(key)
+        header = RequestHeader(api_key=key, version=version, correlation_id=self._next_id(), client_id=self._client_id)
+        body = cast(list[Part], encode_parts(message, version))
+        return await self._send(header, version, [encode_request_header(header), *body], timeout_ms)
+
+    def send(self, message: Any) -> None:
+        """Send a request that is never answered: Produce with acks=0."""
+        if self._closed_reason is not None:
+            raise Disconnected(f"{self._channel.peer}: {self._closed_reason}")
+        key = ApiKey(message.api_key)
+        version = self._common_version(key)
+        header = RequestHeader(api_key=key, version=version, correlation_id=self._next_id(), client_id=self._client_id)
+        self._channel.send([encode_request_header(header), *cast(list[Part], encode_parts(message, version))])
+
+    async def forward(self, frame: bytes | memoryview, *, timeout_ms: int) -> bytes:
+        """Send a whole request (header and body) under a correlation id of our own; return what follows it in the answer."""
+        renumbered = bytearray(frame)
+        header = RequestHeader(
+            api_key=int.from_bytes(renumbered[:2], "big", signed=True), version=-1, correlation_id=self._next_id()
+        )
+        renumbered[_CORRELATION] = header.correlation_id.to_bytes(_CORRELATION_BYTES, "big")
+        return cast(bytes, await self._send(header, None, [renumbered], timeout_ms))
+
+    async def close(self) -> None:
+        self._channel.close()
+        self.on_closed("closed here")
+
+    def on_frame(self, frame: Frame) -> None:
+        correlation_id = int.from_bytes(frame[:_CORRELATION_BYTES], "big", signed=True)
+        if not self._expected or self._expected[0].correlation_id != correlation_id:
+            self._channel.close("an answer that nobody waits for")
+            return
+        expected = self._expected.popleft()
+        if expected.answer.done():  # who asked has gone away
+            return
+        if expected.version is None:
+            expected.answer.set_result(bytes(frame[_CORRELATION_BYTES:]))
+            return
+        owned = bytes(frame)
+        try:
+            _, position = decode_response_header(expected.api_key, expected.version, owned)
+            response = API[ApiKey(expected.api_key)].response
+            expected.answer.set_result(decode(response, expected.version, memoryview(owned)[position:]))
+        except DecodeError as error:
+            expected.answer.set_exception(Disconnected(f"{self._channel.peer}: {error}"))
+            self._channel.close(str(error))
+
+    def on_closed(self, reason: str) -> None:
+        if self._closed_reason is None:
+            self._closed_reason = reason
+        while self._expected:
+            answer = self._expected.popleft().answer
+            if not answer.done():
+                answer.set_exception(Disconnected(f"{self._channel.peer}: {reason}"))
+
+    async def _send(self, header: RequestHeader, version: int | None, parts: Sequence[Part], timeout_ms: int) -> Any:
+        if self._closed_reason is not None:
+            raise Disconnected(f"{self._channel.peer}: {self._closed_reason}")
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._expected.append(_Expected(header.correlation_id, header.api_key, version, answer))
+        self._channel.send(parts)
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                return await answer
+        except TimeoutError:
+            self._channel.close("no answer in time")
+            raise RequestTimedOut(f"{self._channel.peer}: no answer in {timeout_ms} ms") from None
+
+    async def _agree_on_versions(self) -> None:
+        hello = ApiVersionsRequest(client_software_name=_SOFTWARE_NAME, client_software_version=VERSION)
+        answer = await self.request(hello, timeout_ms=CONNECT_TIMEOUT_MS, version=ApiVersionsRequest.versions[1])
+        if answer.error_code != ErrorCode.NONE:
+            raise Disconnected(f"{self._channel.peer}: ApiVersions error {answer.error_code}")
+        self._versions = {each.api_key: (each.min_version, each.max_version) for each in answer.api_keys}
+
+    def _common_version(self, key: ApiKey) -> int:
+        # What only nodes of a cluster send is not advertised: they run the same release or one near it.
+        ours = API[key].versions
+        theirs = self._versions.get(key, ours)
+        version = min(ours[1], theirs[1])
+        if version < max(ours[0], theirs[0]):
+            raise VersionNotSupported(f"{self._channel.peer}: {API[key].name} {theirs}, we speak {ours}")
+        return version
+
+    def _next_id(self) -> int:
+        self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
+        return self._correlation_id
+
+
+class Nodes:
+    """Clients by address: connects on first use, forgets broken ones; the least recently used ones beyond the bound close."""
+
+    def __init__(self, world: World, *, client_id: str, connections_max: int = 1000) -> None:
+        self._world = world
+        self._client_id = client_id
+        self._connections_max = connections_max
+        self._clients: OrderedDict[tuple[str, int], Client] = OrderedDict()
+        self._connecting: dict[tuple[str, int], asyncio.Task[Client]] = {}
+
+    async def request(
+        self, host: str, port: int, message: Request, *, timeout_ms: int, version: int | None = None
+    ) -> Any:
+        """As Client.request; the timeout covers connecting too."""
+        client, left_ms = await self._client(host, port, timeout_ms)
+        return await client.request(message, timeout_ms=left_ms, version=version)
+
+    async def send(self, host: str, port: int, message: Request, *, timeout_ms: int) -> None:
+        """As Client.send; the timeout is for connecting."""
+        client, _ = await self._client(host, port, timeout_ms)
+        client.send(message)
+
+    async def forward(self, host: str, port: int, frame: bytes | memoryview, *, timeout_ms: int) -> bytes:
+        client, left_ms = await self._client(host, port, timeout_ms)
+        return await client.forward(frame, timeout_ms=left_ms)
+
+    async def close(self) -> None:
+        connecting = list(self._connecting.values())
+        for task in connecting:
+            task.cancel()
+        await asyncio.gather(*connecting, return_exceptions=True)
+        for client in list(self._clients.values()):
+            await client.close()
+        self._clients.clear()
+
+    async def _client(self, host: str, port: int, timeout_ms: int) -> tuple[Client, int]:
+        """A connected client and what is left of the time."""
+        address = (host, port)
+        client = self._clients.get(address)
+        if client is not None and not client.closed:
+            self._clients.move_to_end(address)
+            return client, timeout_ms
+        started_ms = self._world.monotonic_ms()
+        connecting = self._connecting.get(address)
+        if connecting is None:
+            connecting = asyncio.get_running_loop().create_task(self._connect(address))
+            self._connecting[address] = connecting
+            connecting.add_done_callback(lambda done: self._connected(address, done))
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                client = await asyncio.shield(connecting)
+        except TimeoutError:
+            raise RequestTimedOut(f"{host}:{port}: not connected in {timeout_ms} ms") from None
+        return client, max(1, timeout_ms - (self._world.monotonic_ms() - started_ms))
+
+    async def _connect(self, address: tuple[str, int]) -> Client:
+        client = await Client.connect(self._world, *address, client_id=self._client_id)
+        self._clients[address] = client
+        self._clients.move_to_end(address)
+        if len(self._clients) > self._connections_max:
+            _, oldest = self._clients.popitem(last=False)
+            await oldest.close()
+        return client
+
+    def _connected(self, address: tuple[str, int], done: "asyncio.Task[Client]") -> None:
+        self._connecting.pop(address, None)
+        if not done.cancelled():
+            done.exception()  # whoever still waits has it; nobody may be left

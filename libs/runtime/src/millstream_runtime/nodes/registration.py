@@ -1,0 +1,217 @@
+"""A broker's or coordinator's membership: registers with the active controller and heartbeats for as long as it runs.
+
+What a heartbeat's answer means for the node (fenced, free to stop) is reported, not acted upon.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from uuid import UUID
+
+from millstream_runtime.nodes.controllers import ControllerLink, ControllerUnavailable
+from millstream_runtime.service import Health, ServiceFailed
+from millstream_runtime.world import World
+from millstream_wire.errors import ErrorCode
+from millstream_wire.messages import BrokerHeartbeatRequest, BrokerRegistrationRequest
+from millstream_wire.messages.broker_registration import Listener
+
+logger = logging.getLogger(__name__)
+
+FENCED_HEARTBEAT_MS = 100
+"""While the controller still holds us fenced, or we wait for leave to stop, each heartbeat may be the one that changes it."""
+NO_ANSWER_MS = 2_000
+"""How long a node that leaves waits for a controller that says anything at all."""
+REGISTRATION_RETRY_MS = 500
+DUPLICATE_PATIENCE_MS = 60_000
+"""A node that died without a word holds its id until its session ends; longer than this it is another node."""
+
+_STALE = frozenset({ErrorCode.STALE_BROKER_EPOCH, ErrorCode.BROKER_ID_NOT_REGISTERED})
+_FINAL = frozenset(
+    {
+        ErrorCode.INCONSISTENT_CLUSTER_ID,
+        ErrorCode.INVALID_REGISTRATION,
+        ErrorCode.INVALID_REQUEST,
+        ErrorCode.UNSUPPORTED_VERSION,
+        ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AdvertisedListener:
+    name: str
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class NodeIdentity:
+    node_id: int
+    cluster_id: str
+    incarnation_id: UUID
+    listeners: tuple[AdvertisedListener, ...]
+    rack: str | None = None
+    log_dirs: tuple[UUID, ...] = ()
+
+
+class RegistrationRefused(ServiceFailed):
+    """The controller will never take this registration (another cluster id, the id is in use): one clear line."""
+
+
+def health_of(registration: "Registration | None", ready: asyncio.Event) -> Health:
+    """What a node that registers says of itself."""
+    if registration is None or not registration.registered.is_set():
+        return Health(healthy=True, ready=False, detail="not registered")
+    if registration.fenced:
+        return Health(healthy=True, ready=False, detail="fenced")
+    return Health(healthy=True, ready=ready.is_set())
+
+
+class Registration:
+    """`await registered.wait()` for the first success; `broker_epoch` is the epoch of the newest one, -1 before."""
+
+    def __init__(
+        self,
+        world: World,
+        link: ControllerLink,
+        identity: NodeIdentity,
+        *,
+        heartbeat_interval_ms: int,
+        session_timeout_ms: int,
+        metadata_offset: Callable[[], int],
+        previous_epoch: int = -1,
+    ) -> None:
+        """`previous_epoch`: the epoch of the last life of this disk, if it ended cleanly."""
+        self.registered = asyncio.Event()
+        self.unfenced = asyncio.Event()
+        self.broker_epoch = -1
+        self._world = world
+        self._link = link.another()
+        self._identity = identity
+        self._interval_ms = heartbeat_interval_ms
+        self._session_timeout_ms = session_timeout_ms
+        self._metadata_offset = metadata_offset
+        self._previous_epoch = previous_epoch
+        self._leaving = False
+        self._knows_we_leave = asyncio.Event()
+        self._may_stop = asyncio.Event()
+        self._hurry = asyncio.Event()
+
+    @property
+    def fenced(self) -> bool:
+        return not self.unfenced.is_set()
+
+    async def run(self) -> None:
+        """Register, heartbeat, register again when our epoch is stale; until cancelled. Raises RegistrationRefused."""
+        try:
+            while True:
+                await self._register()
+                await self._heartbeat_until_stale()
+        finally:
+            await self._link.close()
+
+    async def leave(self, *, timeout_ms: int) -> None:
+        """Controlled shutdown: ask by heartbeat until the controller lets go or the time is over (while `run` runs).
+
+        Where no controller answers at all it goes soon, as if it had died: they find out by its silence.
+        """
+        self._leaving = True
+        self._hurry.set()
+        node_id = self._identity.node_id
+        if not await _comes(self._knows_we_leave, min(timeout_ms, NO_ANSWER_MS)):
+            logger.warning("controlled shutdown gave up node=%d reason=no_controller_answers", node_id)
+        elif not await _comes(self._may_stop, timeout_ms):
+            logger.warning("controlled shutdown gave up node=%d reason=not_let_go timeout_ms=%d", node_id, timeout_ms)
+
+    async def _register(self) -> None:
+        request = self._request()
+        began_ms = self._world.monotonic_ms()
+        told = False
+        while True:
+            try:
+                answer = await self._link.request(request, timeout_ms=self._session_timeout_ms)
+            except ControllerUnavailable as failure:
+                logger.warning("registration waits node=%d reason=%s", self._identity.node_id, failure)
+                continue
+            error = ErrorCode(answer.error_code)
+            if error is ErrorCode.NONE:
+                self._accept(answer.broker_epoch)
+                return
+            waited_ms = self._world.monotonic_ms() - began_ms
+            taken = error is ErrorCode.DUPLICATE_BROKER_REGISTRATION and waited_ms > DUPLICATE_PATIENCE_MS
+            if error in _FINAL or taken:
+                raise RegistrationRefused(f"node {self._identity.node_id}: the controller refuses it: {error.name}")
+            if not told:
+                told = True
+                logger.info("registration waits node=%d error=%s", self._identity.node_id, error.name)
+            await asyncio.sleep(REGISTRATION_RETRY_MS / 1000)
+
+    def _request(self) -> BrokerRegistrationRequest:
+        return BrokerRegistrationRequest(
+            broker_id=self._identity.node_id,
+            cluster_id=self._identity.cluster_id,
+            incarnation_id=self._identity.incarnation_id,
+            listeners=[Listener(name=each.name, host=each.host, port=each.port) for each in self._identity.listeners],
+            rack=self._identity.rack,
+            log_dirs=list(self._identity.log_dirs),
+            previous_broker_epoch=self._previous_epoch,
+        )
+
+    def _accept(self, broker_epoch: int) -> None:
+        self.broker_epoch = self._previous_epoch = broker_epoch
+        self.registered.set()
+        logger.info("registered node=%d epoch=%d", self._identity.node_id, broker_epoch)
+
+    async def _heartbeat_until_stale(self) -> None:
+        unreachable = False
+        while True:
+            try:
+                error = await self._heartbeat()
+            except ControllerUnavailable as failure:
+                if not unreachable:
+                    logger.warning("heartbeat failed node=%d reason=%s", self._identity.node_id, failure)
+                unreachable = True
+                continue
+            unreachable = False
+            if error in _STALE:
+                logger.warning("registration lost node=%d error=%s", self._identity.node_id, error.name)
+                self.unfenced.clear()
+                return
+            await self._pause()
+
+    async def _heartbeat(self) -> ErrorCode:
+        request = BrokerHeartbeatRequest(
+            broker_id=self._identity.node_id,
+            broker_epoch=self.broker_epoch,
+            current_metadata_offset=self._metadata_offset(),
+            want_shut_down=self._leaving,
+        )
+        patience_ms = max(1_000, self._session_timeout_ms // 3)
+        answer = await self._link.request(request, timeout_ms=self._session_timeout_ms, attempt_timeout_ms=patience_ms)
+        error = ErrorCode(answer.error_code)
+        if request.want_shut_down:
+            self._knows_we_leave.set()
+        if error is ErrorCode.NONE:
+            if answer.is_fenced:
+                self.unfenced.clear()
+            else:
+                self.unfenced.set()
+            if answer.should_shut_down:
+                self._may_stop.set()
+        return error
+
+    async def _pause(self) -> None:
+        hurried = self.fenced or self._leaving
+        interval_ms = min(FENCED_HEARTBEAT_MS, self._interval_ms) if hurried else self._interval_ms
+        if await _comes(self._hurry, interval_ms):
+            self._hurry.clear()
+
+
+async def _comes(event: asyncio.Event, timeout_ms: int) -> bool:
+    try:
+        async with asyncio.timeout(timeout_ms / 1000):
+            await event.wait()
+    except TimeoutError:
+        return False
+    return True

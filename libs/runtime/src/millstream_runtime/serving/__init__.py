@@ -1,0 +1,1 @@
+"""A server's side of a connection: listeners, versions, handlers and their context."""

@@ -1,0 +1,104 @@
+"""What a handler is told about a request beside its content, and what it may answer with."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mypy_extensions import mypyc_attr
+
+from millstream_runtime.network.frames import Frame, Part
+from millstream_wire.api import ApiKey
+
+
+def ignore_mute(duration_ms: int) -> None:
+    """There is nobody to be read any more, or never was."""
+
+
+@dataclass(eq=False, slots=True)
+class Connection:
+    """One client connection, as handlers see it; `state` is theirs and dies with it."""
+
+    number: int
+    """Counts up per server, never reused."""
+    peer: str
+    """host:port of the client."""
+    listener_name: str
+    state: dict[str, Any] = field(default_factory=dict)
+    at_close: list[Callable[[], None]] = field(default_factory=list)
+    """Called once the connection is gone, from either side: for what handlers keep elsewhere on its account."""
+    mute: Callable[[int], None] = ignore_mute
+    """Read no more requests from this client for so many milliseconds; answers to earlier ones still go out."""
+
+    @property
+    def host(self) -> str:
+        return self.peer.rpartition(":")[0]
+
+
+@mypyc_attr(free_list_len=1)
+class RequestContext:
+    """Not a dataclass: one is made for every request, and compiled this costs a tenth."""
+
+    __slots__ = ("api_key", "client_id", "connection", "correlation_id", "frame", "received_at_ms", "version")
+
+    def __init__(
+        self,
+        api_key: ApiKey,
+        version: int,
+        correlation_id: int,
+        client_id: str | None,
+        frame: Frame,
+        connection: Connection,
+        received_at_ms: int,
+    ) -> None:
+        self.api_key = api_key
+        self.version = version
+        self.correlation_id = correlation_id
+        self.client_id = client_id
+        self.frame = frame
+        """The whole request, header included (for forwarding); for a plain handler valid until it returns."""
+        self.connection = connection
+        self.received_at_ms = received_at_ms
+        """As world.monotonic_ms(), at arrival."""
+
+    @property
+    def peer(self) -> str:
+        return self.connection.peer
+
+    @property
+    def host(self) -> str:
+        return self.connection.host
+
+    @property
+    def listener_name(self) -> str:
+        return self.connection.listener_name
+
+
+class RawReply:
+    """An answer that is already encoded: everything that follows the correlation id (as `ControllerLink.forward` returns)."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self.parts = parts
+
+
+class CloseConnection(Exception):
+    """Raised by a handler whose client cannot be told in any other way; the message goes to the log."""
+
+
+Handler = Callable[[Any, Any, RequestContext], Any]
+"""(app, request message, context) -> response message | RawReply | None (no reply), or an awaitable of one.
+
+A plain function is called within the tick in which the frame arrived: views into the request are valid until it returns; it
+may return a future or coroutine for the rest. An `async def` handler gets a request that owns its bytes. The awaitable is
+cancelled when the connection goes away or the server closes: who completes such a future checks `done()` first, and work
+that must not stop half-way is shielded (Replicated does).
+"""
+
+Handlers = Mapping[ApiKey, Handler]
+
+Shortcut = Callable[[Any, Frame, int, RequestContext], Any]
+"""(app, frame, position of the body, context) -> response message | all bytes of the answer, correlation id included, or None: the request is not of
+the usual form, so it is decoded and the handler called. For APIs whose usual request would cost more to decode than to serve."""
+Reply = Any
+AwaitableReply = Awaitable[Any]

@@ -1,0 +1,133 @@
+"""The dispatch of one service: frames to handlers, answers back in order.
+
+Which API and version a node speaks, ApiVersions, and the life of connections are here, once for all services; what a request
+means is not. One connection's requests and answers are in `serving.py`.
+"""
+
+import asyncio
+import inspect
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from typing import Any
+
+from millstream_runtime.network.channel import Channel
+from millstream_runtime.network.links import DEFAULT_LIMITS, Limits, Listener
+from millstream_runtime.serving import api_versions
+from millstream_runtime.serving.api_versions import NO_FEATURES, Features
+from millstream_runtime.serving.connection import Route, ServedConnection
+from millstream_runtime.serving.context import Connection, Handler, RawReply, RequestContext, Shortcut
+from millstream_runtime.world import World
+from millstream_wire.api import API, ApiKey
+
+__all__ = ["Connection", "Features", "Handler", "RawReply", "RequestContext", "Server"]
+
+NO_SHORTCUTS: Mapping[ApiKey, Shortcut] = {}
+
+
+class Server:
+    """Serves `handlers` of `app` on any number of listeners until it is closed."""
+
+    def __init__(
+        self,
+        name: str,
+        handlers: Mapping[ApiKey, Handler],
+        app: Any,
+        world: World,
+        limits: Limits = DEFAULT_LIMITS,
+        *,
+        shortcuts: Mapping[ApiKey, Shortcut] = NO_SHORTCUTS,
+        unadvertised: Iterable[ApiKey] = (),
+        versions: Mapping[ApiKey, tuple[int, int]] | None = None,
+        features: Callable[[], Features] = lambda: NO_FEATURES,
+    ) -> None:
+        """`shortcuts`: are asked before the handlers of the same API. `unadvertised`: served but left out of ApiVersions (what only nodes of the cluster send).
+
+        `versions` narrows what the table of APIs says; `features` is asked at each ApiVersions request.
+        """
+        self.name = name
+        self.app = app
+        self.world = world
+        self.limits = limits
+        self.features = features
+        self.counters = world.metrics.server(name)
+        self.advertised = _advertised(handlers, frozenset(unadvertised), versions or {})
+        self.routes = {
+            int(key): self._route(key, handler, versions or {}, shortcuts.get(key)) for key, handler in handlers.items()
+        }
+        self.routes[ApiKey.API_VERSIONS] = self._route(ApiKey.API_VERSIONS, self._answer_api_versions, {}, None)
+        self._listeners: list[Listener] = []
+        self._connections: dict[int, ServedConnection] = {}
+        self._accepted = 0
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    @property
+    def connections(self) -> int:
+        return len(self._connections)
+
+    async def listen(self, host: str, port: int, *, listener_name: str = "PLAINTEXT") -> Listener:
+        """Take connections on host:port; raises OSError (port in use)."""
+
+        def accept(channel: Channel) -> ServedConnection:
+            self._accepted += 1
+            connection = ServedConnection(self, Connection(self._accepted, channel.peer, listener_name), channel)
+            self._connections[self._accepted] = connection
+            self.counters.connections += 1
+            return connection
+
+        listener = await self.world.network.listen(host, port, accept, limits=self.limits)
+        self._listeners.append(listener)
+        return listener
+
+    def limit(self, limits: Limits) -> None:
+        """Let these hold for connections that come from now on."""
+        self.limits = limits
+        for listener in self._listeners:
+            listener.limits = limits
+
+    async def close(self) -> None:
+        """Stop listening, cancel what is under way, close every connection."""
+        for listener in self._listeners:
+            listener.close()
+        for connection in list(self._connections.values()):
+            connection.close("the server shuts down")
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def forget(self, connection: Connection) -> None:
+        del self._connections[connection.number]
+        self.counters.connections -= 1
+
+    def start(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        """Run the rest of a handler; its connection handles the result, `close` its end."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def _route(
+        self, key: ApiKey, handler: Handler, narrowed: Mapping[ApiKey, tuple[int, int]], shortcut: Shortcut | None
+    ) -> Route:
+        request = API[key].request
+        least, most = narrowed.get(key, API[key].versions)
+        return Route(
+            api_key=key,
+            name=API[key].name,
+            request=request,
+            least=max(least, request.versions[0]),
+            most=min(most, request.versions[1]),
+            handler=handler,
+            owns_bytes=inspect.iscoroutinefunction(handler),
+            latency=self.counters.latency(API[key].name),
+            shortcut=shortcut,
+        )
+
+    def _answer_api_versions(self, app: Any, request: Any, context: RequestContext) -> Any:
+        return api_versions.answer(request, context.version, self.advertised, self.features())
+
+
+def _advertised(
+    handlers: Mapping[ApiKey, Handler], hidden: frozenset[ApiKey], narrowed: Mapping[ApiKey, tuple[int, int]]
+) -> dict[ApiKey, tuple[int, int]]:
+    keys = {*handlers, ApiKey.API_VERSIONS} - hidden
+    return {key: narrowed.get(key, API[key].versions) for key in sorted(keys)}

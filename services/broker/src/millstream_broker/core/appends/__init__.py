@@ -1,0 +1,1 @@
+"""Whether a batch may be appended."""

@@ -1,0 +1,1 @@
+"""The partitions that are hosted here: opened, found, removed."""

@@ -1,0 +1,187 @@
+"""Every partition this broker keeps: opened at the start, then made, led, deleted and set aside as the plans say."""
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, KeysView, Sequence
+from typing import TypeAlias
+from uuid import UUID
+
+from millstream_broker.core.hosting import Create, Delete, ReplicaKey, SetAside, Step, Update
+from millstream_broker.core.partition.standing import Assigned, LeadershipBegan, LeadershipEnded
+from millstream_broker.core.topic_settings import TopicSettings
+from millstream_broker.shell.delays import Delays
+from millstream_broker.shell.partition.hosted import Replica
+from millstream_broker.shell.partition.removals import Removals
+from millstream_cluster.members import Partition
+from millstream_log import DataDir, LogError, TopicPartition
+from millstream_runtime.world import World
+
+logger = logging.getLogger(__name__)
+
+SettingsOf: TypeAlias = Callable[[str], TopicSettings]
+
+
+class Replicas:
+    """Invariant: the same replicas by id and by name, each with an open log in the data directory."""
+
+    def __init__(self, directory: DataDir, delays: Delays, world: World, *, node_id: int) -> None:
+        self.removals = Removals(world)
+        self._directory = directory
+        self._delays = delays
+        self._world = world
+        self._node_id = node_id
+        self._by_id: dict[ReplicaKey, Replica] = {}
+        self._by_topic: dict[str | bytes, dict[int, Replica]] = {}
+        """Under the topic's name, and under its id as it is on the wire: a UUID is dear to look up."""
+        self._failed: dict[ReplicaKey, None] = {}
+        self._unopened: set[TopicPartition] = set()
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    def __iter__(self) -> Iterator[Replica]:
+        return iter(list(self._by_id.values()))
+
+    @property
+    def keys(self) -> KeysView[ReplicaKey]:
+        return self._by_id.keys()
+
+    @property
+    def failed(self) -> KeysView[ReplicaKey]:
+        """Partitions that should be here and whose directory could not be made or read."""
+        return self._failed.keys()
+
+    def find(self, topic: str | bytes | UUID, index: int) -> Replica | None:
+        """Find a partition by its topic's name or id; bytes are an id as it is on the wire."""
+        if isinstance(topic, (str, bytes)):
+            partitions = self._by_topic.get(topic)
+            return None if partitions is None else partitions.get(index)
+        return self._by_id.get((topic, index))
+
+    def hosts(self, replica: Replica) -> bool:
+        """Whether its directory still is its own: another partition may have the name by now."""
+        return self._by_id.get(replica.key) is replica
+
+    def load(self) -> None:
+        """Open and, after a crash, recover every log in the directory that can be; whose leader we are comes later."""
+        for name in sorted(self._directory.partitions()):
+            try:
+                self._load(name)
+            except (OSError, LogError) as error:
+                self._tell_unopened(name, error)
+
+    def _load(self, name: TopicPartition) -> None:
+        topic_id = self._directory.topic_id(name)
+        if topic_id is None:
+            self._directory.set_aside(name)
+            return
+        settings = TopicSettings()
+        log = self._directory.open_log(name, topic_id, settings.log, now_ms=self._world.now_ms())
+        self._add(Replica(name, topic_id, log, settings, node_id=self._node_id))
+
+    # ---- following the metadata ----
+
+    def apply(self, steps: Sequence[Step], settings_of: SettingsOf) -> None:
+        """Execute a plan, in its order."""
+        if len(steps) > 1:
+            counts = Counter(type(step).__name__.lower() for step in steps)
+            logger.info("partitions follow the metadata %s", " ".join(f"{kind}={n}" for kind, n in counts.items()))
+        for step in steps:
+            match step:
+                case Create(partition):
+                    self._create(partition, settings_of(partition.topic))
+                case Update(partition):
+                    self._assign(self._by_id[partition.topic_id, partition.partition], partition)
+                case Delete(key):
+                    self._remove(key, keep=False)
+                case SetAside(key):
+                    self._remove(key, keep=True)
+
+    def configure(self, topics: Iterable[str] | None, settings_of: SettingsOf) -> None:
+        """Let replicas of these topics (None: of all) take their settings anew."""
+        wanted = None if topics is None else set(topics)
+        settings: dict[str, TopicSettings] = {}
+        for replica in self._by_id.values():
+            if wanted is None or replica.topic in wanted:
+                if replica.topic not in settings:
+                    settings[replica.topic] = settings_of(replica.topic)
+                replica.configure(settings[replica.topic])
+
+    def _create(self, partition: Partition, settings: TopicSettings) -> None:
+        key = (partition.topic_id, partition.partition)
+        name = TopicPartition(partition.topic, partition.partition)
+        try:
+            log = self._directory.open_log(name, partition.topic_id, settings.log, now_ms=self._world.now_ms())
+        except (OSError, LogError) as error:
+            self._failed[key] = None
+            self._tell_unopened(name, error)
+            return
+        self._failed.pop(key, None)
+        if name in self._unopened:
+            self._unopened.remove(name)
+            logger.info("partition opened at last partition=%s", name)
+        replica = Replica(name, partition.topic_id, log, settings, node_id=self._node_id)
+        self._add(replica)
+        logger.debug("partition created partition=%s topic_id=%s", name, partition.topic_id)
+        self._assign(replica, partition)
+
+    def _tell_unopened(self, name: TopicPartition, error: Exception) -> None:
+        """One partition is left out, the others are served; it is tried again and again, which need not be told each time."""
+        if name not in self._unopened:
+            self._unopened.add(name)
+            logger.error("partition not opened partition=%s reason=%s", name, error)
+
+    def _assign(self, replica: Replica, partition: Partition) -> None:
+        event = Assigned(
+            partition.replicas, partition.isr, partition.leader, partition.leader_epoch, partition.partition_epoch
+        )
+        for effect in replica.partition.on_assigned(event):
+            match effect:
+                case LeadershipBegan(leader_epoch, start_offset):
+                    logger.debug(
+                        "leadership began partition=%s leader_epoch=%d offset=%d",
+                        replica.name,
+                        leader_epoch,
+                        start_offset,
+                    )
+                case LeadershipEnded():
+                    logger.debug("leadership ended partition=%s leader=%d", replica.name, partition.leader)
+                    self._delays.changed(replica.key)
+
+    def _remove(self, key: ReplicaKey, *, keep: bool) -> None:
+        self._failed.pop(key, None)
+        replica = self._by_id.pop(key)
+        for topic in replica.topic, replica.topic_id.bytes:
+            partitions = self._by_topic[topic]
+            del partitions[replica.index]
+            if not partitions:
+                del self._by_topic[topic]
+        replica.partition.leads = False
+        if keep:
+            self._directory.set_aside(replica.name)
+        else:
+            self.removals.add([self._directory.doom_log(replica.name)], replica.settings.file_delete_delay_ms)
+            logger.info("partition deleted partition=%s topic_id=%s", replica.name, replica.topic_id)
+        self._delays.changed(key)
+
+    # ---- checkpoints and the end ----
+
+    def checkpoint(self) -> None:
+        """Write down how far logs are flushed, where they begin, and what is committed."""
+        self._directory.checkpoint(self._high_watermarks())
+
+    def close(self, broker_epoch: int) -> None:
+        """Bring everything to the disk, so that the next start needs no recovery."""
+        self._directory.close(self._high_watermarks(), broker_epoch=broker_epoch)
+
+    def abandon(self) -> None:
+        """Let go as a crash would."""
+        self._directory.abandon()
+
+    def _high_watermarks(self) -> dict[TopicPartition, int]:
+        return {replica.name: replica.partition.high_watermark for replica in self._by_id.values()}
+
+    def _add(self, replica: Replica) -> None:
+        self._by_id[replica.key] = replica
+        for topic in replica.topic, replica.topic_id.bytes:
+            self._by_topic.setdefault(topic, {})[replica.index] = replica

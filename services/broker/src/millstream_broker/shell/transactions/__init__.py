@@ -1,0 +1,1 @@
+"""Transactions' part in a produce: partitions are registered, and verified, at the coordinator."""

@@ -1,0 +1,1 @@
+"""What is done to logs at times: flushes, checkpoints, retention, cleaning."""

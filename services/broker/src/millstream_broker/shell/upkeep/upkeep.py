@@ -1,0 +1,143 @@
+"""What the broker does for its logs beside requests: retention, checkpoints, forgetting silent producers.
+
+Slow by intent: one log at a time, with a breath between two, and what waits for the disk runs in a thread.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from millstream_broker.config import BrokerConfig
+from millstream_broker.core.topic_settings import NO_LIMIT_MS
+from millstream_broker.shell.partition.hosted import Replica
+from millstream_broker.shell.partition.partitions import Replicas
+from millstream_log import LogError, StorageError, expired_segments
+from millstream_runtime.world import World
+
+FLUSHES_AT_ONCE = 8
+FLUSH_CHECK_MS = 1_000
+FLUSH_CHECK_LEAST_MS = 10
+
+logger = logging.getLogger(__name__)
+
+
+class Upkeep:
+    def __init__(self, config: Callable[[], BrokerConfig], world: World, replicas: Replicas) -> None:
+        self._config = config
+        self._world = world
+        self._replicas = replicas
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._retain_for_ever())
+            tasks.create_task(self._checkpoint_for_ever())
+            tasks.create_task(self._flush_for_ever())
+
+    async def retain(self) -> None:
+        """Let go of what every topic's limits no longer keep."""
+        now_ms = self._world.now_ms()
+        for replica in self._replicas:
+            if not self._replicas.hosts(replica):
+                continue  # it went away while the others were looked at
+            try:
+                self._retain(replica, now_ms)
+            except (OSError, LogError) as error:
+                logger.error("retention failed partition=%s reason=%s", replica.name, error)
+            await asyncio.sleep(0)
+
+    async def checkpoint(self) -> None:
+        """Flush what is not on the disk yet and note that it is, so that a crash has little to recover."""
+        for replica in self._replicas:
+            await self._flush(replica)
+        try:
+            self._replicas.checkpoint()
+        except OSError as error:
+            logger.error("checkpoint failed reason=%s", error)
+
+    async def flush_all(self) -> None:
+        """Flush everything, several logs at a time: before a clean stop, while requests are still served."""
+        waiting = list(self._replicas)
+
+        async def work() -> None:
+            while waiting:
+                await self._flush(waiting.pop())
+
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(FLUSHES_AT_ONCE):
+                tasks.create_task(work())
+
+    async def flush_due(self) -> int:
+        """Flush the logs whose records have been off the disk for their topic's flush.ms; when to look again, in ms."""
+        again_ms = FLUSH_CHECK_MS
+        for replica in self._replicas:
+            flush_ms = replica.settings.flush_ms
+            if flush_ms == NO_LIMIT_MS:
+                continue
+            again_ms = min(again_ms, max(flush_ms, FLUSH_CHECK_LEAST_MS))
+            if self._world.monotonic_ms() - replica.flushed_ms >= flush_ms:
+                await self._flush(replica)
+        return again_ms
+
+    async def _flush(self, replica: Replica) -> None:
+        log = replica.log
+        started_ms = self._world.monotonic_ms()
+        if log.recovery_point < log.log_end_offset and self._replicas.hosts(replica):
+            try:
+                await self._bring_to_disk(replica)
+            except (OSError, LogError) as error:
+                if self._replicas.hosts(replica):
+                    logger.error("flush failed partition=%s reason=%s", replica.name, error)
+                return
+        replica.flushed_ms = started_ms
+
+    async def _bring_to_disk(self, replica: Replica) -> None:
+        log = replica.log
+        try:
+            flush = log.start_flush()
+        except StorageError:
+            return  # an earlier one failed, and that was said
+        try:
+            await self._world.run_blocking(flush.perform)
+        except OSError as error:
+            log.fail(error)  # the kernel forgets what it could not write: this log takes no more appends
+            raise
+        if self._replicas.hosts(replica):
+            log.finish_flush(flush)
+
+    def _retain(self, replica: Replica, now_ms: int) -> None:
+        log = replica.log
+        if replica.is_internal:
+            return  # offsets and the shards' fences: nothing there may be forgotten by age
+        log.expire_producers(now_ms, self._config().producer_id_expiration_ms)
+        if not replica.settings.deletes:
+            return
+        count = expired_segments(
+            log.segments,
+            replica.settings.retention,
+            log_start_offset=log.log_start_offset,
+            deletable_end_offset=replica.partition.high_watermark,
+            now_ms=now_ms,
+        )
+        if count == 0:
+            return
+        if count == len(log.segments):
+            log.roll(now_ms)
+        self._replicas.removals.add(log.doom_segments(count), replica.settings.file_delete_delay_ms)
+        logger.info(
+            "segments deleted partition=%s count=%d log_start_offset=%d", replica.name, count, log.log_start_offset
+        )
+
+    async def _retain_for_ever(self) -> None:
+        while True:
+            await asyncio.sleep(self._config().retention_check_interval_ms / 1000)
+            await self.retain()
+
+    async def _checkpoint_for_ever(self) -> None:
+        while True:
+            await asyncio.sleep(self._config().checkpoint_interval_ms / 1000)
+            await self.checkpoint()
+
+    async def _flush_for_ever(self) -> None:
+        while True:
+            again_ms = await self.flush_due()
+            await asyncio.sleep(again_ms / 1000)

@@ -1,0 +1,181 @@
+"""Membership: registration, heartbeats and departures of brokers and coordinators, as decisions.
+
+A node is fenced from its registration until it says that it has caught up; only unfenced nodes lead and own. Sessions, which
+are not replicated, are kept by `Sessions`: nothing here knows when a node was last heard.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from uuid import UUID
+
+from millstream_cluster import records as r
+from millstream_cluster.decision import Decision
+from millstream_cluster.ids import BrokerEpoch, NodeId, Role, role_of
+from millstream_cluster.members import Node
+from millstream_controller.core.machine import ControllerMachine
+from millstream_controller.core.partitions.leadership import give_up, lose_disk, take_up
+from millstream_controller.core.refusal import DONE, Outcome
+from millstream_wire.errors import ErrorCode
+
+RECORDS_MAX = 10_000
+"""The most records of one decision, so that it fits one append of every store; what is left is decided next."""
+
+
+NO_EPOCH = BrokerEpoch(-1)
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """What a node says about itself when it comes."""
+
+    node_id: int
+    cluster_id: str
+    incarnation_id: UUID
+    listeners: tuple[r.Endpoint, ...]
+    rack: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    outcome: Outcome
+    broker_epoch: BrokerEpoch = NO_EPOCH
+    lost_partitions: int = 0
+    """How many partitions lost an in-sync copy because the node came back with an empty disk."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    node_id: int
+    broker_epoch: int
+    metadata_offset: int
+    """The last metadata record the node has applied."""
+    want_fence: bool
+    want_shut_down: bool
+
+
+@dataclass(frozen=True, slots=True)
+class HeartbeatReply:
+    outcome: Outcome
+    caught_up: bool = False
+    fenced: bool = True
+    should_shut_down: bool = False
+    log_went_back: bool = False
+    """The node knows more than the log has: either this controller is deposed and does not know it, or the store was put back."""
+
+
+def register(
+    machine: ControllerMachine, wanted: Registration, *, session_live: bool
+) -> Decision[r.MetadataRecord, Registered]:
+    """Take a node in, fenced, under a new broker epoch.
+
+    The same incarnation may register again at any time: its disk lets only one process run. Another incarnation has to wait
+    for the old one's session to end, unless it stands at the same address, where no two processes can be.
+    """
+    refusal = _refuse(machine, wanted, session_live)
+    if refusal is not None:
+        return Decision((), Registered(refusal))
+    before = machine.image.node(wanted.node_id)
+    records: list[r.MetadataRecord] = []
+    lost = 0
+    if before is not None and before.incarnation_id != wanted.incarnation_id and before.role is Role.BROKER:
+        records += lose_disk(machine.image.partitions(), before)
+        lost = len(records)
+    elif before is not None and not before.fenced:
+        records += _give_up_leadership(machine, before)
+    node_id = NodeId(wanted.node_id)
+    epoch = BrokerEpoch(machine.next_offset + len(records))
+    records.append(r.NodeRegistered(node_id, epoch, wanted.incarnation_id, wanted.listeners, wanted.rack))
+    return Decision(tuple(records), Registered(DONE, epoch, lost))
+
+
+def _refuse(machine: ControllerMachine, wanted: Registration, session_live: bool) -> Outcome | None:
+    image = machine.image
+    if wanted.cluster_id != image.cluster_id:
+        message = f"node {wanted.node_id} belongs to cluster {wanted.cluster_id}, this is cluster {image.cluster_id}"
+        return Outcome(ErrorCode.INCONSISTENT_CLUSTER_ID, message)
+    try:
+        role = role_of(wanted.node_id)
+    except ValueError as error:
+        return Outcome(ErrorCode.INVALID_REQUEST, str(error))
+    if role is Role.CONTROLLER or not wanted.listeners:
+        return Outcome(ErrorCode.INVALID_REQUEST, "brokers and coordinators register, with at least one listener")
+    before = image.node(wanted.node_id)
+    if before is None or before.fenced or not session_live or before.incarnation_id == wanted.incarnation_id:
+        return None
+    if before.listeners == wanted.listeners:
+        return None
+    message = f"node id {wanted.node_id} is in use at {before.listeners[0].host}:{before.listeners[0].port}"
+    return Outcome(ErrorCode.DUPLICATE_BROKER_REGISTRATION, message)
+
+
+def heartbeat(machine: ControllerMachine, beat: Heartbeat) -> Decision[r.MetadataRecord, HeartbeatReply]:
+    """Unfence a node that has caught up with its own registration; fence one that wants it or wants to stop."""
+    node = machine.image.node(beat.node_id)
+    if node is None:
+        outcome = Outcome(ErrorCode.BROKER_ID_NOT_REGISTERED, f"node {beat.node_id} is not registered")
+        return Decision((), HeartbeatReply(outcome))
+    if node.epoch != beat.broker_epoch:
+        message = f"node {beat.node_id} has broker epoch {node.epoch}, not {beat.broker_epoch}"
+        return Decision((), HeartbeatReply(Outcome(ErrorCode.STALE_BROKER_EPOCH, message)))
+    if beat.metadata_offset > machine.image.offset:
+        message = (
+            f"node {beat.node_id} has metadata up to {beat.metadata_offset}, the log ends at {machine.image.offset}"
+        )
+        return Decision((), HeartbeatReply(Outcome(ErrorCode.UNKNOWN_SERVER_ERROR, message), log_went_back=True))
+    caught_up = beat.metadata_offset >= node.epoch
+    records: tuple[r.MetadataRecord, ...] = ()
+    fenced = node.fenced
+    if beat.want_fence or beat.want_shut_down:
+        records = () if node.fenced else fence(machine, node)
+        fenced = node.fenced or _fences(records)
+    elif node.fenced and caught_up:
+        records = _unfence(machine, node)
+        fenced = False
+    reply = HeartbeatReply(DONE, caught_up, fenced, should_shut_down=beat.want_shut_down and fenced)
+    return Decision(records, reply)
+
+
+def fence(machine: ControllerMachine, node: Node) -> tuple[r.MetadataRecord, ...]:
+    """Take leadership from the node and then fence it; of a node that leads very many partitions, only the next part."""
+    changes: list[r.MetadataRecord] = []
+    for change in _give_up_leadership(machine, node):
+        changes.append(change)
+        if len(changes) == RECORDS_MAX:
+            return tuple(changes)
+    return (*changes, r.NodeFenced(node.node_id, node.epoch))
+
+
+def unregister(machine: ControllerMachine, node_id: int) -> Decision[r.MetadataRecord, Outcome]:
+    """Forget a node, and with it which disk was its own: so it leaves every ISR, and may not be the last of one."""
+    node = machine.image.node(node_id)
+    if node is None:
+        message = f"Broker ID {node_id} is not currently registered"
+        return Decision((), Outcome(ErrorCode.BROKER_ID_NOT_REGISTERED, message))
+    alone = sum(partition.isr == (node_id,) for partition in machine.image.partitions())
+    if alone:
+        message = f"broker {node_id} keeps the only in-sync copy of {alone} partition(s): move or delete them first"
+        return Decision((), Outcome(ErrorCode.POLICY_VIOLATION, message))
+    changes = lose_disk(machine.image.partitions(), node)
+    return Decision((*changes, r.NodeUnregistered(node.node_id, node.epoch)), DONE)
+
+
+def live_brokers(machine: ControllerMachine) -> frozenset[int]:
+    return frozenset(node.node_id for node in machine.image.brokers.values() if not node.fenced)
+
+
+def _unfence(machine: ControllerMachine, node: Node) -> tuple[r.MetadataRecord, ...]:
+    changes: list[r.MetadataRecord] = [r.NodeUnfenced(node.node_id, node.epoch)]
+    if node.role is Role.BROKER:
+        live = live_brokers(machine) | {node.node_id}
+        changes += list(take_up(machine.offline_partitions(), live))[:RECORDS_MAX]
+    return tuple(changes)
+
+
+def _give_up_leadership(machine: ControllerMachine, node: Node) -> Iterator[r.PartitionChanged]:
+    if node.role is not Role.BROKER:
+        return iter(())
+    return give_up(machine.led_by(node.node_id), live_brokers(machine) - {node.node_id})
+
+
+def _fences(records: tuple[r.MetadataRecord, ...]) -> bool:
+    return bool(records) and isinstance(records[-1], r.NodeFenced)

@@ -1,0 +1,1 @@
+"""Who has a partition, and who leads it."""

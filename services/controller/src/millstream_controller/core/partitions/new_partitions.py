@@ -1,0 +1,134 @@
+"""Replicas for new partitions, planned or given by hand, and CreatePartitions as a decision."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from millstream_cluster import records as r
+from millstream_cluster.decision import Decision
+from millstream_cluster.ids import LeaderEpoch, NodeId, PartitionEpoch
+from millstream_cluster.members import Topic
+from millstream_cluster.placement import Candidate, place
+from millstream_controller.core.machine import ControllerMachine
+from millstream_controller.core.nodes.nodes import RECORDS_MAX, live_brokers
+from millstream_controller.core.refusal import DONE, Outcome, Refused
+from millstream_wire.errors import ErrorCode
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """A topic that should have `count` partitions in all; `assignments` (None: planned) are for the new ones."""
+
+    topic: str
+    count: int
+    assignments: tuple[tuple[int, ...], ...] | None = None
+
+
+def create_partitions(
+    machine: ControllerMachine, wanted: Sequence[Growth], *, validate_only: bool
+) -> Decision[r.MetadataRecord, tuple[tuple[str, Outcome], ...]]:
+    """Grow those topics that pass every check; an answer per topic."""
+    named = Counter(growth.topic for growth in wanted)
+    records: list[r.MetadataRecord] = []
+    answers: dict[str, Outcome] = {}
+    for growth in wanted:
+        try:
+            if named[growth.topic] > 1:
+                raise Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+            records += _grow(machine, growth, RECORDS_MAX - len(records))
+            answers[growth.topic] = DONE
+        except Refused as refused:
+            answers[growth.topic] = Outcome.of(refused)
+    return Decision(() if validate_only else tuple(records), tuple(answers.items()))
+
+
+def leaves_some(wanted: Sequence[Growth]) -> bool:
+    """Whether the controller has to look at any: not at duplicates."""
+    return 1 in Counter(growth.topic for growth in wanted).values()
+
+
+def _grow(machine: ControllerMachine, growth: Growth, room: int) -> list[r.PartitionCreated]:
+    topic = machine.image.topic(growth.topic)
+    if topic is None:
+        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    if topic.internal:
+        message = f"the partitions of {topic.name} are where groups live: their number cannot change"
+        raise Refused(ErrorCode.POLICY_VIOLATION, message)
+    have = len(topic.partitions)
+    if growth.count == have:
+        raise Refused(ErrorCode.INVALID_PARTITIONS, f"Topic already has {have} partition(s).")
+    if growth.count < have:
+        message = f"The topic {topic.name} currently has {have} partition(s); {growth.count} would not be an increase."
+        raise Refused(ErrorCode.INVALID_PARTITIONS, message)
+    added = growth.count - have
+    if added > room:
+        raise Refused(ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.")
+    replicas = _replicas_of_growth(machine, topic, growth, added)
+    return [first_state(topic.topic_id, have + index, nodes) for index, nodes in enumerate(replicas)]
+
+
+def _replicas_of_growth(
+    machine: ControllerMachine, topic: Topic, growth: Growth, added: int
+) -> list[tuple[NodeId, ...]]:
+    if growth.assignments is None:
+        return place_replicas(added, len(topic.partitions[0].replicas), machine.candidates())
+    if len(growth.assignments) != added:
+        message = (
+            f"Attempted to add {added} additional partition(s), "
+            f"but only {len(growth.assignments)} assignment(s) were specified."
+        )
+        raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
+    return check_assignments(growth.assignments, machine)
+
+
+def first_state(topic_id: UUID, number: int, replicas: tuple[NodeId, ...]) -> r.PartitionCreated:
+    """A new partition: every replica is in sync, because all are empty."""
+    return r.PartitionCreated(topic_id, number, replicas, replicas, replicas[0], LeaderEpoch(0), PartitionEpoch(0))
+
+
+def place_replicas(partitions: int, factor: int, candidates: Sequence[Candidate]) -> list[tuple[NodeId, ...]]:
+    """Plan replicas on the live brokers; a factor that they cannot hold is refused."""
+    if factor > len(candidates):
+        message = (
+            f"Unable to replicate the partition {factor} time(s): "
+            f"The target replication factor of {factor} cannot be reached because only {len(candidates)} broker(s) "
+            "are registered or some brokers have all their log directories cordoned."
+        )
+        raise Refused(ErrorCode.INVALID_REPLICATION_FACTOR, message)
+    _check_factor(factor)
+    return place(partitions, factor, candidates)
+
+
+def check_assignments(assignments: Sequence[tuple[int, ...]], machine: ControllerMachine) -> list[tuple[NodeId, ...]]:
+    """Assignments by hand: known and live brokers, distinct, as many for each partition."""
+    live = live_brokers(machine)
+    for nodes in assignments:
+        wrong = wrong_with(nodes, machine)
+        if wrong is not None:
+            raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"The manual partition assignment includes {wrong}")
+        if not live.intersection(nodes):
+            message = f"all brokers of assignment {list(nodes)} are fenced"
+            raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
+        if len(nodes) != len(assignments[0]):
+            raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, "all partitions must have as many replicas")
+    _check_factor(len(assignments[0]))
+    return [tuple(NodeId(node) for node in nodes) for nodes in assignments]
+
+
+def wrong_with(nodes: Sequence[int], machine: ControllerMachine) -> str | None:
+    """What cannot be a partition's replicas, as the end of a sentence."""
+    if not nodes:
+        return "an empty replica list."
+    for node, times in sorted(Counter(nodes).items()):
+        if node not in machine.image.brokers:
+            return f"broker {node}, but no such broker is registered."
+        if times > 1:
+            return f"the broker {node} more than once."
+    return None
+
+
+def _check_factor(factor: int) -> None:
+    if factor > 1:
+        message = f"replication factor {factor}: this release keeps one replica of each partition"
+        raise Refused(ErrorCode.INVALID_REPLICATION_FACTOR, message)

@@ -1,0 +1,1 @@
+"""Topics made, configured and deleted."""

@@ -1,0 +1,88 @@
+"""One simulated machine with one process of the product, which dies and starts again."""
+
+import asyncio
+import random
+from collections.abc import Callable
+
+from millstream.builders import Build, builder_of
+from millstream.processes import PlannedProcess
+from millstream.roles import Role
+from millstream_runtime.properties import Properties
+from millstream_runtime.service import Service
+from millstream_runtime.simulated.network import SimulatedNetwork
+from millstream_runtime.simulated.world import SimulatedWorld
+from millstream_simulation.story import Story
+
+
+class Host:
+    """Its disk outlives its processes; each process has a world of its own."""
+
+    def __init__(
+        self,
+        planned: PlannedProcess,
+        network: SimulatedNetwork,
+        seed: int,
+        story: Story,
+        failed: Callable[[str, BaseException | None], None],
+    ) -> None:
+        self.name = planned.name
+        self.role: Role = planned.role
+        self.service: Service | None = None
+        self._planned = planned
+        self._network = network
+        self._seed = seed
+        self._story = story
+        self._failed = failed
+        self._lives = 0
+        self._world: SimulatedWorld | None = None
+        self._ending = False
+
+    @property
+    def address(self) -> tuple[str, int]:
+        return self._planned.host, self._planned.port
+
+    @property
+    def up(self) -> bool:
+        return self._world is not None
+
+    def start(self) -> None:
+        assert self._world is None
+        self._lives += 1
+        self._ending = False
+        self._planned.directory.mkdir(parents=True, exist_ok=True)
+        world = SimulatedWorld(self._network, self.name, random.Random(f"{self._seed} {self.name} {self._lives}"))
+        build: Build = builder_of(self.role, Properties(self._planned.properties))
+        self.service = build(world)
+        self._world = world
+        self._story.add("started", process=self.name, life=self._lives)
+        world.start(self.service.run()).add_done_callback(self._ended)
+
+    async def kill(self) -> None:
+        """kill -9."""
+        world = self._end("killed")
+        await world.kill()
+
+    async def stop(self) -> None:
+        """SIGTERM."""
+        world = self._end("stopping")
+        await world.stop()
+        await world.kill()  # the process exits
+        self._story.add("stopped", process=self.name)
+
+    def pause(self, seconds: float) -> None:
+        """SIGSTOP: it sleeps and does not know."""
+        assert self._world is not None
+        self._story.add("paused", process=self.name)
+        self._world.pause(seconds)
+
+    def _end(self, event: str) -> SimulatedWorld:
+        assert self._world is not None
+        world, self._world = self._world, None
+        self.service = None
+        self._ending = True
+        self._story.add(event, process=self.name)
+        return world
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        if not self._ending:
+            self._failed(self.name, None if task.cancelled() else task.exception())

@@ -1,0 +1,273 @@
+"""One run: a cluster, its clients, trouble, peace, and then the question whether every promise was kept."""
+
+import asyncio
+import logging
+import os
+import random
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import assert_never
+
+from millstream.processes import plan_processes
+from millstream.roles import Role
+from millstream_cluster.ids import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from millstream_coordinator.app import CoordinatorApp
+from millstream_runtime.nodes.controllers import ControllerLink
+from millstream_runtime.nodes.follower import MetadataFollower
+from millstream_runtime.simulated.loop import VirtualTimeLoop
+from millstream_runtime.simulated.network import Conditions, SimulatedNetwork
+from millstream_runtime.simulated.pace import SeededPace
+from millstream_simulation.audit import Audit
+from millstream_simulation.classic_workload import ClassicWorkload
+from millstream_simulation.consumer_workload import ConsumerWorkload
+from millstream_simulation.host import Host
+from millstream_simulation.passing_topics import HOST, PassingTopics
+from millstream_simulation.restored_store import RestoredStore
+from millstream_simulation.shape import Kind, Shape, drawn
+from millstream_simulation.stage import SETTLE_S, Stage, until_done
+from millstream_simulation.story import Story, Violation
+from millstream_simulation.transaction_workload import TransactionWorkload
+from millstream_simulation.trouble import Trouble
+from millstream_simulation.workload import Workload
+
+FIRST_PORT = 9092
+OBSERVER_ID = 9_999
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    seed: int
+    violation: str | None
+    virtual_s: float
+    events: int
+    acknowledged: int
+    commits: int
+    transactions: int
+    kills: int
+    digest: str
+
+    def __str__(self) -> str:
+        verdict = "ok" if self.violation is None else f"VIOLATION {self.violation}"
+        return (
+            f"seed {self.seed}: {verdict}; {self.virtual_s:.0f} s virtual, {self.events} events, "
+            f"{self.acknowledged} records acknowledged, {self.commits} commits, "
+            f"{self.transactions} transactions, {self.kills} kills, digest {self.digest}"
+        )
+
+
+def simulate(seed: int, shape: Shape | None = None, *, tell: Callable[[str], None] | None = None) -> Outcome:
+    """Run one seed; everything that happens follows from it, and from the shape where that is not drawn too."""
+    pace = SeededPace(random.Random(f"{seed} pace"))
+    with (
+        tempfile.TemporaryDirectory(prefix="millstream-simulation-", dir=_quick_directory()) as directory,
+        asyncio.Runner(loop_factory=partial(VirtualTimeLoop, pace)) as runner,
+    ):
+        loop = runner.get_loop()
+        scenario = _Scenario(seed, shape or drawn(seed), Path(directory), Story(loop.time, tell=tell))
+        with _Watching(scenario.fail, loop.time, tell):
+            loop.set_exception_handler(lambda _, context: scenario.fail(str(context.get("exception") or context)))
+            return runner.run(scenario.run())
+
+
+def _quick_directory() -> Path | None:
+    """Memory, where there is such a directory: nothing here outlives the run, and fsync costs nothing."""
+    memory = Path("/dev/shm")
+    return memory if memory.is_dir() and os.access(memory, os.W_OK) else None
+
+
+class _Watching(logging.Handler):
+    """A logged traceback in any process is a bug that the process survived: the run fails all the same.
+
+    Whoever has the story told also hears what the processes log; that is no part of the story and its digest.
+    """
+
+    def __init__(
+        self, fail: Callable[[str], None], now_s: Callable[[], float], tell: Callable[[str], None] | None
+    ) -> None:
+        super().__init__(logging.ERROR if tell is None else logging.INFO)
+        self._fail = fail
+        self._now_s = now_s
+        self._tell = tell
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if self._tell is not None:
+            self._tell(f"{self._now_s():.6f}     {record.levelname} {record.getMessage()}")
+        if record.exc_info:
+            self._fail(f"{record.getMessage()}: {record.exc_info[1]!r}")
+
+    def __enter__(self) -> None:
+        logger = logging.getLogger()
+        self._level_before = logger.level
+        logger.setLevel(self.level)
+        logger.addHandler(self)
+
+    def __exit__(self, *_: object) -> None:
+        logging.getLogger().removeHandler(self)
+        logging.getLogger().setLevel(self._level_before)
+
+
+class _Scenario:
+    def __init__(self, seed: int, shape: Shape, directory: Path, story: Story) -> None:
+        self._seed = seed
+        self._shape = shape
+        self._story = story
+        self._network = SimulatedNetwork(random.Random(f"{seed} network"), Conditions())
+        self._failure: str | None = None
+        self._broken = asyncio.Event()
+        ports = range(FIRST_PORT, FIRST_PORT + 2 * sum(shape.counts.values()))
+        planned = plan_processes(shape.counts, ports, directory, shape.settings, host_of=lambda name: name)
+        self._hosts = [Host(each, self._network, seed, story, self._host_failed) for each in planned]
+        self._restored = RestoredStore(planned, self._network, seed, story)
+        brokers = [host.address for host in self._hosts if host.role is Role.BROKER]
+        self._controllers = [host.address for host in self._hosts if host.role is Role.CONTROLLER]
+        self._stage = Stage(seed, self._network, brokers, story)
+        self._workloads = [_workload(kind, self._stage, shape) for kind in shape.kinds]
+
+    def fail(self, reason: str) -> None:
+        if self._failure is None:
+            self._failure = reason
+            self._story.add("violation", reason=reason)
+        self._broken.set()
+
+    async def run(self) -> Outcome:
+        whole = asyncio.create_task(self._whole())
+        broken = asyncio.create_task(self._broken.wait())
+        await asyncio.wait([whole, broken], return_when=asyncio.FIRST_COMPLETED)
+        broken.cancel()
+        whole.cancel()
+        await asyncio.wait([whole, broken])
+        if not whole.cancelled() and (error := whole.exception()) is not None:
+            self.fail("; ".join(map(str, _leaves(error))))
+        for host in self._hosts:
+            if host.up:
+                await host.kill()
+        ledgers = [ledger for workload in self._workloads for ledger in workload.ledgers]
+        return Outcome(
+            self._seed,
+            self._failure,
+            asyncio.get_running_loop().time(),
+            self._story.events,
+            sum(ledger.acknowledged for ledger in ledgers),
+            sum(ledger.commits for ledger in ledgers),
+            self._story.counts.get("ended", 0),
+            self._story.counts.get("killed", 0),
+            self._story.digest,
+        )
+
+    async def _whole(self) -> None:
+        self._story.add("begins", shape=self._shape)
+        for host in self._hosts:
+            host.start()
+        admin = self._stage.client("admin", "")
+        nodes = sum(host.role is not Role.CONTROLLER for host in self._hosts)
+        await until_done(admin.expect_nodes, nodes)
+        await admin.close()
+        self._restored.back_up()
+        for workload in self._workloads:
+            await workload.prepare()
+        async with asyncio.TaskGroup() as tasks:
+            observer = self._follower("observer")
+            observing = tasks.create_task(observer.run())
+            audit = Audit(self._stage, self._coordinators)
+            auditing = tasks.create_task(audit.follow(_shards(self._shape)))
+            await self._live()
+            for workload in self._workloads:
+                await workload.judge()
+            await audit.expect_live_states()
+            auditing.cancel()
+            await self._check_metadata(observer)
+            observing.cancel()
+        await self._stop_cleanly()
+        await self._restored.judge()
+
+    async def _live(self) -> None:
+        clients = [host for workload in self._workloads for host in workload.hosts]
+        trouble = Trouble(
+            self._hosts, [*clients, HOST], self._network, random.Random(f"{self._seed} trouble"), self._story
+        )
+        async with asyncio.TaskGroup() as tasks:
+            for workload in self._workloads:
+                workload.start(tasks)
+            until_s = asyncio.get_running_loop().time() + self._shape.trouble_s
+            passing = tasks.create_task(PassingTopics(self._stage).run(until_s))
+            theirs = [tasks.create_task(workload.trouble(until_s)) for workload in self._workloads]
+            await trouble.run(self._shape.trouble_s)
+            await asyncio.wait([passing, *theirs])
+            await asyncio.gather(*(workload.finish() for workload in self._workloads))
+
+    async def _check_metadata(self, observer: MetadataFollower) -> None:
+        """Who followed all the time and who replays now see the same cluster."""
+        replayer = self._follower("replayer")
+        replaying = asyncio.create_task(replayer.run())
+        try:
+            async with asyncio.timeout(SETTLE_S):
+                await replayer.caught_up.wait()
+                while observer.image.offset != replayer.image.offset:
+                    newest = max(observer.image.offset, replayer.image.offset)
+                    await observer.wait_for(newest)
+                    await replayer.wait_for(newest)
+        except TimeoutError:
+            raise Violation("metadata does not settle") from None
+        finally:
+            replaying.cancel()
+            await asyncio.wait([replaying])
+        if observer.image != replayer.image:
+            raise Violation("replaying the metadata log gives another cluster than following it did")
+        observer.image.check()
+        self._story.add("metadata checked", offset=observer.image.offset)
+
+    async def _stop_cleanly(self) -> None:
+        for role in (Role.COORDINATOR, Role.BROKER, Role.CONTROLLER):
+            for host in self._hosts:
+                if host.role is role and host.up:
+                    await host.stop()
+
+    def _coordinators(self) -> Iterator[CoordinatorApp]:
+        for host in self._hosts:
+            if isinstance(host.service, CoordinatorApp):
+                yield host.service
+
+    def _follower(self, name: str) -> MetadataFollower:
+        world = self._stage.world(name)
+        link = ControllerLink(world, self._controllers, client_id=name)
+        return MetadataFollower(world, link, node_id=OBSERVER_ID, on_records=lambda image, _: image.check())
+
+    def _host_failed(self, name: str, error: BaseException | None) -> None:
+        reasons = [repr(leaf) for leaf in _leaves(error)] if error is not None else ["it ended"]
+        self.fail(f"{name} failed: {'; '.join(reasons)}")
+
+
+def _workload(kind: Kind, stage: Stage, shape: Shape) -> Workload:
+    match kind:
+        case Kind.CLASSIC:
+            return ClassicWorkload(stage, partitions=shape.partitions, producers=shape.producers, members=shape.members)
+        case Kind.TRANSACTIONS | Kind.GROUP_TRANSACTIONS:
+            return TransactionWorkload(
+                stage,
+                partitions=shape.partitions,
+                producers=shape.producers,
+                members=shape.members,
+                as_group=kind is Kind.GROUP_TRANSACTIONS,
+            )
+        case Kind.CONSUMER:
+            return ConsumerWorkload(
+                stage, partitions=shape.partitions, producers=shape.producers, members=shape.members
+            )
+        case _:
+            assert_never(kind)
+
+
+def _shards(shape: Shape) -> dict[str, int]:
+    return {
+        OFFSETS_TOPIC: int(shape.settings["offsets.topic.num.partitions"]),
+        TRANSACTIONS_TOPIC: int(shape.settings["transaction.state.log.num.partitions"]),
+    }
+
+
+def _leaves(error: BaseException) -> list[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        return [leaf for inner in error.exceptions for leaf in _leaves(inner)]
+    return [error]

@@ -1,0 +1,112 @@
+from uuid import UUID
+
+from millstream_cluster import records as r
+from millstream_cluster.ids import NO_NODE
+from millstream_controller.core.nodes.nodes import Heartbeat, Registration, heartbeat, register, unregister
+from millstream_controller.core.takeover import prove_active
+from millstream_controller.core.topics.deleted_topics import TopicRef, delete_topics
+from millstream_controller.core.topics.new_topics import NewTopic
+from millstream_wire.errors import ErrorCode
+
+
+def wanted(node_id=1, cluster="test-cluster", disk=100, port=9092, listeners=None) -> Registration:
+    endpoints = (r.Endpoint("P", "h", port),) if listeners is None else listeners
+    return Registration(node_id, cluster, UUID(int=disk), endpoints, None)
+
+
+def error_of(cluster, registration, *, live=True) -> ErrorCode:
+    return register(cluster.machine, registration, session_live=live).reply.outcome.error
+
+
+def test_a_node_is_fenced_until_it_has_caught_up_with_its_own_registration(cluster) -> None:
+    epoch = cluster.do(register(cluster.machine, wanted(), session_live=False)).broker_epoch
+    assert cluster.image.brokers[1].fenced
+    behind = cluster.do(heartbeat(cluster.machine, Heartbeat(1, epoch, epoch - 1, False, False)))
+    assert (behind.caught_up, behind.fenced) == (False, True)
+    ready = cluster.do(heartbeat(cluster.machine, Heartbeat(1, epoch, epoch, False, False)))
+    assert (ready.caught_up, ready.fenced) == (True, False)
+    assert not cluster.image.brokers[1].fenced
+
+
+def test_bad_registrations_are_refused_with_kafkas_codes(cluster) -> None:
+    assert error_of(cluster, wanted(cluster="other")) is ErrorCode.INCONSISTENT_CLUSTER_ID
+    assert error_of(cluster, wanted(node_id=20_000)) is ErrorCode.INVALID_REQUEST
+    assert error_of(cluster, wanted(node_id=-1)) is ErrorCode.INVALID_REQUEST
+    assert error_of(cluster, wanted(listeners=())) is ErrorCode.INVALID_REQUEST
+
+
+def test_an_id_in_use_is_refused_unless_it_must_be_the_same_seat(cluster) -> None:
+    cluster.register(1)
+    elsewhere = wanted(disk=7, port=9999)
+    assert error_of(cluster, elsewhere) is ErrorCode.DUPLICATE_BROKER_REGISTRATION
+    assert error_of(cluster, elsewhere, live=False) is ErrorCode.NONE
+    assert error_of(cluster, wanted(disk=7)) is ErrorCode.NONE
+    assert error_of(cluster, wanted(disk=100, port=9999)) is ErrorCode.NONE
+
+
+def test_heartbeats_of_unknown_nodes_and_old_lives_are_told_so(cluster) -> None:
+    old = cluster.register(1)
+    new = cluster.register(1)
+    assert new > old
+    beat = heartbeat(cluster.machine, Heartbeat(1, old, cluster.image.offset, False, False))
+    assert beat.reply.outcome.error is ErrorCode.STALE_BROKER_EPOCH
+    beat = heartbeat(cluster.machine, Heartbeat(5, old, 0, False, False))
+    assert beat.reply.outcome.error is ErrorCode.BROKER_ID_NOT_REGISTERED
+
+
+def test_a_restart_with_its_disk_leads_again_in_a_new_leader_epoch(cluster) -> None:
+    cluster.register(1)
+    cluster.create(NewTopic("t", 2, 1))
+    before = cluster.image.partition("t", 0)
+    cluster.do(register(cluster.machine, wanted(), session_live=True))
+    down = cluster.image.partition("t", 0)
+    assert (down.leader, down.isr) == (NO_NODE, (1,))
+    assert not cluster.beat(1).fenced
+    after = cluster.image.partition("t", 0)
+    assert (after.leader, after.isr) == (1, (1,))
+    assert after.leader_epoch > down.leader_epoch > before.leader_epoch
+
+
+def test_a_broker_with_an_empty_disk_never_leads_what_it_lost(cluster) -> None:
+    cluster.register(1)
+    cluster.create(NewTopic("t", 3, 1))
+    registered = cluster.do(register(cluster.machine, wanted(disk=999), session_live=True))
+    assert registered.lost_partitions == 3
+    assert not cluster.beat(1).fenced
+    for partition in cluster.image.topic("t").partitions:
+        assert (partition.leader, partition.isr, partition.replicas) == (NO_NODE, (), (1,))
+    assert cluster.create(NewTopic("new", 1, 1))["new"].outcome.error is ErrorCode.NONE
+    assert cluster.image.partition("new", 0).leader == 1
+    cluster.register(1, disk=999 - 100)
+    assert cluster.image.partition("t", 0).leader == NO_NODE
+
+
+def test_controlled_shutdown_takes_leadership_first(cluster) -> None:
+    cluster.register(1)
+    cluster.create(NewTopic("t", 1, 1))
+    reply = cluster.beat(1, want_shut_down=True)
+    assert (reply.fenced, reply.should_shut_down) == (True, True)
+    assert cluster.image.partition("t", 0).leader == NO_NODE
+    assert cluster.beat(1, want_shut_down=True).should_shut_down
+
+
+def test_a_broker_is_forgotten_only_when_nothing_depends_on_its_disk(cluster) -> None:
+    """Else another disk under its id could lead what it never had: nobody would know the old one."""
+    cluster.register(1)
+    cluster.create(NewTopic("t", 1, 1))
+    refused = unregister(cluster.machine, 1)
+    assert (refused.records, refused.reply.error) == ((), ErrorCode.POLICY_VIOLATION)
+    cluster.do(delete_topics(cluster.machine, [TopicRef("t", None)]))
+    assert cluster.do(unregister(cluster.machine, 1)).error is ErrorCode.NONE
+    assert unregister(cluster.machine, 1).reply.error is ErrorCode.BROKER_ID_NOT_REGISTERED
+
+
+def test_a_node_that_knows_more_than_the_log_is_in_doubt_until_a_write_succeeds(cluster) -> None:
+    """A deposed controller's write fails; one that succeeds proves that the log went back."""
+    epoch = cluster.register(1)
+    beyond = cluster.image.offset + 1
+    decision = heartbeat(cluster.machine, Heartbeat(1, epoch, beyond, False, False))
+    assert decision.reply.log_went_back
+    proof = prove_active(cluster.machine)
+    assert proof.records
+    cluster.do(proof)

@@ -1,0 +1,83 @@
+"""ElectLeaders and AlterPartitionReassignments as decisions."""
+
+import pytest
+
+from millstream_cluster.ids import NO_NODE, NodeId
+from millstream_controller.core.partitions.elections import Ballot, ElectionType, elect_leaders
+from millstream_controller.core.partitions.reassignments import Move, check_moves
+from millstream_controller.core.topics.new_topics import NewTopic
+from millstream_wire.errors import ErrorCode
+
+
+@pytest.fixture
+def cluster(new_cluster):
+    cluster = new_cluster()
+    cluster.register(1)
+    cluster.create(NewTopic("t", 2, 1), NewTopic("__consumer_offsets"))
+    return cluster
+
+
+def elect(cluster, kind, *ballots):
+    elected = cluster.do(elect_leaders(cluster.machine, kind, ballots or None))
+    return {(topic, index): outcome.error for topic, outcomes in elected for index, outcome in outcomes}
+
+
+@pytest.mark.parametrize("kind", ElectionType)
+def test_a_leader_that_is_as_asked_stays_and_is_told_only_when_named(cluster, kind) -> None:
+    before = list(cluster.history)
+    assert elect(cluster, kind) == {}
+    assert elect(cluster, kind, Ballot("t", (0, 7)), Ballot("no", (0,))) == {
+        ("t", 0): ErrorCode.ELECTION_NOT_NEEDED,
+        ("t", 7): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ("no", 0): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    }
+    assert cluster.history == before
+
+
+def test_nobody_is_elected_who_is_not_there(cluster) -> None:
+    cluster.beat(1, want_fence=True)
+    asked = Ballot("t", (0,))
+    assert elect(cluster, ElectionType.PREFERRED, asked) == {("t", 0): ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE}
+    assert elect(cluster, ElectionType.UNCLEAN, asked) == {("t", 0): ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE}
+
+
+def test_an_unclean_election_gives_up_what_a_lost_disk_had_but_never_a_groups_shard(cluster) -> None:
+    cluster.register(1, disk=1)
+    assert cluster.image.partition("t", 0).leader == NO_NODE
+    assert elect(cluster, ElectionType.PREFERRED, Ballot("t", (0,))) == {
+        ("t", 0): ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
+    }
+    told = elect(cluster, ElectionType.UNCLEAN)
+    assert told[("t", 0)] == told[("t", 1)] == ErrorCode.NONE
+    assert told[("__consumer_offsets", 0)] == ErrorCode.POLICY_VIOLATION
+    elected = cluster.image.partition("t", 0)
+    assert (elected.leader, elected.isr, elected.leader_epoch) == (1, (NodeId(1),), 2)
+    assert cluster.image.partition("__consumer_offsets", 0).leader == NO_NODE
+
+
+def test_a_partition_named_twice_is_elected_once(cluster) -> None:
+    cluster.register(1, disk=1)
+    twice = elect_leaders(cluster.machine, ElectionType.UNCLEAN, [Ballot("t", (0, 0))])
+    assert len(twice.records) == 1
+    ((_, outcomes),) = cluster.do(twice)
+    assert [outcome.error for _, outcome in outcomes] == [ErrorCode.NONE, ErrorCode.ELECTION_NOT_NEEDED]
+
+
+@pytest.mark.parametrize(
+    ("topic", "partition", "replicas", "error"),
+    [
+        ("t", 0, (1,), ErrorCode.NONE),
+        ("t", 0, None, ErrorCode.NO_REASSIGNMENT_IN_PROGRESS),
+        ("t", 9, (1,), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        ("no", 0, (1,), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        ("t", 0, (), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        ("t", 0, (1, 1), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        ("t", 0, (9,), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        ("t", 0, (2,), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        ("t", 0, (1, 2), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+    ],
+)
+def test_replicas_stay_where_they_are(cluster, topic, partition, replicas, error) -> None:
+    cluster.register(2, port=9192)
+    (outcome,) = check_moves(cluster.machine, [Move(topic, partition, replicas)])
+    assert outcome.error == error

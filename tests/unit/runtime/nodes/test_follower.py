@@ -1,0 +1,65 @@
+"""What a follower makes of a controller's word on what it applied in an earlier life."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from millstream_runtime.network.sockets.network import SocketNetwork
+from millstream_runtime.nodes.follower import Applied, MetadataDiverged, MetadataFollower
+from millstream_runtime.world import RealWorld
+from millstream_wire.errors import ErrorCode
+from millstream_wire.messages import FetchRequest, FetchResponse
+from millstream_wire.messages.fetch import EpochEndOffset, FetchableTopicResponse, PartitionData
+
+APPLIED = Applied(offset=10, epoch=2, cluster_id="mine")
+
+
+class Link:
+    """A controller that says the same to every fetch."""
+
+    def __init__(self, data: PartitionData) -> None:
+        self.data = data
+        self.asked: list[FetchRequest] = []
+
+    def another(self) -> "Link":
+        return self
+
+    async def request(self, request: FetchRequest, **_: Any) -> FetchResponse:
+        self.asked.append(request)
+        return FetchResponse(responses=[FetchableTopicResponse(partitions=[self.data])])
+
+    async def close(self) -> None:
+        return None
+
+
+OUT_OF_RANGE = ErrorCode.OFFSET_OUT_OF_RANGE
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        PartitionData(error_code=OUT_OF_RANGE, high_watermark=6, log_start_offset=0),
+        PartitionData(high_watermark=20, diverging_epoch=EpochEndOffset(epoch=1, end_offset=8)),
+    ],
+    ids=["shorter", "of another epoch"],
+)
+def test_a_log_without_what_was_applied_is_not_followed(data: PartitionData) -> None:
+    link = Link(data)
+    follower = MetadataFollower(
+        RealWorld(SocketNetwork()),
+        link,  # type: ignore[arg-type]
+        node_id=1,
+        on_records=lambda image, records: pytest.fail("followed"),
+        applied_before=APPLIED,
+    )
+
+    async def main() -> None:
+        async with asyncio.timeout(20):
+            await follower.run()
+
+    with pytest.raises(MetadataDiverged, match="node 1 has applied metadata up to 10 of epoch 2"):
+        asyncio.run(main())
+    (asked,) = link.asked
+    partition = asked.topics[0].partitions[0]
+    assert (partition.fetch_offset, partition.last_fetched_epoch, asked.cluster_id) == (11, 2, "mine")
