@@ -12,7 +12,8 @@ from millstream_cluster.placement import Candidate, PlacementError, place
 def brokers(draw: st.DrawFn) -> list[Candidate]:
     ids = draw(st.lists(st.integers(0, 50), min_size=1, max_size=8, unique=True))
     racks = st.one_of(st.none(), st.sampled_from("abc"))
-    return [Candidate(NodeId(node), draw(racks), draw(st.integers(0, 9)), draw(st.integers(0, 9))) for node in ids]
+    carried = st.integers(0, 9)
+    return [Candidate(NodeId(node), draw(racks), draw(carried), draw(carried)) for node in ids]
 
 
 @given(brokers(), st.integers(1, 20), st.data())
@@ -35,6 +36,27 @@ def test_equal_brokers_get_equal_shares(count: int, partitions: int) -> None:
     most = max(shares.values())
     least = min(shares.get(node, 0) for node in range(count))
     assert most - least <= 1
+
+
+@given(brokers(), st.integers(1, 20))
+def test_a_topic_is_spread_whatever_its_brokers_carry_of_others(candidates: list[Candidate], partitions: int) -> None:
+    led = Counter(replicas[0] for replicas in place(partitions, 1, candidates))
+    shares = [led[candidate.node_id] for candidate in candidates]
+    assert max(shares) - min(shares) <= 1
+
+
+def test_what_a_topic_gets_more_goes_where_it_has_fewest() -> None:
+    new, old = Candidate(NodeId(1), replicas=0), Candidate(NodeId(2), None, 9, 9, topic_replicas=2, topic_leaders=2)
+    assert place(3, 1, [new, old]) == [(1,), (1,), (1,)]
+
+
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=50), st.integers(1, 7))
+def test_topics_that_come_one_after_another_load_brokers_evenly(sizes: list[int], count: int) -> None:
+    led = Counter({NodeId(node): 0 for node in range(count)})
+    for partitions in sizes:
+        candidates = [Candidate(node, None, led[node], led[node]) for node in sorted(led)]
+        led.update(replicas[0] for replicas in place(partitions, 1, candidates))
+    assert max(led.values()) - min(led.values()) <= 1
 
 
 @given(brokers(), st.integers(1, 20))

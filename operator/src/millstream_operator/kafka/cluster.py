@@ -2,10 +2,8 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any
 
-from millstream_cluster.ids import Role, role_of
 from millstream_runtime.nodes.client import ClientError, Nodes
 from millstream_runtime.world import World
 from millstream_wire.errors import ErrorCode
@@ -35,14 +33,6 @@ class Refused(Exception):
         return "".join(word.capitalize() for word in self.code.name.split("_"))
 
 
-@dataclass(frozen=True, slots=True)
-class Broker:
-    node_id: int
-    host: str
-    port: int
-    rack: str | None
-
-
 class KafkaCluster:
     """One cluster, for the time of one reconciliation."""
 
@@ -63,15 +53,6 @@ class KafkaCluster:
         request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
         answer: MetadataResponse = await self.request(request, version=METADATA_VERSION)
         return answer
-
-
-def brokers_of(metadata: MetadataResponse) -> list[Broker]:
-    """The nodes that hold partitions; coordinators are listed beside them."""
-    return [
-        Broker(node.node_id, node.host, node.port, node.rack)
-        for node in metadata.brokers
-        if role_of(node.node_id) is Role.BROKER
-    ]
 
 
 def check(code: int, message: str | None = None) -> None:

@@ -1,22 +1,21 @@
-"""Topics over the admin protocol: what is there, and the steps of a plan carried out."""
+"""Topics over the admin protocol: what is there, and the steps of a plan carried out.
+
+Which brokers get new partitions is the controller's decision: it makes one after the other and sees what the one before took.
+Topics are reconciled several at a time, so a plan made here would not know of the others.
+"""
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import assert_never
 from uuid import UUID
 
-from millstream_cluster.ids import NodeId
-from millstream_cluster.placement import Candidate
-from millstream_operator.kafka.cluster import REQUEST_TIMEOUT_MS, KafkaCluster, brokers_of, check
+from millstream_operator.kafka.cluster import REQUEST_TIMEOUT_MS, KafkaCluster, check
 from millstream_operator.plan.topic import CreateTopic, GrowPartitions, PartitionSeen, SetConfigs, Step, TopicSeen
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages.create_partitions import (
-    CreatePartitionsAssignment,
     CreatePartitionsRequest,
     CreatePartitionsTopic,
 )
 from millstream_wire.messages.create_topics import (
-    CreatableReplicaAssignment,
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
@@ -32,9 +31,6 @@ from millstream_wire.messages.incremental_alter_configs import (
 TOPIC_RESOURCE = 2
 SET = 0
 DYNAMIC_TOPIC_CONFIG = 1
-
-Assignments = Sequence[Sequence[int]]
-"""The replicas of each partition that a step makes."""
 
 
 async def look_at(cluster: KafkaCluster, name: str) -> TopicSeen | None:
@@ -62,29 +58,23 @@ async def _overrides(cluster: KafkaCluster, name: str) -> dict[str, str]:
     }
 
 
-async def perform(cluster: KafkaCluster, step: Step, assignments: Assignments) -> None:
-    """Carry out one step, placing what it makes as assigned."""
+async def perform(cluster: KafkaCluster, step: Step) -> None:
     match step:
         case CreateTopic():
-            await _create(cluster, step, assignments)
+            await _create(cluster, step)
         case GrowPartitions():
-            await _grow(cluster, step, assignments)
+            await _grow(cluster, step)
         case SetConfigs():
             await _set_configs(cluster, step)
         case _:
             assert_never(step)
 
 
-async def _create(cluster: KafkaCluster, step: CreateTopic, assignments: Assignments) -> None:
+async def _create(cluster: KafkaCluster, step: CreateTopic) -> None:
     topic = CreatableTopic(
         name=step.name,
-        # Kafka wants both to be -1 where the replicas are given one by one.
-        num_partitions=-1 if assignments else step.partitions,
-        replication_factor=-1 if assignments else step.replication_factor,
-        assignments=[
-            CreatableReplicaAssignment(partition_index=index, broker_ids=list(replicas))
-            for index, replicas in enumerate(assignments)
-        ],
+        num_partitions=step.partitions,
+        replication_factor=step.replication_factor,
         configs=[CreatableTopicConfig(name=key, value=value) for key, value in sorted(step.config.items())],
     )
     answer = await cluster.request(CreateTopicsRequest(topics=[topic], timeout_ms=REQUEST_TIMEOUT_MS))
@@ -92,9 +82,8 @@ async def _create(cluster: KafkaCluster, step: CreateTopic, assignments: Assignm
     check(result.error_code, result.error_message)
 
 
-async def _grow(cluster: KafkaCluster, step: GrowPartitions, assignments: Assignments) -> None:
-    added = [CreatePartitionsAssignment(broker_ids=list(replicas)) for replicas in assignments] or None
-    topic = CreatePartitionsTopic(name=step.name, count=step.partitions, assignments=added)
+async def _grow(cluster: KafkaCluster, step: GrowPartitions) -> None:
+    topic = CreatePartitionsTopic(name=step.name, count=step.partitions)
     answer = await cluster.request(CreatePartitionsRequest(topics=[topic], timeout_ms=REQUEST_TIMEOUT_MS))
     [result] = answer.results
     check(result.error_code, result.error_message)
@@ -126,15 +115,6 @@ async def delete(cluster: KafkaCluster, topic_id: UUID) -> None:
     [result] = answer.responses
     if result.error_code != ErrorCode.UNKNOWN_TOPIC_ID:
         check(result.error_code, result.error_message)
-
-
-async def brokers_with_load(cluster: KafkaCluster) -> list[Candidate]:
-    """The live brokers, and how many replicas and leaders each carries."""
-    metadata = await cluster.metadata(None)
-    partitions = [partition for topic in metadata.topics for partition in topic.partitions]
-    replicas = Counter(node for partition in partitions for node in partition.replica_nodes)
-    leaders = Counter(partition.leader_id for partition in partitions)
-    return [Candidate(NodeId(b.node_id), b.rack, replicas[b.node_id], leaders[b.node_id]) for b in brokers_of(metadata)]
 
 
 async def partitions_held(cluster: KafkaCluster) -> dict[int, int]:

@@ -4,18 +4,11 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
-from millstream_cluster.placement import PlacementError, place
 from millstream_operator.kafka import topics
-from millstream_operator.kafka.cluster import ClusterUnreachable, KafkaCluster, Refused
-from millstream_operator.kafka.topics import Assignments
+from millstream_operator.kafka.cluster import ClusterUnreachable, Refused
 from millstream_operator.plan.conditions import Condition
 from millstream_operator.plan.topic import (
     Claim,
-    CreateTopic,
-    GrowPartitions,
-    SetConfigs,
-    Step,
-    TopicSeen,
     may_delete,
     owner,
     plan_topic,
@@ -66,11 +59,7 @@ class TopicReconciler:
             seen = await topics.look_at(kafka, wanted.name)
             plan = plan_topic(wanted, seen)
             for step in plan.steps:
-                try:
-                    assignments = await _assignments(kafka, step, seen)
-                except PlacementError as error:
-                    return {}, Condition("Ready", False, "InvalidReplicationFactor", str(error))
-                await topics.perform(kafka, step, assignments)
+                await topics.perform(kafka, step)
                 logger.info("topic step topic=%s step=%s", wanted.name, step)
             created = seen is None or bool((body.get("status") or {}).get("created"))
             if plan.steps:
@@ -95,19 +84,6 @@ class TopicReconciler:
                         logger.info("topic left alone topic=%s reason=not created by this resource", name)
             except ClusterMissing as error:
                 logger.info("topic let go topic=%s reason=%s", name, error)
-
-
-async def _assignments(kafka: KafkaCluster, step: Step, seen: TopicSeen | None) -> Assignments:
-    """Where the partitions that a step makes go: decided here, by what each broker carries now."""
-    match step:
-        case CreateTopic():
-            return place(step.partitions, step.replication_factor, await topics.brokers_with_load(kafka))
-        case GrowPartitions():
-            there: Sequence[Any] = () if seen is None else seen.partitions
-            factor = max((len(partition.replicas) for partition in there), default=1)
-            return place(step.partitions - len(there), factor, await topics.brokers_with_load(kafka))
-        case SetConfigs():
-            return ()
 
 
 def _pod_name(host: str) -> str:

@@ -9,7 +9,7 @@ from uuid import UUID
 from millstream_cluster import records as r
 from millstream_cluster.ids import NO_NODE, NodeId, Offset
 from millstream_cluster.image import Image
-from millstream_cluster.members import Partition
+from millstream_cluster.members import Partition, Topic
 from millstream_cluster.placement import Candidate
 from millstream_controller.core.settings import Settings
 from millstream_controller.core.topics.topic_names import collision_key
@@ -58,12 +58,22 @@ class ControllerMachine:
     def led_by(self, node_id: int) -> list[Partition]:
         return [partition for partition in self.image.partitions() if partition.leader == node_id]
 
-    def candidates(self) -> list[Candidate]:
-        """Live brokers with what they carry, in the order of their ids."""
+    def candidates(self, topic: Topic | None = None) -> list[Candidate]:
+        """Live brokers with what they carry, in the order of their ids; `topic` is the one that is to grow."""
+        own = () if topic is None else topic.partitions
+        own_replicas = Counter(node for partition in own for node in partition.replicas)
+        own_leaders = Counter(partition.replicas[0] for partition in own)
         replicas = Counter(node for partition in self.image.partitions() for node in partition.replicas)
         leaders = Counter(partition.replicas[0] for partition in self.image.partitions())
         return [
-            Candidate(node.node_id, node.rack, replicas[node.node_id], leaders[node.node_id])
+            Candidate(
+                node.node_id,
+                node.rack,
+                replicas[node.node_id],
+                leaders[node.node_id],
+                own_replicas[node.node_id],
+                own_leaders[node.node_id],
+            )
             for node in sorted(self.image.brokers.values(), key=lambda node: node.node_id)
             if not node.fenced
         ]

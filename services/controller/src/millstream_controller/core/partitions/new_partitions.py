@@ -72,7 +72,7 @@ def _replicas_of_growth(
     machine: ControllerMachine, topic: Topic, growth: Growth, added: int
 ) -> list[tuple[NodeId, ...]]:
     if growth.assignments is None:
-        return place_replicas(added, len(topic.partitions[0].replicas), machine.candidates())
+        return place_replicas(added, len(topic.partitions[0].replicas), machine.candidates(topic))
     if len(growth.assignments) != added:
         message = (
             f"Attempted to add {added} additional partition(s), "
