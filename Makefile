@@ -62,8 +62,8 @@ cluster: setup ## Start three brokers, two controllers and two coordinators on l
 	@exec $(BIN)/millstream cluster $(ARGS)
 
 .PHONY: simulate
-simulate: setup ## Run the whole system under virtual time with a hostile network (SEED=1 or SEEDS=1..20)
-	@exec $(BIN)/python -m millstream_simulation $(if $(SEEDS),--seeds $(SEEDS),--seed $(or $(SEED),1)) $(ARGS)
+simulate: setup ## Run the whole system under virtual time with a hostile network (SEED=1, SEEDS=1..20 or FROM=1 SEEDS=2000)
+	@exec $(BIN)/python -m millstream_simulation $(if $(FROM),--from $(FROM) --count $(or $(SEEDS),1) --quiet,$(if $(SEEDS),--seeds $(SEEDS),--seed $(or $(SEED),1))) $(ARGS)
 
 .PHONY: check
 check: setup ## Formatting, lint, types, layering

@@ -59,6 +59,7 @@ class Host:
 
     async def kill(self) -> None:
         """kill -9."""
+        self._story.note("process killed")
         world = self._end("killed")
         await world.kill()
 
@@ -68,11 +69,13 @@ class Host:
         await world.stop()
         await world.kill()  # the process exits
         self._story.add("stopped", process=self.name)
+        self._story.note("process stopped")
 
     def pause(self, seconds: float) -> None:
         """SIGSTOP: it sleeps and does not know."""
         assert self._world is not None
         self._story.add("paused", process=self.name)
+        self._story.note("process paused")
         self._world.pause(seconds)
 
     def _end(self, event: str) -> SimulatedWorld:

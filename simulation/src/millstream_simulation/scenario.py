@@ -1,11 +1,10 @@
 """One run: a cluster, its clients, trouble, peace, and then the question whether every promise was kept."""
 
 import asyncio
-import logging
 import os
 import random
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,14 +22,17 @@ from millstream_runtime.simulated.pace import SeededPace
 from millstream_simulation.audit import Audit
 from millstream_simulation.classic_workload import ClassicWorkload
 from millstream_simulation.consumer_workload import ConsumerWorkload
+from millstream_simulation.drawing import drawn
 from millstream_simulation.host import Host
+from millstream_simulation.listening import Listening
 from millstream_simulation.passing_topics import HOST, PassingTopics
 from millstream_simulation.restored_store import RestoredStore
-from millstream_simulation.shape import Kind, Shape, drawn
+from millstream_simulation.shape import Kind, Shape
 from millstream_simulation.stage import SETTLE_S, Stage, until_done
 from millstream_simulation.story import Story, Violation
 from millstream_simulation.transaction_workload import TransactionWorkload
-from millstream_simulation.trouble import Trouble
+from millstream_simulation.trouble import trouble
+from millstream_simulation.troubles.scene import Scene
 from millstream_simulation.workload import Workload
 
 FIRST_PORT = 9092
@@ -48,6 +50,7 @@ class Outcome:
     transactions: int
     kills: int
     digest: str
+    situations: Mapping[str, int]
 
     def __str__(self) -> str:
         verdict = "ok" if self.violation is None else f"VIOLATION {self.violation}"
@@ -66,8 +69,9 @@ def simulate(seed: int, shape: Shape | None = None, *, tell: Callable[[str], Non
         asyncio.Runner(loop_factory=partial(VirtualTimeLoop, pace)) as runner,
     ):
         loop = runner.get_loop()
-        scenario = _Scenario(seed, shape or drawn(seed), Path(directory), Story(loop.time, tell=tell))
-        with _Watching(scenario.fail, loop.time, tell):
+        story = Story(loop.time, tell=tell)
+        scenario = _Scenario(seed, shape or drawn(seed), Path(directory), story)
+        with Listening(story, scenario.fail, loop.time, tell):
             loop.set_exception_handler(lambda _, context: scenario.fail(str(context.get("exception") or context)))
             return runner.run(scenario.run())
 
@@ -76,37 +80,6 @@ def _quick_directory() -> Path | None:
     """Memory, where there is such a directory: nothing here outlives the run, and fsync costs nothing."""
     memory = Path("/dev/shm")
     return memory if memory.is_dir() and os.access(memory, os.W_OK) else None
-
-
-class _Watching(logging.Handler):
-    """A logged traceback in any process is a bug that the process survived: the run fails all the same.
-
-    Whoever has the story told also hears what the processes log; that is no part of the story and its digest.
-    """
-
-    def __init__(
-        self, fail: Callable[[str], None], now_s: Callable[[], float], tell: Callable[[str], None] | None
-    ) -> None:
-        super().__init__(logging.ERROR if tell is None else logging.INFO)
-        self._fail = fail
-        self._now_s = now_s
-        self._tell = tell
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if self._tell is not None:
-            self._tell(f"{self._now_s():.6f}     {record.levelname} {record.getMessage()}")
-        if record.exc_info:
-            self._fail(f"{record.getMessage()}: {record.exc_info[1]!r}")
-
-    def __enter__(self) -> None:
-        logger = logging.getLogger()
-        self._level_before = logger.level
-        logger.setLevel(self.level)
-        logger.addHandler(self)
-
-    def __exit__(self, *_: object) -> None:
-        logging.getLogger().removeHandler(self)
-        logging.getLogger().setLevel(self._level_before)
 
 
 class _Scenario:
@@ -155,6 +128,7 @@ class _Scenario:
             self._story.counts.get("ended", 0),
             self._story.counts.get("killed", 0),
             self._story.digest,
+            self._story.situations,
         )
 
     async def _whole(self) -> None:
@@ -185,8 +159,13 @@ class _Scenario:
 
     async def _live(self) -> None:
         clients = [host for workload in self._workloads for host in workload.hosts]
-        trouble = Trouble(
-            self._hosts, [*clients, HOST], self._network, random.Random(f"{self._seed} trouble"), self._story
+        scene = Scene(
+            self._hosts,
+            [*clients, HOST],
+            self._network,
+            random.Random(f"{self._seed} trouble"),
+            self._story,
+            self._network.conditions,
         )
         async with asyncio.TaskGroup() as tasks:
             for workload in self._workloads:
@@ -194,7 +173,7 @@ class _Scenario:
             until_s = asyncio.get_running_loop().time() + self._shape.trouble_s
             passing = tasks.create_task(PassingTopics(self._stage).run(until_s))
             theirs = [tasks.create_task(workload.trouble(until_s)) for workload in self._workloads]
-            await trouble.run(self._shape.trouble_s)
+            await trouble(scene, self._shape.troubles, self._shape.trouble_s)
             await asyncio.wait([passing, *theirs])
             await asyncio.gather(*(workload.finish() for workload in self._workloads))
 

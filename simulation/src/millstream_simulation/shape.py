@@ -1,6 +1,5 @@
 """What a seed decides before a run begins: how large the cluster is, what its clients do, how long the trouble lasts."""
 
-import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -47,27 +46,12 @@ class Shape:
     members: int = 3
     trouble_s: float = 60.0
     settings: Mapping[str, str] = field(default_factory=lambda: SETTINGS)
+    troubles: tuple[str, ...] = ("kill", "stop", "cut", "isolate", "pause", "storm")
+    """Kinds of it (troubles/)."""
+    twists: tuple[str, ...] = ()
+    """What sets it apart from the plain one (shapes/)."""
 
 
 def classic(trouble_s: float) -> Shape:
     """Idempotent producers and a classic group, on a cluster of the usual size."""
     return Shape(kinds=(Kind.CLASSIC,), trouble_s=trouble_s)
-
-
-def drawn(seed: int) -> Shape:
-    """Small, and of many kinds: that finds more in the same time than much of one kind."""
-    draw = random.Random(f"{seed} shape")
-    kinds = draw.choice([(kind,) for kind in Kind] * 2 + [tuple(Kind)[:3]])
-    return Shape(
-        kinds=kinds,
-        counts={
-            Role.CONTROLLER: draw.choice([1, 2, 2]),
-            Role.BROKER: draw.choice([1, 2, 3]),
-            Role.COORDINATOR: draw.choice([1, 2, 2, 3]),
-        },
-        partitions=draw.choice([1, 2, 3, 4]),
-        producers=2,
-        members=draw.choice([1, 2, 3, 4]),
-        trouble_s=draw.choice([12.0, 20.0, 30.0, 45.0]),
-        settings={**SETTINGS, "group.consumer.assignment.interval.ms": draw.choice(["0", "200", "1000"])},
-    )

@@ -1,7 +1,10 @@
 """What happened in a simulation, in order: the same seed tells the same story, and its digest proves it."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable
+
+from millstream_simulation.situations import SITUATIONS
 
 
 class Violation(Exception):
@@ -15,6 +18,7 @@ class Story:
         self._digest = hashlib.sha256()
         self.events = 0
         self.counts: dict[str, int] = {}
+        self.situations: Counter[str] = Counter()
 
     def add(self, event: str, **fields: object) -> None:
         """One event; fields must not depend on the machine, the clock or object addresses."""
@@ -24,6 +28,11 @@ class Story:
         self.counts[event] = self.counts.get(event, 0) + 1
         if self._tell is not None:
             self._tell(line)
+
+    def note(self, situation: str) -> None:
+        """The run has been in this situation (situations.py); no part of the story."""
+        assert situation in SITUATIONS, situation
+        self.situations[situation] += 1
 
     @property
     def digest(self) -> str:

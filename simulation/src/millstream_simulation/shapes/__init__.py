@@ -1,0 +1,21 @@
+"""Kinds of shape: what sets a drawn run apart from the plain one, one module each.
+
+To add one: a function that takes the shape drawn so far and returns it changed (its draws are its own, so that it changes no
+other's), and its line in TWISTS.
+"""
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from millstream_simulation.shape import Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Twist:
+    apply: Callable[[Shape, random.Random], Shape]
+    probability: float
+    """In how many of the drawn runs."""
+
+
+TWISTS: Mapping[str, Twist] = {}

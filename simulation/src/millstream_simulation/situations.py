@@ -1,0 +1,44 @@
+"""Situations that a range of seeds has to have been in: what never happened was not tested, whatever the seeds say.
+
+They are noted where they come about (`Story.note`), or known by what a process logs. To add one: its line in SITUATIONS, and
+either a note or its line in LOGGED.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    meaning: str
+    within: int = 20
+    """A range of so many seeds has it at least once."""
+
+
+SITUATIONS: Mapping[str, Situation] = {
+    "process killed": Situation("a process ended without a word"),
+    "process stopped": Situation("a process was told to stop and did so in peace"),
+    "process paused": Situation("a process stood still and did not know it"),
+    "link cut": Situation("nothing passed between two hosts"),
+    "host isolated": Situation("a host lost all its peers, while clients reached it"),
+    "network storm": Situation("connections broke and frames crawled everywhere"),
+}
+
+LOGGED: Mapping[str, str] = {}
+"""How the message of a log line begins, up to its first field -> the situation."""
+
+
+def table(counts: Mapping[str, int], seeds: int) -> list[str]:
+    """One line per situation, in the order of SITUATIONS."""
+    width = max(map(len, SITUATIONS))
+    lines = []
+    for name, situation in SITUATIONS.items():
+        count = counts.get(name, 0)
+        missed = "  MISSED" if count == 0 and seeds >= situation.within else ""
+        lines.append(f"{name:{width}} {count:9,}{missed}")
+    return lines
+
+
+def missed(counts: Mapping[str, int], seeds: int) -> list[str]:
+    """Situations that a range of this many seeds should have been in and was not."""
+    return [name for name, each in SITUATIONS.items() if seeds >= each.within and not counts.get(name)]

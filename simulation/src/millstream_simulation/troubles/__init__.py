@@ -1,0 +1,36 @@
+"""Kinds of trouble, one module for those that belong together.
+
+To add one: a coroutine that takes the Scene, breaks something, waits, and mends it; and its line in TROUBLES. What it does
+is told to the story, and what it brings about is noted as a situation (situations.py).
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+from millstream_simulation.troubles import cuts, downs, pauses, storms
+from millstream_simulation.troubles.scene import Scene
+
+
+def _nothing(scene: Scene) -> None:
+    return
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    strike: Callable[[Scene], Awaitable[None]]
+    weight: int = 1
+    """How often it is chosen, beside the others of its run."""
+    probability: float = 1.0
+    """In how many of the drawn runs it happens at all: a run with some kinds of trouble finds what a run with all of them hides."""
+    settle: Callable[[Scene], None] = _nothing
+    """Called when the time of trouble is over, for what must not go on into peace."""
+
+
+TROUBLES: Mapping[str, Trouble] = {
+    "kill": Trouble(downs.kill, weight=2),
+    "stop": Trouble(downs.stop),
+    "cut": Trouble(cuts.cut),
+    "isolate": Trouble(cuts.isolate, weight=2),
+    "pause": Trouble(pauses.pause),
+    "storm": Trouble(storms.storm),
+}
