@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import pytest
 
-from millstream_broker.shell.partition.hosted import Replica
+from millstream_broker.shell.partition.hosted import HostedPartition
 from millstream_broker.shell.upkeep.upkeep import Upkeep
 from millstream_coordinator.shell.journal import ShardJournal
 from millstream_log.errors import OutOfOrderSequence
@@ -58,7 +58,7 @@ def test_a_coordinator_that_answers_before_the_log_is_found_out(monkeypatch: pyt
 def test_a_checkpoint_that_takes_every_partition_for_its_own_is_found_out(
     monkeypatch: pytest.MonkeyPatch, hunt: Hunt
 ) -> None:
-    async def trusting(self: Upkeep, replica: Replica) -> None:
+    async def trusting(self: Upkeep, replica: HostedPartition) -> None:
         flush = replica.log.start_flush()
         await self._world.run_blocking(flush.perform)
         replica.log.finish_flush(flush)

@@ -12,9 +12,9 @@ from millstream_broker.api import HANDLERS, SHORTCUTS
 from millstream_broker.config import BrokerConfig
 from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.delays import Delays
-from millstream_broker.shell.partition.hosted import Replica
+from millstream_broker.shell.partition.hosted import HostedPartition
 from millstream_broker.shell.partition.hosting import Hosting
-from millstream_broker.shell.partition.partitions import Replicas
+from millstream_broker.shell.partition.partitions import HostedPartitions
 from millstream_cluster import records as r
 from millstream_cluster.ids import BrokerEpoch, LeaderEpoch, NodeId, PartitionEpoch
 from millstream_cluster.image import Image
@@ -42,14 +42,14 @@ class TestBroker:
         self.image = Image()
         self.delays = Delays(self.world)
         directory = DataDir(data_dir, node_id=NODE_ID, cluster_id="cluster-1")
-        self.replicas = Replicas(directory, self.delays, self.world, node_id=NODE_ID)
-        self.hosting = Hosting(self.config, self.replicas)
-        self.replicas.load()
+        self.partitions = HostedPartitions(directory, self.delays, self.world, node_id=NODE_ID)
+        self.hosting = Hosting(self.config, self.partitions)
+        self.partitions.load()
         self.broker = Broker(
             self.config,
             self.world,
             ControllerLink(self.world, self.config.controllers, client_id="test"),
-            self.replicas,
+            self.partitions,
             self.delays,
             image=lambda: self.image,
             log_dir_space=lambda: (1000, 500),
@@ -85,8 +85,8 @@ class TestBroker:
         )
         return topic_id
 
-    def replica(self, topic: str, index: int = 0) -> Replica:
-        replica = self.replicas.find(topic, index)
+    def replica(self, topic: str, index: int = 0) -> HostedPartition:
+        replica = self.partitions.find(topic, index)
         assert replica is not None
         return replica
 
@@ -145,7 +145,7 @@ def node(tmp_path: Path) -> Iterator[TestBroker]:
     broker = TestBroker(tmp_path / "data")
     broker.start()
     yield broker
-    broker.replicas.abandon()
+    broker.partitions.abandon()
 
 
 @pytest.fixture

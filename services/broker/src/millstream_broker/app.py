@@ -16,7 +16,7 @@ from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.delays import Delays
 from millstream_broker.shell.partition.applied_metadata import AppliedMetadata
 from millstream_broker.shell.partition.hosting import Hosting
-from millstream_broker.shell.partition.partitions import Replicas
+from millstream_broker.shell.partition.partitions import HostedPartitions
 from millstream_broker.shell.upkeep.cleaner import Cleaner
 from millstream_broker.shell.upkeep.upkeep import Upkeep
 from millstream_cluster.features import SUPPORTED_FEATURES, finalized_features
@@ -51,12 +51,12 @@ class BrokerApp:
     async def run(self) -> None:
         directory = self._open_directory()
         delays = Delays(self._world)
-        replicas = Replicas(directory, delays, self._world, node_id=self.config.node_id)
+        partitions = HostedPartitions(directory, delays, self._world, node_id=self.config.node_id)
         try:
-            await self._load(directory, replicas)
-            await self._serve(directory, replicas, delays)
+            await self._load(directory, partitions)
+            await self._serve(directory, partitions, delays)
         finally:
-            self._close(replicas)
+            self._close(partitions)
 
     # ---- the data ----
 
@@ -72,21 +72,21 @@ class BrokerApp:
         except OSError as error:
             raise ServiceFailed(f"cannot use {config.data_dir}: {error.strerror}") from error
 
-    async def _load(self, directory: DataDir, replicas: Replicas) -> None:
+    async def _load(self, directory: DataDir, partitions: HostedPartitions) -> None:
         try:
-            await self._world.run_to_end(replicas.load)
+            await self._world.run_to_end(partitions.load)
         except (LogError, OSError) as error:
             raise ServiceFailed(f"cannot open the logs in {self.config.data_dir}: {error}") from error
         clean = str(directory.was_clean).lower()
-        logger.info("logs opened broker=%d partitions=%d clean=%s", self.config.node_id, len(replicas), clean)
+        logger.info("logs opened broker=%d partitions=%d clean=%s", self.config.node_id, len(partitions), clean)
 
-    def _close(self, replicas: Replicas) -> None:
+    def _close(self, partitions: HostedPartitions) -> None:
         if self._world.killed:
-            replicas.abandon()
+            partitions.abandon()
             return
         epoch = self._registration.broker_epoch if self._registration is not None else -1
         try:
-            replicas.close(epoch)
+            partitions.close(epoch)
         except (LogError, OSError) as error:
             # Without its mark the next start recovers what did not get to the disk.
             logger.error("logs not closed cleanly broker=%d reason=%s", self.config.node_id, error)
@@ -95,10 +95,10 @@ class BrokerApp:
 
     # ---- serving ----
 
-    async def _serve(self, directory: DataDir, replicas: Replicas, delays: Delays) -> None:
+    async def _serve(self, directory: DataDir, partitions: HostedPartitions, delays: Delays) -> None:
         config, world = self.config, self._world
         link = ControllerLink(world, config.controllers, client_id=self.name)
-        hosting = Hosting(config, replicas)
+        hosting = Hosting(config, partitions)
 
         def follow(image: Image) -> None:
             broker.on_image(image)
@@ -114,7 +114,7 @@ class BrokerApp:
             world, link, node_id=config.node_id, on_records=on_records, applied_before=applied.stored
         )
         broker = Broker(
-            config, world, link, replicas, delays, image=lambda: follower.image, log_dir_space=self._log_dir_space
+            config, world, link, partitions, delays, image=lambda: follower.image, log_dir_space=self._log_dir_space
         )
         server = Server(
             self.name,
@@ -136,13 +136,13 @@ class BrokerApp:
                 follow(follower.image)
                 broker.topic_creation.enabled = True
                 registration = self._register(link, directory, follower)
-                upkeep = Upkeep(lambda: broker.config, world, replicas)
-                parts = (registration, broker.topic_creation, broker.share_groups, hosting, replicas.removals, upkeep)
+                upkeep = Upkeep(lambda: broker.config, world, partitions)
+                parts = (registration, broker.topic_creation, broker.share_groups, hosting, partitions.removals, upkeep)
                 children += [tasks.create_task(part.run()) for part in parts]
                 noting = applied.run(world, lambda: follower.applied, config.checkpoint_interval_ms)
                 children.append(tasks.create_task(noting))
                 if config.cleaner.enabled:
-                    cleaner = Cleaner(lambda: broker.config.cleaner, world, replicas, directory)
+                    cleaner = Cleaner(lambda: broker.config.cleaner, world, partitions, directory)
                     children.append(tasks.create_task(cleaner.run()))
                 try:
                     await registration.unfenced.wait()

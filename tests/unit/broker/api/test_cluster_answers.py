@@ -104,4 +104,4 @@ def test_what_belongs_to_a_controller_that_is_away_is_refused_item_by_item(new_b
         ("a", ErrorCode.REQUEST_TIMED_OUT),
         ("b", ErrorCode.REQUEST_TIMED_OUT),
     ]
-    node.replicas.abandon()
+    node.partitions.abandon()

@@ -53,4 +53,4 @@ def test_a_reader_sees_every_record_once_and_in_order(
         offset += len(fresh)
     assert seen == sent
     replica.log.check()
-    node.replicas.abandon()
+    node.partitions.abandon()

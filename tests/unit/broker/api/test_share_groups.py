@@ -323,4 +323,4 @@ def test_who_reads_committed_records_waits_for_them_and_never_gets_what_was_abor
             assert group.coordinator.start_offset == 5  # nobody gets the markers
 
     asyncio.run(main())
-    node.replicas.abandon()
+    node.partitions.abandon()

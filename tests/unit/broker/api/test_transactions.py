@@ -30,7 +30,7 @@ def plain(tmp_path: Path, new_broker: Any) -> Iterator[Any]:
     broker.start()
     broker.create_topic("t")
     yield broker
-    broker.replicas.abandon()
+    broker.partitions.abandon()
 
 
 def write(node: Any, batch: bytes, transactional_id: str | None = "x", version: int = 11) -> Any:

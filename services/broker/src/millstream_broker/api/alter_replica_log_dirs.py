@@ -37,7 +37,7 @@ def _outcome(broker: Broker, topic: str, index: int, path: str) -> ErrorCode:
         return ErrorCode.INVALID_TOPIC_EXCEPTION
     if path != str(broker.config.data_dir.absolute()):
         return ErrorCode.LOG_DIR_NOT_FOUND
-    if broker.replicas.find(topic, index) is not None:
+    if broker.partitions.find(topic, index) is not None:
         return ErrorCode.NONE
     absence = broker.locate(topic, index)
     assert isinstance(absence, ErrorCode), "there is no such replica"

@@ -18,7 +18,7 @@ def handle_describe_log_dirs(
     if request.topics is not None:
         wanted = {(topic.topic, index) for topic in request.topics for index in topic.partitions}
     topics: dict[str, DescribeLogDirsTopic] = {}
-    for replica in broker.replicas:
+    for replica in broker.partitions:
         if wanted is None or replica.name in wanted:
             topic = topics.setdefault(replica.topic, DescribeLogDirsTopic(name=replica.topic))
             topic.partitions.append(

@@ -14,7 +14,7 @@ from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.cold_reads import once_loaded
 from millstream_broker.shell.epoch_ends import end_of_epoch
 from millstream_broker.shell.leaders import endpoints, leader_elsewhere
-from millstream_broker.shell.partition.hosted import Replica
+from millstream_broker.shell.partition.hosted import HostedPartition
 from millstream_log import ColdRead, EpochEnd, LogError, Read, StorageError
 from millstream_runtime.serving.context import RawReply, RequestContext
 from millstream_wire.errors import ErrorCode
@@ -65,7 +65,7 @@ class _PartitionRead(NamedTuple):
     key: FetchKey
     wanted: FetchPartition
     code: ErrorCode
-    replica: Replica | None
+    replica: HostedPartition | None
     read: Read | None
     diverging: EpochEnd | None = None
 
@@ -138,7 +138,7 @@ class _Fetch:
         return reads
 
     def _read_partition(
-        self, replica: Replica, wanted: FetchPartition, left: int, cold: list[ColdRead] | None
+        self, replica: HostedPartition, wanted: FetchPartition, left: int, cold: list[ColdRead] | None
     ) -> tuple[ErrorCode, Read | None]:
         end = self._end(replica)
         limit = min(wanted.max_bytes, left)
@@ -160,7 +160,7 @@ class _Fetch:
             self.is_complete = True  # there is more behind this segment or limit: waiting would bring nothing
         return ErrorCode.NONE, found
 
-    def _end(self, replica: Replica) -> int:
+    def _end(self, replica: HostedPartition) -> int:
         """Where the partition ends for who asks."""
         if not self._committed_only:
             return replica.log.log_end_offset
@@ -315,7 +315,7 @@ class _Fetch:
         ]
 
 
-def _parted(key: FetchKey, wanted: FetchPartition, replica: Replica) -> _PartitionRead | None:
+def _parted(key: FetchKey, wanted: FetchPartition, replica: HostedPartition) -> _PartitionRead | None:
     """Say where the reader's log parted from this one, if it did."""
     ended = end_of_epoch(replica, wanted.last_fetched_epoch)
     if ended.epoch < 0:

@@ -10,7 +10,7 @@ from typing import Any
 
 from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.cold_reads import once_loaded
-from millstream_broker.shell.partition.hosted import Replica
+from millstream_broker.shell.partition.hosted import HostedPartition
 from millstream_log import ColdRead, LogError, StorageError, TimestampedOffset
 from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
@@ -87,7 +87,7 @@ def _find(
     )
 
 
-def _end(replica: Replica, request: ListOffsetsRequest) -> int:
+def _end(replica: HostedPartition, request: ListOffsetsRequest) -> int:
     """Where the log ends for who asks."""
     if request.replica_id >= 0:
         return replica.log.log_end_offset
@@ -96,7 +96,7 @@ def _end(replica: Replica, request: ListOffsetsRequest) -> int:
     return replica.partition.high_watermark
 
 
-def _lookup(replica: Replica, timestamp: int, *, end: int, may_wait: bool) -> TimestampedOffset:
+def _lookup(replica: HostedPartition, timestamp: int, *, end: int, may_wait: bool) -> TimestampedOffset:
     log, partition = replica.log, replica.partition
     if timestamp == LATEST:
         return TimestampedOffset(-1, end, partition.leader_epoch)

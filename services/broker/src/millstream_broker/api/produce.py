@@ -12,7 +12,7 @@ from millstream_broker.core.appends.shard_fence import shard_refusal
 from millstream_broker.core.appends.validation import Refused, validate
 from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.leaders import endpoints, leader_elsewhere
-from millstream_broker.shell.partition.hosted import Replica
+from millstream_broker.shell.partition.hosted import HostedPartition
 from millstream_broker.shell.transactions.produce import (
     ADDS_SINCE,
     NO_REFUSALS,
@@ -121,16 +121,16 @@ def _produce(broker: Broker, request: ProduceRequest, context: RequestContext, r
     return response
 
 
-def _located(broker: Broker, topic: str | bytes | UUID, index: int) -> Replica:
+def _located(broker: Broker, topic: str | bytes | UUID, index: int) -> HostedPartition:
     replica = broker.locate(topic, index)
-    if not isinstance(replica, Replica):
+    if not isinstance(replica, HostedPartition):
         raise Refused(replica, "")
     return replica
 
 
 def _append(
     broker: Broker,
-    replica: Replica,
+    replica: HostedPartition,
     batch: memoryview | bytearray | bytes | None,
     acks: int,
     context: RequestContext,
@@ -186,7 +186,9 @@ def _remember(
         broker.refused_batches.add(key, header.producer_epoch, header.base_sequence, context.received_at_ms)
 
 
-def _check_nothing_is_before(broker: Broker, replica: Replica, header: BatchHeader, context: RequestContext) -> None:
+def _check_nothing_is_before(
+    broker: Broker, replica: HostedPartition, header: BatchHeader, context: RequestContext
+) -> None:
     topic = replica.topic_id.bytes if context.version >= TOPIC_IDS_SINCE else replica.topic
     key = (topic, replica.index, header.producer_id)
     if replica.log.producer(header.producer_id) is not None:
@@ -196,7 +198,7 @@ def _check_nothing_is_before(broker: Broker, replica: Replica, header: BatchHead
         raise Refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, message)
 
 
-def _check_fence(broker: Broker, replica: Replica, header: BatchHeader) -> None:
+def _check_fence(broker: Broker, replica: HostedPartition, header: BatchHeader) -> None:
     shard = broker.image.shard(replica.topic_id, replica.index)
     ids = [entry.producer_id for entry in replica.log.producers]  # one, as a rule: those of the shard's claims
     code = shard_refusal(header, shard, highest_id=max(ids, default=-1), is_remembered=header.producer_id in ids)

@@ -14,8 +14,8 @@ from millstream_broker.core.hosting import ReplicaKey
 from millstream_broker.core.reads.fetch_session import FetchSessions
 from millstream_broker.shell.delays import Delays
 from millstream_broker.shell.metrics import BrokerMetrics
-from millstream_broker.shell.partition.hosted import Replica
-from millstream_broker.shell.partition.partitions import Replicas
+from millstream_broker.shell.partition.hosted import HostedPartition
+from millstream_broker.shell.partition.partitions import HostedPartitions
 from millstream_broker.shell.producer_id_blocks import ProducerIdBlocks
 from millstream_broker.shell.share.groups import ShareGroups
 from millstream_broker.shell.throttling import Throttling
@@ -44,7 +44,7 @@ class Broker:
         config: BrokerConfig,
         world: World,
         controllers: ControllerLink,
-        replicas: Replicas,
+        partitions: HostedPartitions,
         delays: Delays,
         *,
         image: Callable[[], Image],
@@ -55,7 +55,7 @@ class Broker:
         self._config_at_start = config
         self.world = world
         self.controllers = controllers
-        self.replicas = replicas
+        self.partitions = partitions
         self.delays = delays
         self.fetch_sessions = FetchSessions(slots=config.fetch_session_slots, eviction_ms=FETCH_SESSION_EVICTION_MS)
         self.topic_creation = TopicCreation(config, controllers)
@@ -64,7 +64,7 @@ class Broker:
         self.verification = Verification(config, world, image)
         self.share_groups = ShareGroups(config, world, delays, image, self.topic_creation)
         self.producer_ids = ProducerIdBlocks(config, controllers)
-        self.metrics = BrokerMetrics(config.node_id, replicas, self.share_groups)
+        self.metrics = BrokerMetrics(config.node_id, partitions, self.share_groups)
         self.log_dir_space = log_dir_space
         self._failing: set[ReplicaKey] = set()
         """Partitions whose last append the file system refused: said once, not for every producer's retry."""
@@ -105,9 +105,11 @@ class Broker:
         except TimeoutError:
             raise CloseConnection("no live broker is known") from None
 
-    def locate(self, topic: str | bytes | UUID, index: int, current_leader_epoch: int = -1) -> Replica | ErrorCode:
+    def locate(
+        self, topic: str | bytes | UUID, index: int, current_leader_epoch: int = -1
+    ) -> HostedPartition | ErrorCode:
         """The replica to read or write as its leader, or why this broker is not the one to ask."""
-        replica = self.replicas.find(topic, index)
+        replica = self.partitions.find(topic, index)
         if replica is None:
             return self._absence(uuid_of(topic) if isinstance(topic, bytes) else topic, index)
         partition = replica.partition
@@ -115,7 +117,7 @@ class Broker:
             return replica
         return partition.refusal(current_leader_epoch)
 
-    def appended(self, replica: Replica, size: int) -> None:
+    def appended(self, replica: HostedPartition, size: int) -> None:
         """A batch is in the log: commit it, count it, wake who waited for it."""
         replica.partition.on_appended(replica.log.log_end_offset)
         if self._failing and replica.key in self._failing:
@@ -127,14 +129,14 @@ class Broker:
         if len(self.delays):  # asked here: making the key costs more
             self.delays.progressed(replica.key, size)
 
-    def storage_failed(self, replica: Replica, error: StorageError) -> None:
+    def storage_failed(self, replica: HostedPartition, error: StorageError) -> None:
         """Note that a log refused an append; what it holds is intact, the producer is told, the broker goes on."""
         if replica.key in self._failing:
             return
         self._failing.add(replica.key)
         logger.error("append failed partition=%s reason=%s", replica.name, error)
 
-    def read_failed(self, replica: Replica, error: StorageError) -> None:
+    def read_failed(self, replica: HostedPartition, error: StorageError) -> None:
         """Note that a log cannot be read where somebody wants to: its readers are told, and ask again and again."""
         now_ms = self.world.monotonic_ms()
         if now_ms - self._unreadable.get(replica.key, -UNREADABLE_TOLD_MS) >= UNREADABLE_TOLD_MS:
@@ -144,7 +146,7 @@ class Broker:
     def _absence(self, topic: str | UUID, index: int) -> ErrorCode:
         partition = self.image.partition(topic, index)
         if partition is not None:
-            failed = (partition.topic_id, index) in self.replicas.failed
+            failed = (partition.topic_id, index) in self.partitions.failed
             # Either way clients ask again: the log is about to be made, or its disk has to get better.
             return ErrorCode.KAFKA_STORAGE_ERROR if failed else ErrorCode.NOT_LEADER_OR_FOLLOWER
         if isinstance(topic, UUID) and self.image.topic(topic) is None:

@@ -1,11 +1,11 @@
 """Where the epochs of a partition's leaders end, as its present leader tells it."""
 
-from millstream_broker.shell.partition.hosted import Replica
+from millstream_broker.shell.partition.hosted import HostedPartition
 from millstream_log import EpochEnd
 from millstream_log.leader_epochs import UNDEFINED_EPOCH
 
 
-def end_of_epoch(replica: Replica, epoch: int) -> EpochEnd:
+def end_of_epoch(replica: HostedPartition, epoch: int) -> EpochEnd:
     """Return the largest epoch up to `epoch` and where it ended; (-1, -1) for one that is yet to come.
 
     The log notes an epoch with its first record; the present one begins at the log's end even before that.

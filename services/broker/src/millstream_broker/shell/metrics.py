@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from millstream_broker.shell.partition.partitions import Replicas
+from millstream_broker.shell.partition.partitions import HostedPartitions
 from millstream_broker.shell.share.groups import ShareGroups
 from millstream_runtime.exposition import Family, Kind, counter, gauge
 
@@ -10,20 +10,20 @@ from millstream_runtime.exposition import Family, Kind, counter, gauge
 class BrokerMetrics:
     """Plain integers, turned into samples when somebody asks."""
 
-    def __init__(self, node_id: int, replicas: Replicas, share_groups: ShareGroups) -> None:
+    def __init__(self, node_id: int, partitions: HostedPartitions, share_groups: ShareGroups) -> None:
         self._broker = str(node_id)
-        self._replicas = replicas
+        self._partitions = partitions
         self._share_groups = share_groups
         self.appended_bytes = 0
         self.fetched_bytes = 0
         self.appended_batches = 0
 
     def collect(self) -> Iterable[Family]:
-        replicas = list(self._replicas)
-        leads = sum(replica.partition.leads for replica in replicas)
-        size = sum(replica.log.size for replica in replicas)
+        partitions = list(self._partitions)
+        leads = sum(replica.partition.leads for replica in partitions)
+        size = sum(replica.log.size for replica in partitions)
         broker = self._broker
-        yield gauge("millstream_partitions", "Partitions with a log on this broker.", len(replicas), broker=broker)
+        yield gauge("millstream_partitions", "Partitions with a log on this broker.", len(partitions), broker=broker)
         yield gauge("millstream_leader_partitions", "Partitions this broker leads.", leads, broker=broker)
         yield gauge("millstream_log_size_bytes", "Bytes in the logs of this broker.", size, broker=broker)
         appended, batches, fetched = self.appended_bytes, self.appended_batches, self.fetched_bytes

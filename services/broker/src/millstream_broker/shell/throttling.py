@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from millstream_broker.core.quotas import Client, Quota
-from millstream_broker.shell.partition.hosted import Replica
+from millstream_broker.shell.partition.hosted import HostedPartition
 from millstream_cluster.image import Image
 from millstream_runtime.serving.context import RequestContext
 from millstream_runtime.world import World
@@ -37,7 +37,7 @@ class Throttling:
                 size += sum(len(partition.records or b"") for partition in data.partition_data)
         return self._charge(self.produce, size, context)
 
-    def fetched(self, reads: Iterable[tuple[Replica, int]], context: RequestContext) -> int:
+    def fetched(self, reads: Iterable[tuple[HostedPartition, int]], context: RequestContext) -> int:
         """Count what is about to be sent; the milliseconds its client has to wait after it."""
         size = sum(size for replica, size in reads if not replica.is_internal)
         return self._charge(self.fetch, size, context)

@@ -1,4 +1,4 @@
-"""Replicas in line with the metadata: made, configured, deleted, set aside, and found again after a restart."""
+"""HostedPartitions in line with the metadata: made, configured, deleted, set aside, and found again after a restart."""
 
 import asyncio
 from pathlib import Path
@@ -43,7 +43,7 @@ def test_a_topic_deleted_and_created_again_starts_empty(node: Any, batch: Any) -
     node.learn(r.TopicDeleted(topic_id))
     (doomed,) = names(node.config.data_dir)
     assert doomed.endswith("-delete")
-    asyncio.run(node.replicas.removals.remove_due())
+    asyncio.run(node.partitions.removals.remove_due())
     assert names(node.config.data_dir) == []
     node.create_topic("more")
     node.create_topic("orders")
@@ -55,7 +55,7 @@ def test_a_restart_finds_its_logs_and_waits_for_the_metadata(new_broker: Any, tm
     first.start()
     first.create_topic("orders")
     append(first, batch("a", "b"))
-    first.replicas.close(1)
+    first.partitions.close(1)
     second = new_broker(tmp_path)
     replica = second.replica("orders")
     assert (replica.log.log_end_offset, replica.partition.leads) == (2, False)
@@ -63,7 +63,7 @@ def test_a_restart_finds_its_logs_and_waits_for_the_metadata(new_broker: Any, tm
     second.start()
     assert second.replica("orders") is replica
     assert replica.partition.leads
-    second.replicas.abandon()
+    second.partitions.abandon()
 
 
 def test_what_the_metadata_does_not_explain_is_set_aside_and_deletions_are_caught_up_on(
@@ -74,7 +74,7 @@ def test_what_the_metadata_does_not_explain_is_set_aside_and_deletions_are_caugh
     first.create_topic("unexplained")
     append(first, batch("precious"), "unexplained")
     gone = first.create_topic("gone")
-    first.replicas.close(1)
+    first.partitions.close(1)
     second = new_broker(tmp_path)
     second.learn(r.TopicCreated("gone", gone, False), r.TopicDeleted(gone))
     second.start()
@@ -84,29 +84,29 @@ def test_what_the_metadata_does_not_explain_is_set_aside_and_deletions_are_caugh
     assert stray.startswith("unexplained-0.")
     assert stray.endswith("-stray")
     assert any((tmp_path / stray).glob("*.log"))
-    second.replicas.abandon()
+    second.partitions.abandon()
 
 
 def test_many_logs_are_made_with_requests_served_in_between(node: Any) -> None:
     async def scenario() -> None:
         topic_id = node.create_topic("wide", partitions=40)
-        assert len(node.replicas) == 0
+        assert len(node.partitions) == 0
         assert node.broker.locate("wide", 0) is ErrorCode.NOT_LEADER_OR_FOLLOWER
         making = asyncio.create_task(node.hosting.run())
         for _ in range(5):
             await asyncio.sleep(0)
-        assert 0 < len(node.replicas) < 40
+        assert 0 < len(node.partitions) < 40
         us = (NodeId(1),)
         node.learn(r.PartitionChanged(topic_id, 39, us, us, NodeId(1), LeaderEpoch(9), PartitionEpoch(1)))
         assert node.replica("wide", 39).partition.leader_epoch == 9
         for _ in range(60):
             await asyncio.sleep(0)
-        assert len(node.replicas) == 40
+        assert len(node.partitions) == 40
         node.create_topic("doomed", partitions=10)
         node.learn(r.TopicDeleted(node.image.topics["doomed"].topic_id))
         for _ in range(30):
             await asyncio.sleep(0)
-        assert len(node.replicas) == 40
+        assert len(node.partitions) == 40
         making.cancel()
 
     asyncio.run(scenario())

@@ -16,7 +16,7 @@ from millstream_wire.records import Record, check, decode_batches, encode_batch
 
 
 def cleaner(node: Any, **config: Any) -> Cleaner:
-    return Cleaner(lambda: CleanerConfig(**config), node.world, node.replicas, node.replicas._directory)
+    return Cleaner(lambda: CleanerConfig(**config), node.world, node.partitions, node.partitions._directory)
 
 
 def put(node: Any, topic: str, *pairs: tuple[bytes, bytes | None], timestamp: int | None = None, roll: bool = True):
@@ -53,7 +53,7 @@ def test_the_dirtiest_log_is_cleaned_first_and_what_is_clean_is_left_alone(node:
         for value in range(3):
             put(node, "two", (b"a", b"%d" % value))
         assert await work.clean_dirtiest()
-        await node.replicas.removals.remove_due()
+        await node.partitions.removals.remove_due()
 
     asyncio.run(clean())
     assert (offsets(node, "one"), offsets(node, "two"), offsets(node, "plain")) == ([1], [4], [0, 1])
@@ -141,7 +141,7 @@ def test_the_clean_part_is_remembered_across_a_restart(node: Any) -> None:
     node.create_topic("orders", cleanup_policy="compact")
     put(node, "orders", (b"a", b"1"), (b"a", b"2"))
     assert asyncio.run(cleaner(node).clean_dirtiest())
-    directory = node.replicas._directory
+    directory = node.partitions._directory
     assert directory.first_dirty_offset(TopicPartition("orders", 0)) == 2
     directory.doom_log(TopicPartition("orders", 0))
     assert directory.first_dirty_offset(TopicPartition("orders", 0)) is None

@@ -15,7 +15,7 @@ from millstream_wire.records import check
 
 
 def upkeep(node: Any) -> Upkeep:
-    return Upkeep(lambda: node.config, node.world, node.replicas)
+    return Upkeep(lambda: node.config, node.world, node.partitions)
 
 
 def append(node: Any, *batches: bytes, topic: str = "orders") -> None:
@@ -88,7 +88,7 @@ def test_files_of_deleted_segments_stay_for_their_topics_delay(node: Any, batch:
     async def scenario() -> None:
         await upkeep(node).retain()
         assert deleted("orders") == deleted("bills") != []
-        await node.replicas.removals.remove_due()
+        await node.partitions.removals.remove_due()
 
     def deleted(topic: str) -> list[str]:
         return sorted(path.name for path in node.replica(topic).log.directory.glob("*.deleted"))

@@ -9,7 +9,7 @@ from millstream_cluster.ids import COORDINATOR_TOPICS
 from millstream_log import Log, TopicPartition
 
 
-class Replica:
+class HostedPartition:
     __slots__ = (
         "flushed_ms",
         "index",

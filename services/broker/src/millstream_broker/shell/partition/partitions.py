@@ -10,7 +10,7 @@ from millstream_broker.core.hosting import Create, Delete, ReplicaKey, SetAside,
 from millstream_broker.core.partition.standing import Assigned, LeadershipBegan, LeadershipEnded
 from millstream_broker.core.topic_settings import TopicSettings
 from millstream_broker.shell.delays import Delays
-from millstream_broker.shell.partition.hosted import Replica
+from millstream_broker.shell.partition.hosted import HostedPartition
 from millstream_broker.shell.partition.removals import Removals
 from millstream_cluster.members import Partition
 from millstream_log import DataDir, LogError, TopicPartition
@@ -21,8 +21,8 @@ logger = logging.getLogger(__name__)
 SettingsOf: TypeAlias = Callable[[str], TopicSettings]
 
 
-class Replicas:
-    """Invariant: the same replicas by id and by name, each with an open log in the data directory."""
+class HostedPartitions:
+    """Invariant: the same partitions by id and by name, each with an open log in the data directory."""
 
     def __init__(self, directory: DataDir, delays: Delays, world: World, *, node_id: int) -> None:
         self.removals = Removals(world)
@@ -30,8 +30,8 @@ class Replicas:
         self._delays = delays
         self._world = world
         self._node_id = node_id
-        self._by_id: dict[ReplicaKey, Replica] = {}
-        self._by_topic: dict[str | bytes, dict[int, Replica]] = {}
+        self._by_id: dict[ReplicaKey, HostedPartition] = {}
+        self._by_topic: dict[str | bytes, dict[int, HostedPartition]] = {}
         """Under the topic's name, and under its id as it is on the wire: a UUID is dear to look up."""
         self._failed: dict[ReplicaKey, None] = {}
         self._unopened: set[TopicPartition] = set()
@@ -39,7 +39,7 @@ class Replicas:
     def __len__(self) -> int:
         return len(self._by_id)
 
-    def __iter__(self) -> Iterator[Replica]:
+    def __iter__(self) -> Iterator[HostedPartition]:
         return iter(list(self._by_id.values()))
 
     @property
@@ -51,14 +51,14 @@ class Replicas:
         """Partitions that should be here and whose directory could not be made or read."""
         return self._failed.keys()
 
-    def find(self, topic: str | bytes | UUID, index: int) -> Replica | None:
+    def find(self, topic: str | bytes | UUID, index: int) -> HostedPartition | None:
         """Find a partition by its topic's name or id; bytes are an id as it is on the wire."""
         if isinstance(topic, (str, bytes)):
             partitions = self._by_topic.get(topic)
             return None if partitions is None else partitions.get(index)
         return self._by_id.get((topic, index))
 
-    def hosts(self, replica: Replica) -> bool:
+    def hosts(self, replica: HostedPartition) -> bool:
         """Whether its directory still is its own: another partition may have the name by now."""
         return self._by_id.get(replica.key) is replica
 
@@ -77,7 +77,7 @@ class Replicas:
             return
         settings = TopicSettings()
         log = self._directory.open_log(name, topic_id, settings.log, now_ms=self._world.now_ms())
-        self._add(Replica(name, topic_id, log, settings, node_id=self._node_id))
+        self._add(HostedPartition(name, topic_id, log, settings, node_id=self._node_id))
 
     # ---- following the metadata ----
 
@@ -98,7 +98,7 @@ class Replicas:
                     self._remove(key, keep=True)
 
     def configure(self, topics: Iterable[str] | None, settings_of: SettingsOf) -> None:
-        """Let replicas of these topics (None: of all) take their settings anew."""
+        """Let partitions of these topics (None: of all) take their settings anew."""
         wanted = None if topics is None else set(topics)
         settings: dict[str, TopicSettings] = {}
         for replica in self._by_id.values():
@@ -120,7 +120,7 @@ class Replicas:
         if name in self._unopened:
             self._unopened.remove(name)
             logger.info("partition opened at last partition=%s", name)
-        replica = Replica(name, partition.topic_id, log, settings, node_id=self._node_id)
+        replica = HostedPartition(name, partition.topic_id, log, settings, node_id=self._node_id)
         self._add(replica)
         logger.debug("partition created partition=%s topic_id=%s", name, partition.topic_id)
         self._assign(replica, partition)
@@ -131,7 +131,7 @@ class Replicas:
             self._unopened.add(name)
             logger.error("partition not opened partition=%s reason=%s", name, error)
 
-    def _assign(self, replica: Replica, partition: Partition) -> None:
+    def _assign(self, replica: HostedPartition, partition: Partition) -> None:
         event = Assigned(
             partition.replicas, partition.isr, partition.leader, partition.leader_epoch, partition.partition_epoch
         )
@@ -181,7 +181,7 @@ class Replicas:
     def _high_watermarks(self) -> dict[TopicPartition, int]:
         return {replica.name: replica.partition.high_watermark for replica in self._by_id.values()}
 
-    def _add(self, replica: Replica) -> None:
+    def _add(self, replica: HostedPartition) -> None:
         self._by_id[replica.key] = replica
         for topic in replica.topic, replica.topic_id.bytes:
             self._by_topic.setdefault(topic, {})[replica.index] = replica

@@ -13,7 +13,7 @@ from typing import Any
 from millstream_broker.core.hosting import ReplicaKey
 from millstream_broker.core.share.partition import Acknowledgement, AcknowledgeType, Acquired, SharePartition
 from millstream_broker.shell.delays import Delays
-from millstream_broker.shell.partition.hosted import Replica
+from millstream_broker.shell.partition.hosted import HostedPartition
 from millstream_broker.shell.share.settings import ShareSettings
 from millstream_broker.shell.share.states import ShareKey, ShareStates, StoredState
 from millstream_cluster.configs.offset_reset import EARLIEST, LATEST, offset_reset_timestamp
@@ -44,7 +44,7 @@ class Shared:
         "waiting",
     )
 
-    def __init__(self, key: ShareKey, replica: Replica, settings: ShareSettings) -> None:
+    def __init__(self, key: ShareKey, replica: HostedPartition, settings: ShareSettings) -> None:
         self.key = key
         self.replica = replica
         self.leader_epoch = replica.partition.leader_epoch
@@ -121,7 +121,7 @@ class SharePartitions:
 
     # ---- what members do ----
 
-    def use(self, group_id: str, replica: Replica, member: str) -> Shared:
+    def use(self, group_id: str, replica: HostedPartition, member: str) -> Shared:
         """The group's share of this partition for a member that fetches from it; it may have to be loaded first."""
         key = ShareKey(group_id, *replica.key)
         shared = self._shared.get(key)

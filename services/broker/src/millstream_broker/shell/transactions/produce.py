@@ -6,7 +6,7 @@ from uuid import UUID
 
 from millstream_broker.core.appends.validation import Refused
 from millstream_broker.shell.broker import Broker
-from millstream_broker.shell.partition.hosted import Replica
+from millstream_broker.shell.partition.hosted import HostedPartition
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import ProduceRequest
 from millstream_wire.records import BatchHeader, RecordsError, parse_header
@@ -30,7 +30,7 @@ _FOR_PRODUCERS = {
 class Beginning(NamedTuple):
     """A batch that would begin its producer's transaction in a partition."""
 
-    replica: Replica
+    replica: HostedPartition
     header: BatchHeader
     markers: int
 
@@ -108,14 +108,14 @@ def _refusal(answer: ErrorCode, version: int) -> Refused:
     )
 
 
-def _begins(replica: Replica, header: BatchHeader) -> bool:
+def _begins(replica: HostedPartition, header: BatchHeader) -> bool:
     entry = replica.log.producer(header.producer_id)
     if entry is None or entry.epoch < header.producer_epoch:
         return True
     return entry.epoch == header.producer_epoch and entry.transaction_start < 0  # under a lower one the log refuses it
 
 
-def _batches(broker: Broker, request: ProduceRequest, *, by_id: bool) -> Iterator[tuple[Replica, BatchHeader]]:
+def _batches(broker: Broker, request: ProduceRequest, *, by_id: bool) -> Iterator[tuple[HostedPartition, BatchHeader]]:
     """The transactional batches that can be looked at; what is wrong with the others is found later."""
     for data in request.topic_data:
         topic: str | UUID = data.topic_id if by_id else data.name

@@ -12,8 +12,8 @@ from functools import partial
 from millstream_broker.cleaner_config import CleanerConfig
 from millstream_broker.core.hosting import ReplicaKey
 from millstream_broker.core.topic_settings import NO_LIMIT_MS
-from millstream_broker.shell.partition.hosted import Replica
-from millstream_broker.shell.partition.partitions import Replicas
+from millstream_broker.shell.partition.hosted import HostedPartition
+from millstream_broker.shell.partition.partitions import HostedPartitions
 from millstream_log import CorruptFile, DataDir, LogError
 from millstream_log.cleaner import (
     Cleanable,
@@ -37,12 +37,12 @@ logger = logging.getLogger(__name__)
 
 class Cleaner:
     def __init__(
-        self, config: Callable[[], CleanerConfig], world: World, replicas: Replicas, directory: DataDir
+        self, config: Callable[[], CleanerConfig], world: World, partitions: HostedPartitions, directory: DataDir
     ) -> None:
         """`config` is asked whenever it matters: it may be set while the broker runs."""
         self._config = config
         self._world = world
-        self._replicas = replicas
+        self._partitions = partitions
         self._directory = directory
         self._uncleanable: set[ReplicaKey] = set()
         self._retry_at_ms: dict[ReplicaKey, int] = {}
@@ -60,11 +60,11 @@ class Cleaner:
 
     async def clean_dirtiest(self) -> bool:
         """Clean the log that needs it most; return False if none does, or if it did not work."""
-        self._uncleanable &= self._replicas.keys
-        self._retry_at_ms = {key: at for key, at in self._retry_at_ms.items() if key in self._replicas.keys}
+        self._uncleanable &= self._partitions.keys
+        self._retry_at_ms = {key: at for key, at in self._retry_at_ms.items() if key in self._partitions.keys}
         worth_it = [
             (cleanable.dirty_ratio, index, replica, cleanable)
-            for index, replica in enumerate(self._replicas)
+            for index, replica in enumerate(self._partitions)
             if (cleanable := self._worth_cleaning(replica)) is not None
         ]
         if not worth_it:
@@ -75,13 +75,13 @@ class Cleaner:
         except CorruptFile as error:
             self._give_up(replica, error)
         except (OSError, LogError) as error:
-            if self._replicas.hosts(replica):  # or else its directory went away under us
+            if self._partitions.hosts(replica):  # or else its directory went away under us
                 self._retry_at_ms[replica.key] = self._world.monotonic_ms() + RETRY_FAILED_MS
                 logger.error("compaction failed partition=%s reason=%s", replica.name, error)
             return False
         return True
 
-    def _worth_cleaning(self, replica: Replica) -> Cleanable | None:
+    def _worth_cleaning(self, replica: HostedPartition) -> Cleanable | None:
         if not replica.settings.compacts or replica.key in self._uncleanable:
             return None
         if self._retry_at_ms.get(replica.key, 0) > self._world.monotonic_ms():
@@ -105,20 +105,20 @@ class Cleaner:
             cleanable if wants_cleaning(cleanable, compaction, dirty_since_ms=dirty_since_ms, now_ms=now_ms) else None
         )
 
-    def _dirty_since_ms(self, replica: Replica, cleanable: Cleanable) -> int:
+    def _dirty_since_ms(self, replica: HostedPartition, cleanable: Cleanable) -> int:
         """The time of the first record that is dirty, if a limit asks for it: that takes a look at the disk."""
         if replica.settings.compaction.max_lag_ms == NO_LIMIT_MS or cleanable.dirty_bytes == 0:
             return -1
         dirty = (each for each in replica.log.segments if each.end_offset > cleanable.first_dirty_offset and each.size)
         return next(dirty).header_at(0).max_timestamp
 
-    def _give_up(self, replica: Replica, error: Exception) -> None:
+    def _give_up(self, replica: HostedPartition, error: Exception) -> None:
         self._uncleanable.add(replica.key)
         logger.error("partition is uncleanable until the next start partition=%s reason=%s", replica.name, error)
 
     # ---- one cleaning ----
 
-    async def _clean(self, replica: Replica, cleanable: Cleanable) -> None:
+    async def _clean(self, replica: HostedPartition, cleanable: Cleanable) -> None:
         log, name = replica.log, replica.name
         started_ms = self._world.monotonic_ms()
         cleaning = Cleaning(
@@ -139,8 +139,8 @@ class Cleaner:
             size_before += sum(segment.size for segment in step.gone)
             size_after += step.put.size
             doomed = await self._world.run_blocking(partial(settle_replacement, log, step))
-            self._replicas.removals.add(doomed, replica.settings.file_delete_delay_ms)
-        if self._replicas.hosts(replica):
+            self._partitions.removals.add(doomed, replica.settings.file_delete_delay_ms)
+        if self._partitions.hosts(replica):
             self._directory.note_cleaned(name, cleaning.cleaned_end_offset)
         logger.info(
             "log compacted partition=%s first_dirty_offset=%d end_offset=%d bytes_before=%d bytes_after=%d duration_ms=%d",
@@ -162,8 +162,8 @@ class Cleaner:
         await asyncio.sleep(pause_ms / 1000)
         return step
 
-    def _replace(self, replica: Replica, cleanable: Cleanable, cleaned: Cleaned) -> bool:
-        if not self._replicas.hosts(replica):
+    def _replace(self, replica: HostedPartition, cleanable: Cleanable, cleaned: Cleaned) -> bool:
+        if not self._partitions.hosts(replica):
             return False  # its directory has another name by now, or is another partition's
         self._directory.note_cleaned(replica.name, cleanable.first_dirty_offset)
         return replace_segments(replica.log, cleaned)

@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 from millstream_broker.config import BrokerConfig
 from millstream_broker.core.topic_settings import NO_LIMIT_MS
-from millstream_broker.shell.partition.hosted import Replica
-from millstream_broker.shell.partition.partitions import Replicas
+from millstream_broker.shell.partition.hosted import HostedPartition
+from millstream_broker.shell.partition.partitions import HostedPartitions
 from millstream_log import LogError, StorageError, expired_segments
 from millstream_runtime.world import World
 
@@ -22,10 +22,10 @@ logger = logging.getLogger(__name__)
 
 
 class Upkeep:
-    def __init__(self, config: Callable[[], BrokerConfig], world: World, replicas: Replicas) -> None:
+    def __init__(self, config: Callable[[], BrokerConfig], world: World, partitions: HostedPartitions) -> None:
         self._config = config
         self._world = world
-        self._replicas = replicas
+        self._partitions = partitions
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as tasks:
@@ -36,8 +36,8 @@ class Upkeep:
     async def retain(self) -> None:
         """Let go of what every topic's limits no longer keep."""
         now_ms = self._world.now_ms()
-        for replica in self._replicas:
-            if not self._replicas.hosts(replica):
+        for replica in self._partitions:
+            if not self._partitions.hosts(replica):
                 continue  # it went away while the others were looked at
             try:
                 self._retain(replica, now_ms)
@@ -47,16 +47,16 @@ class Upkeep:
 
     async def checkpoint(self) -> None:
         """Flush what is not on the disk yet and note that it is, so that a crash has little to recover."""
-        for replica in self._replicas:
+        for replica in self._partitions:
             await self._flush(replica)
         try:
-            self._replicas.checkpoint()
+            self._partitions.checkpoint()
         except OSError as error:
             logger.error("checkpoint failed reason=%s", error)
 
     async def flush_all(self) -> None:
         """Flush everything, several logs at a time: before a clean stop, while requests are still served."""
-        waiting = list(self._replicas)
+        waiting = list(self._partitions)
 
         async def work() -> None:
             while waiting:
@@ -69,7 +69,7 @@ class Upkeep:
     async def flush_due(self) -> int:
         """Flush the logs whose records have been off the disk for their topic's flush.ms; when to look again, in ms."""
         again_ms = FLUSH_CHECK_MS
-        for replica in self._replicas:
+        for replica in self._partitions:
             flush_ms = replica.settings.flush_ms
             if flush_ms == NO_LIMIT_MS:
                 continue
@@ -78,19 +78,19 @@ class Upkeep:
                 await self._flush(replica)
         return again_ms
 
-    async def _flush(self, replica: Replica) -> None:
+    async def _flush(self, replica: HostedPartition) -> None:
         log = replica.log
         started_ms = self._world.monotonic_ms()
-        if log.recovery_point < log.log_end_offset and self._replicas.hosts(replica):
+        if log.recovery_point < log.log_end_offset and self._partitions.hosts(replica):
             try:
                 await self._bring_to_disk(replica)
             except (OSError, LogError) as error:
-                if self._replicas.hosts(replica):
+                if self._partitions.hosts(replica):
                     logger.error("flush failed partition=%s reason=%s", replica.name, error)
                 return
         replica.flushed_ms = started_ms
 
-    async def _bring_to_disk(self, replica: Replica) -> None:
+    async def _bring_to_disk(self, replica: HostedPartition) -> None:
         log = replica.log
         try:
             flush = log.start_flush()
@@ -101,10 +101,10 @@ class Upkeep:
         except OSError as error:
             log.fail(error)  # the kernel forgets what it could not write: this log takes no more appends
             raise
-        if self._replicas.hosts(replica):
+        if self._partitions.hosts(replica):
             log.finish_flush(flush)
 
-    def _retain(self, replica: Replica, now_ms: int) -> None:
+    def _retain(self, replica: HostedPartition, now_ms: int) -> None:
         log = replica.log
         if replica.is_internal:
             return  # offsets and the shards' fences: nothing there may be forgotten by age
@@ -122,7 +122,7 @@ class Upkeep:
             return
         if count == len(log.segments):
             log.roll(now_ms)
-        self._replicas.removals.add(log.doom_segments(count), replica.settings.file_delete_delay_ms)
+        self._partitions.removals.add(log.doom_segments(count), replica.settings.file_delete_delay_ms)
         logger.info(
             "segments deleted partition=%s count=%d log_start_offset=%d", replica.name, count, log.log_start_offset
         )
