@@ -65,6 +65,10 @@ cluster: setup ## Start three brokers, two controllers and two coordinators on l
 simulate: setup ## Run the whole system under virtual time with a hostile network (SEED=1, SEEDS=1..20 or FROM=1 SEEDS=2000)
 	@exec $(BIN)/python -m millstream_simulation $(if $(FROM),--from $(FROM) --count $(or $(SEEDS),1) --quiet,$(if $(SEEDS),--seeds $(SEEDS),--seed $(or $(SEED),1))) $(ARGS)
 
+.PHONY: explore
+explore: setup ## Drive the pure cores through every short schedule, and many long ones (ARGS="--schedules 30000")
+	@exec $(BIN)/python -m millstream_simulation.explorer $(ARGS)
+
 .PHONY: check
 check: setup ## Formatting, lint, types, layering
 	$(BIN)/ruff format --check .

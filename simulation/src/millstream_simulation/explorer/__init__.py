@@ -1,0 +1,1 @@
+"""Pure cores, joined in memory and driven through thousands of schedules a second."""
