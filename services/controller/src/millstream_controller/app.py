@@ -15,7 +15,7 @@ from millstream_controller.shell.active import Active, LogWentBack, NotActive
 from millstream_controller.shell.controller import Controller
 from millstream_controller.shell.metadata_log import MetadataLog
 from millstream_controller.shell.metrics import ControllerMetrics
-from millstream_controller.shell.open_store import open_store
+from millstream_controller.shell.open_store import OpenStore, open_store
 from millstream_controller.shell.standby import Standby
 from millstream_controller.shell.store import Fenced, Store, StoreBroken, StoreUnavailable
 from millstream_runtime.service import Health, ServiceFailed
@@ -33,9 +33,10 @@ PATIENCE_DOUBLINGS_MAX = 4
 class ControllerApp:
     """A `Service`."""
 
-    def __init__(self, config: ControllerConfig, world: World) -> None:
+    def __init__(self, config: ControllerConfig, world: World, *, open_store: OpenStore = open_store) -> None:
         self.config = config
         self.world = world
+        self._open_store = open_store
         self.name = f"controller-{config.node_id}"
         self.ready = asyncio.Event()
         self.listeners: dict[str, tuple[str, int]] = {}
@@ -55,7 +56,7 @@ class ControllerApp:
         store: Store | None = None
         try:
             self.listeners |= await listen_on(server, [self.config.listener])
-            store = await open_store(self.config.store, self.world, self._writer)
+            store = await self._open_store(self.config.store, self.world, self._writer)
             await self._govern(store)
         except (StoreBroken, WrongCluster, LogWentBack) as error:
             raise ServiceFailed(str(error)) from error

@@ -83,10 +83,15 @@ class KubernetesApi:
         except ApiException as error:
             if error.status == _NOT_FOUND and "name" in arguments:
                 return None
-            if error.status == _CONFLICT:
-                raise Conflict(str(error.reason)) from error
-            if error.status is not None and 400 <= error.status < 500 and error.status != 429:
-                raise Forbidden(f"{error.status} {error.reason}") from error
-            raise NoAnswer(f"{error.status} {error.reason}") from error
+            raise refusal_of(error.status, str(error.reason)) from error
         except (ClientError, OSError, TimeoutError) as error:
             raise NoAnswer(str(error) or type(error).__name__) from error
+
+
+def refusal_of(status: int | None, reason: str) -> Exception:
+    """What an answer that is no success means for the metadata log; what does not exist is told before."""
+    if status == _CONFLICT:
+        return Conflict(reason)
+    if status is not None and 400 <= status < 500 and status != 429:
+        return Forbidden(f"{status} {reason}")
+    return NoAnswer(f"{status} {reason}")

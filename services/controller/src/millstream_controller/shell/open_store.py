@@ -1,9 +1,14 @@
 """Opens the store that a configuration names; what a store needs beyond that is imported only here."""
 
+from collections.abc import Awaitable, Callable
+
 from millstream_controller.config import InDirectory, InKubernetes, StorePlace
 from millstream_controller.shell.file_store import FileStore
 from millstream_controller.shell.store import Store, StoreBroken
 from millstream_runtime.world import World
+
+OpenStore = Callable[[StorePlace, World, str], Awaitable[Store]]
+"""`open_store`, or the simulation's, whose API server is in memory."""
 
 
 async def open_store(place: StorePlace, world: World, writer: str) -> Store:
