@@ -34,6 +34,10 @@ class Node:
     def registered(record: r.NodeRegistered) -> "Node":
         return Node(record.node_id, record.epoch, record.incarnation_id, record.listeners, record.rack, fenced=True)
 
+    def registration(self) -> r.NodeRegistered:
+        """The record that this node came with."""
+        return r.NodeRegistered(self.node_id, self.epoch, self.incarnation_id, self.listeners, self.rack)
+
     @property
     def role(self) -> Role:
         return role_of(self.node_id)

@@ -1,0 +1,43 @@
+"""Brokers and coordinators, as their registrations and departures tell them."""
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+from millstream_cluster import records as r
+from millstream_cluster.errors import ImageError
+from millstream_cluster.ids import Role
+from millstream_cluster.members import Node
+
+
+class NodesImage:
+    """Every registered node by its id, fenced ones too."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[int, Node] = {}
+        self.by_id: Mapping[int, Node] = MappingProxyType(self._nodes)
+
+    def of_role(self, role: Role) -> dict[int, Node]:
+        return {node_id: node for node_id, node in self._nodes.items() if node.role is role}
+
+    def records(self) -> Iterator[r.MetadataRecord]:
+        for node in self._nodes.values():
+            yield node.registration()
+            if not node.fenced:
+                yield r.NodeUnfenced(node.node_id, node.epoch)
+
+    def apply(self, record: r.NodeRegistered | r.NodeFenced | r.NodeUnfenced | r.NodeUnregistered) -> None:
+        if isinstance(record, r.NodeRegistered):
+            self._nodes[record.node_id] = Node.registered(record)
+            return
+        node = self._nodes.get(record.node_id)
+        if node is None or node.epoch != record.epoch:
+            raise ImageError(f"{record}: the node is {node}")
+        if isinstance(record, r.NodeUnregistered):
+            del self._nodes[node.node_id]
+        else:
+            self._nodes[node.node_id] = node.with_fenced(isinstance(record, r.NodeFenced))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NodesImage) and self._nodes == other._nodes
+
+    __hash__ = None  # type: ignore[assignment]

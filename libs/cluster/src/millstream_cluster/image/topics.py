@@ -1,0 +1,94 @@
+"""Topics and who keeps their partitions."""
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import assert_never
+from uuid import UUID
+
+from millstream_cluster import records as r
+from millstream_cluster.errors import ImageError
+from millstream_cluster.ids import NO_NODE
+from millstream_cluster.image.expectation import expect
+from millstream_cluster.members import Node, Partition, Topic
+
+
+class TopicsImage:
+    """Topics by name and by id.
+
+    Invariant (`check`): a topic is the same by name and by id, its partitions are numbered without gaps, a partition's
+    replicas are distinct and its ISR is part of them, its leader is an unfenced broker of the ISR.
+    """
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, Topic] = {}
+        self._by_id: dict[UUID, Topic] = {}
+        self._partitions: dict[UUID, list[Partition]] = {}
+        """The lists behind `Topic.partitions`, which is read-only for everybody else."""
+        self.by_name: Mapping[str, Topic] = MappingProxyType(self._by_name)
+
+    def find(self, key: str | UUID) -> Topic | None:
+        return self._by_name.get(key) if isinstance(key, str) else self._by_id.get(key)
+
+    def records(self) -> Iterator[r.MetadataRecord]:
+        for topic in self._by_name.values():
+            yield r.TopicCreated(topic.name, topic.topic_id, topic.internal)
+            yield from (partition.created() for partition in topic.partitions)
+
+    def apply(self, record: r.TopicCreated | r.TopicDeleted | r.PartitionCreated | r.PartitionChanged) -> None:
+        if isinstance(record, r.TopicCreated):
+            self._create(record)
+            return
+        found = self._by_id.get(record.topic_id)
+        if found is None:
+            raise ImageError(f"{record}: no such topic")
+        partitions = self._partitions[record.topic_id]
+        match record:
+            case r.TopicDeleted():
+                del self._by_name[found.name], self._by_id[found.topic_id], self._partitions[found.topic_id]
+            case r.PartitionCreated():
+                expect(record.partition == len(partitions), record, "not the topic's next partition")
+                partitions.append(Partition.of(record, found.name))
+            case r.PartitionChanged():
+                expect(0 <= record.partition < len(partitions), record, "no such partition")
+                before = partitions[record.partition]
+                expect(record.partition_epoch == before.partition_epoch + 1, record, f"before it: {before}")
+                expect(record.leader_epoch >= before.leader_epoch, record, f"before it: {before}")
+                partitions[record.partition] = Partition.of(record, found.name)
+            case _:
+                assert_never(record)
+
+    def _create(self, record: r.TopicCreated) -> None:
+        expect(record.name not in self._by_name, record, "the name is taken")
+        expect(record.topic_id not in self._by_id, record, "the id is taken")
+        partitions = self._partitions[record.topic_id] = []
+        topic = Topic(record.name, record.topic_id, record.internal, partitions)
+        self._by_name[topic.name] = self._by_id[topic.topic_id] = topic
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TopicsImage) and self._by_name == other._by_name
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def check(self, nodes: Mapping[int, Node]) -> None:
+        """Raise ImageError unless the invariant holds; between the records of one decision it need not."""
+        for topic in self._by_name.values():
+            if self._by_id.get(topic.topic_id) is not topic:
+                raise ImageError(f"{topic.name} is not the topic of its id")
+            for index, partition in enumerate(topic.partitions):
+                _check_partition(topic, index, partition, nodes)
+        if len(self._by_id) != len(self._by_name) or self._partitions.keys() != self._by_id.keys():
+            raise ImageError("topics by id are not the topics by name")
+
+
+def _check_partition(topic: Topic, index: int, partition: Partition, nodes: Mapping[int, Node]) -> None:
+    if (partition.topic, partition.topic_id, partition.partition) != (topic.name, topic.topic_id, index):
+        raise ImageError(f"{partition} is not partition {index} of {topic.name}")
+    if not partition.replicas or len(set(partition.replicas)) != len(partition.replicas):
+        raise ImageError(f"{partition}: replicas must be distinct and not empty")
+    if not set(partition.isr) <= set(partition.replicas):
+        raise ImageError(f"{partition}: the ISR is not part of the replicas")
+    if partition.leader == NO_NODE:
+        return
+    leader = nodes.get(partition.leader)
+    if partition.leader not in partition.isr or leader is None or leader.fenced:
+        raise ImageError(f"{partition}: the leader must be an unfenced broker of the ISR, it is {leader}")

@@ -1,0 +1,29 @@
+"""Every type of record that the metadata log is made of, as one type."""
+
+from typing import TypeAlias
+
+from millstream_cluster.records.cluster import ClusterCreated, ControllerElected, ControllerResigned
+from millstream_cluster.records.configs import ClientQuotaChanged, ConfigChanged
+from millstream_cluster.records.features import FeatureLevelSet
+from millstream_cluster.records.nodes import NodeFenced, NodeRegistered, NodeUnfenced, NodeUnregistered
+from millstream_cluster.records.shards import ProducerIdsAllocated, ShardAssigned
+from millstream_cluster.records.topics import PartitionChanged, PartitionCreated, TopicCreated, TopicDeleted
+
+MetadataRecord: TypeAlias = (
+    ClusterCreated
+    | ControllerElected
+    | ControllerResigned
+    | NodeRegistered
+    | NodeFenced
+    | NodeUnfenced
+    | NodeUnregistered
+    | TopicCreated
+    | PartitionCreated
+    | PartitionChanged
+    | TopicDeleted
+    | ConfigChanged
+    | ClientQuotaChanged
+    | FeatureLevelSet
+    | ProducerIdsAllocated
+    | ShardAssigned
+)

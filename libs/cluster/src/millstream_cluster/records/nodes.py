@@ -1,0 +1,47 @@
+"""Records of brokers and coordinators: that they came, are fenced or not, are forgotten."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from millstream_cluster.ids import BrokerEpoch, NodeId
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a node takes connections, under the listener's name."""
+
+    name: str
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRegistered:
+    """A broker or coordinator came (again) and is fenced until it says it is ready.
+
+    `incarnation_id` is a broker's disk, a coordinator's process: a new one under an old id has none of the old one's data.
+    """
+
+    node_id: NodeId
+    epoch: BrokerEpoch
+    incarnation_id: UUID
+    listeners: tuple[Endpoint, ...]
+    rack: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFenced:
+    node_id: NodeId
+    epoch: BrokerEpoch
+
+
+@dataclass(frozen=True, slots=True)
+class NodeUnfenced:
+    node_id: NodeId
+    epoch: BrokerEpoch
+
+
+@dataclass(frozen=True, slots=True)
+class NodeUnregistered:
+    node_id: NodeId
+    epoch: BrokerEpoch
