@@ -6,11 +6,11 @@ from uuid import UUID
 
 import pytest
 
-from millstream_cluster.ids import NodeId
+from millstream_cluster.ids import METADATA_TOPIC, METADATA_TOPIC_ID, NodeId
 from millstream_cluster.image import Image
 from millstream_cluster.records import ClusterCreated, ControllerElected, MetadataRecord, TopicCreated, encode_record
 from millstream_runtime.nodes.controllers import ControllerLink, ControllerUnavailable
-from millstream_runtime.nodes.follower import METADATA_TOPIC, METADATA_TOPIC_ID, MetadataDiverged, MetadataFollower
+from millstream_runtime.nodes.follower import MetadataDiverged, MetadataFollower
 from millstream_runtime.nodes.registration import AdvertisedListener, NodeIdentity, Registration, RegistrationRefused
 from millstream_runtime.serving.server import Server
 from millstream_wire.api import ApiKey

@@ -8,9 +8,9 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from uuid import UUID
 
 from millstream_cluster.errors import ClusterError
+from millstream_cluster.ids import METADATA_TOPIC, METADATA_TOPIC_ID
 from millstream_cluster.image import Image
 from millstream_cluster.records import MetadataRecord, decode_record
 from millstream_runtime.nodes.client import ClientError
@@ -25,8 +25,6 @@ from millstream_wire.records import Record, RecordsError, decode_batches
 
 logger = logging.getLogger(__name__)
 
-METADATA_TOPIC = "__cluster_metadata"
-METADATA_TOPIC_ID = UUID(int=1)
 FETCH_MAX_BYTES = 8 * 1024 * 1024
 SNAPSHOT_MAX_BYTES = 512 * 1024 * 1024
 REQUEST_TIMEOUT_MS = 30_000
