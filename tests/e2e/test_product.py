@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ RELEASE = "millstream"
 BOOTSTRAP = f"{RELEASE}-bootstrap:9092"
 RECORDS = 2000
 MORE_RECORDS = 500
+TOPICS_AT_ONCE = 50
 SMALL = {"requests": {"cpu": "20m", "memory": "64Mi"}, "limits": {"memory": "512Mi"}}
 KINDS = ("operator", "controller", "coordinator", "broker")
 VICTIMS = (("operator", 0), ("controller", 0), ("controller", 1), ("coordinator", 0), ("broker", 0))
@@ -121,6 +123,19 @@ def test_a_topic_is_applied_and_placed(cluster: Any, client: Client, steps: Any)
     orders = next(each for each in listed["topics"] if each["topic"] == "orders")
     assert len(orders["partitions"]) == 6
     steps.done("kcat lists 3 brokers and 2 coordinators")
+
+
+def test_many_topics_at_once_are_spread_over_the_brokers(cluster: Any, client: Client, steps: Any) -> None:
+    names = [f"many-{number:02}" for number in range(TOPICS_AT_ONCE)]
+    cluster.apply(*(topic(name, partitions=1, deletionPolicy="Delete") for name in names))
+    for name in names:
+        cluster.wait_for_condition("topic", name, "Ready", "True", timeout_s=120)
+    found = {each["topic"]: each["partitions"] for each in json.loads(client.kcat("-L", "-J"))["topics"]}
+    led = Counter(partition["leader"] for name in names for partition in found[name])
+    assert len(led) == 3
+    assert max(led.values()) - min(led.values()) <= 1, led
+    cluster.kubectl("delete", "topics", *names, timeout_s=120)
+    steps.done(f"{TOPICS_AT_ONCE} Topics applied at once: their partitions differ by at most one per broker")
 
 
 def test_clients_produce_and_consume_in_a_group(cluster: Any, client: Client, steps: Any) -> None:

@@ -100,14 +100,12 @@ class BrokerApp:
         link = ControllerLink(world, config.controllers, client_id=self.name)
         hosting = Hosting(config, partitions)
 
-        def follow(image: Image) -> None:
-            broker.on_image(image)
-            server.limit(broker.config.limits)
-
         def on_records(image: Image, records: Sequence[MetadataRecord]) -> None:
             hosting.on_records(image, records)
             if hosting.has_started:
-                follow(image)
+                broker.on_image(image)
+                server.limit(broker.config.limits)
+            broker.topic_changes.on_records(records)
 
         applied = self._applied_metadata()
         follower = MetadataFollower(
@@ -133,14 +131,15 @@ class BrokerApp:
                 await follower.caught_up.wait()
                 self._bind_cluster(directory, follower.image)
                 hosting.start(follower.image)
-                follow(follower.image)
+                broker.on_image(follower.image)
+                server.limit(broker.config.limits)
                 broker.topic_creation.enabled = True
                 registration = self._register(link, directory, follower)
                 upkeep = Upkeep(lambda: broker.config, world, partitions)
                 parts = (registration, broker.topic_creation, broker.share_groups, hosting, partitions.removals, upkeep)
                 children += [tasks.create_task(part.run()) for part in parts]
-                noting = applied.run(world, lambda: follower.applied, config.checkpoint_interval_ms)
-                children.append(tasks.create_task(noting))
+                noted = applied.run(world, lambda: follower.applied, config.checkpoint_interval_ms)
+                children.append(tasks.create_task(noted))
                 if config.cleaner.enabled:
                     cleaner = Cleaner(lambda: broker.config.cleaner, world, partitions, directory)
                     children.append(tasks.create_task(cleaner.run()))

@@ -62,7 +62,7 @@ class ControllerLink:
             return await self._nodes.forward(host, port, owned, timeout_ms=left_ms)
 
         def refused(answer: bytes) -> bool:
-            return says_not_controller(_decoded_answer(ApiKey(key), version, answer))
+            return says_not_controller(decoded_answer(ApiKey(key), version, answer))
 
         answer: bytes = await self._until_active(attempt, refused, timeout_ms)
         return RawReply([answer])
@@ -123,7 +123,7 @@ def says_not_controller(response: Any) -> bool:
     return any(says_not_controller(getattr(response, field.name)) for field in fields(response))
 
 
-def _decoded_answer(key: ApiKey, version: int, answer: bytes) -> Any:
+def decoded_answer(key: ApiKey, version: int, answer: bytes) -> Any:
     """The message of an answer without its correlation id; None if it makes no sense to us (its receiver may know better)."""
     api = API[key]
     flexible = api.flexible is not None and version >= api.flexible and key != ApiKey.API_VERSIONS

@@ -25,6 +25,7 @@ from millstream_broker.api.produce import answer_single_produce, handle_produce
 from millstream_broker.api.security_requests import handle_security_request
 from millstream_broker.api.share_acknowledge import handle_share_acknowledge
 from millstream_broker.api.share_fetch import handle_share_fetch
+from millstream_broker.api.topic_requests import handle_topic_request
 from millstream_broker.api.transaction_requests import handle_transaction_request
 from millstream_broker.api.write_txn_markers import handle_write_txn_markers
 from millstream_runtime.serving.context import Handler, Shortcut
@@ -45,8 +46,8 @@ HANDLERS: Mapping[ApiKey, Handler] = {
     ApiKey.DESCRIBE_GROUPS: handle_group_request,
     ApiKey.LIST_GROUPS: handle_list_groups,
     ApiKey.SASL_HANDSHAKE: handle_security_request,
-    ApiKey.CREATE_TOPICS: handle_forwarded,
-    ApiKey.DELETE_TOPICS: handle_forwarded,
+    ApiKey.CREATE_TOPICS: handle_topic_request,
+    ApiKey.DELETE_TOPICS: handle_topic_request,
     ApiKey.DELETE_RECORDS: handle_delete_records,
     ApiKey.INIT_PRODUCER_ID: handle_init_producer_id,
     ApiKey.OFFSET_FOR_LEADER_EPOCH: handle_offset_for_leader_epoch,
@@ -63,7 +64,7 @@ HANDLERS: Mapping[ApiKey, Handler] = {
     ApiKey.ALTER_REPLICA_LOG_DIRS: handle_alter_replica_log_dirs,
     ApiKey.DESCRIBE_LOG_DIRS: handle_describe_log_dirs,
     ApiKey.SASL_AUTHENTICATE: handle_security_request,
-    ApiKey.CREATE_PARTITIONS: handle_forwarded,
+    ApiKey.CREATE_PARTITIONS: handle_topic_request,
     ApiKey.CREATE_DELEGATION_TOKEN: handle_security_request,
     ApiKey.RENEW_DELEGATION_TOKEN: handle_security_request,
     ApiKey.EXPIRE_DELEGATION_TOKEN: handle_security_request,

@@ -1,6 +1,5 @@
-"""What belongs to the controller: CreateTopics (19), DeleteTopics (20), AlterConfigs (33), CreatePartitions (37),
-ElectLeaders (43), AlterPartitionReassignments (45), AlterClientQuotas (49), DescribeQuorum (55),
-UpdateFeatures (57), UnregisterBroker (64), in every version.
+"""What belongs to the controller: AlterConfigs (33), ElectLeaders (43), AlterPartitionReassignments (45),
+AlterClientQuotas (49), DescribeQuorum (55), UpdateFeatures (57), UnregisterBroker (64), in every version.
 
 The client's frame goes to the active controller unchanged and the answer comes back unread.
 """

@@ -19,6 +19,7 @@ from millstream_broker.shell.partition.partitions import HostedPartitions
 from millstream_broker.shell.producer_id_blocks import ProducerIdBlocks
 from millstream_broker.shell.share.groups import ShareGroups
 from millstream_broker.shell.throttling import Throttling
+from millstream_broker.shell.topic_changes import TopicChangesAwaited
 from millstream_broker.shell.topic_creation import TopicCreation
 from millstream_broker.shell.transactions.verification import Verification
 from millstream_cluster.answers.metadata import any_live_broker
@@ -59,6 +60,7 @@ class Broker:
         self.delays = delays
         self.fetch_sessions = FetchSessions(slots=config.fetch_session_slots, eviction_ms=FETCH_SESSION_EVICTION_MS)
         self.topic_creation = TopicCreation(config, controllers)
+        self.topic_changes = TopicChangesAwaited(replicas, image, node_id=config.node_id)
         self.throttling = Throttling(world, samples=config.quota_samples, window_ms=config.quota_window_ms)
         self.refused_batches = RefusedBatches()
         self.verification = Verification(config, world, image)

@@ -33,6 +33,8 @@ class HostedPartitions:
         self._by_id: dict[ReplicaKey, HostedPartition] = {}
         self._by_topic: dict[str | bytes, dict[int, HostedPartition]] = {}
         """Under the topic's name, and under its id as it is on the wire: a UUID is dear to look up."""
+        self.on_added: Callable[[], None] = lambda: None
+        """Called whenever a partition that belongs here was opened, or turned out not to open."""
         self._failed: dict[ReplicaKey, None] = {}
         self._unopened: set[TopicPartition] = set()
 
@@ -115,6 +117,7 @@ class HostedPartitions:
         except (OSError, LogError) as error:
             self._failed[key] = None
             self._tell_unopened(name, error)
+            self.on_added()
             return
         self._failed.pop(key, None)
         if name in self._unopened:
@@ -185,3 +188,4 @@ class HostedPartitions:
         self._by_id[replica.key] = replica
         for topic in replica.topic, replica.topic_id.bytes:
             self._by_topic.setdefault(topic, {})[replica.index] = replica
+        self.on_added()

@@ -1,0 +1,31 @@
+"""CreateTopics (19), DeleteTopics (20), CreatePartitions (37), in every version: the controller's, answered once seen here.
+
+What a client does next at this broker meets what it was told: a topic that was answered as created exists, each of its
+partitions that belong here can be written to, and one that was deleted is gone.
+"""
+
+import logging
+
+from millstream_broker.api.forwarded import handle_forwarded
+from millstream_broker.shell.broker import Broker
+from millstream_runtime.nodes.controllers import decoded_answer
+from millstream_runtime.serving.context import RawReply, RequestContext
+from millstream_wire.messages import CreatePartitionsRequest, CreateTopicsRequest, DeleteTopicsRequest
+from millstream_wire.schema import Response
+
+logger = logging.getLogger(__name__)
+
+TopicRequest = CreateTopicsRequest | DeleteTopicsRequest | CreatePartitionsRequest
+
+
+async def handle_topic_request(broker: Broker, request: TopicRequest, context: RequestContext) -> RawReply | Response:
+    with broker.topic_changes.begun(request) as changes:
+        reply = await handle_forwarded(broker, request, context)
+        if isinstance(reply, RawReply):  # else nobody could be asked
+            [answer] = reply.parts
+            assert isinstance(answer, bytes), "an answer that was forwarded is in memory"
+            changes.on_answer(request, decoded_answer(context.api_key, context.version, answer))
+        left_ms = context.received_at_ms + request.timeout_ms - broker.world.monotonic_ms()
+        if not await broker.topic_changes.seen(changes, left_ms):
+            logger.warning("topics answered before they are seen here api=%s", context.api_key.name)
+        return reply
