@@ -60,7 +60,7 @@ class Broker:
         self.delays = delays
         self.fetch_sessions = FetchSessions(slots=config.fetch_session_slots, eviction_ms=FETCH_SESSION_EVICTION_MS)
         self.topic_creation = TopicCreation(config, controllers)
-        self.topic_changes = TopicChangesAwaited(replicas, image, node_id=config.node_id)
+        self.topic_changes = TopicChangesAwaited(partitions, image, node_id=config.node_id)
         self.throttling = Throttling(world, samples=config.quota_samples, window_ms=config.quota_window_ms)
         self.refused_batches = RefusedBatches()
         self.verification = Verification(config, world, image)

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from millstream_broker.core.hosting import ReplicaKey
 from millstream_broker.core.topic_changes import TopicChanges
-from millstream_broker.shell.partition.partitions import Replicas
+from millstream_broker.shell.partition.partitions import HostedPartitions
 from millstream_cluster.image import Image
 from millstream_cluster.records import MetadataRecord
 from millstream_wire.schema import Request
@@ -15,13 +15,13 @@ from millstream_wire.schema import Request
 class TopicChangesAwaited:
     """The changes that requests wait for now: as many as there are requests under way, each bounded by its time."""
 
-    def __init__(self, replicas: Replicas, image: Callable[[], Image], *, node_id: int) -> None:
-        self._replicas = replicas
+    def __init__(self, partitions: HostedPartitions, image: Callable[[], Image], *, node_id: int) -> None:
+        self._partitions = partitions
         self._image = image
         self._node_id = node_id
         self._awaited: list[TopicChanges] = []
         self._moved = asyncio.Event()
-        replicas.on_added = self._move
+        partitions.on_added = self._move
 
     @contextmanager
     def begun(self, request: Request) -> Iterator[TopicChanges]:
@@ -51,7 +51,7 @@ class TopicChangesAwaited:
         return True
 
     def _at_home(self, key: ReplicaKey) -> bool:
-        return key in self._replicas.keys or key in self._replicas.failed
+        return key in self._partitions.keys or key in self._partitions.failed
 
     def _move(self) -> None:
         if self._awaited:
