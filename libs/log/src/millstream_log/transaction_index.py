@@ -96,7 +96,11 @@ def aborted_between(
     """The aborted transactions with records in `[first_offset, end_offset)`; `indexes` from the segment of `first_offset` on."""
     found = []
     for index in indexes:
-        for entry in index.entries:
+        try:
+            entries = index.entries
+        except OSError as error:
+            raise StorageError(f"{index.path}: {error}") from error
+        for entry in entries:
             if entry.last_offset >= first_offset and entry.first_offset < end_offset:
                 found.append(entry)
             if entry.last_stable_offset >= end_offset:

@@ -2,11 +2,13 @@
 
 import asyncio
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from millstream_wire.api import ApiKey
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import (
     DescribeProducersRequest,
@@ -192,3 +194,52 @@ def test_no_batch_overtakes_one_that_has_just_been_told_to_wait(plain, batch, va
 
     asyncio.run(scene())
     assert values(fetch(plain, committed=False).records) == [(0, "first"), (1, "second"), (2, "third")]
+
+
+def test_a_disk_that_fails_a_waiting_reader_fails_neither_the_writer_nor_other_readers(
+    tmp_path: Path, new_broker, batch
+) -> None:
+    """The reader was answered inside the append: its error was the writer's, and its own answer never came."""
+    plain = new_broker(tmp_path / "data", verifies_transactions=False)
+    plain.start()
+    plain.create_topic("t")
+    now_ms = plain.world.now_ms()
+    write(plain, transactional(partial(batch, timestamp=now_ms), "aborted", 7))
+    end(plain, 7, commit=False)
+    write(plain, transactional(partial(batch, timestamp=now_ms), "undecided", 8))
+    plain.replica("t").log.roll(now_ms)
+    plain.partitions.close(1)
+    plain = new_broker(tmp_path / "data", verifies_transactions=False)
+    plain.create_topic("t")
+    plain.start()
+    index = tmp_path / "data" / "t-0" / "00000000000000000000.txnindex"
+    index.unlink()
+    index.mkdir()  # from here on every read of it fails
+
+    async def scene() -> None:
+        broken = wait_for(plain, 2, committed=True)
+        sound = wait_for(plain, 3, committed=False)
+        assert end(plain, 8, commit=True) == ErrorCode.NONE
+        assert not broken.done(), "a waiter is answered by the loop, not by whoever appends"
+        data = plain.as_read(ApiKey.FETCH, await broken, 11).responses[0].partitions[0]
+        assert (data.error_code, data.records) == (ErrorCode.KAFKA_STORAGE_ERROR, b"")
+        data = plain.as_read(ApiKey.FETCH, await sound, 11).responses[0].partitions[0]
+        assert (data.error_code, data.high_watermark, bool(data.records)) == (ErrorCode.NONE, 4, True)
+
+    asyncio.run(scene())
+    assert fetch(plain, 2).error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    plain.partitions.abandon()
+
+
+def wait_for(node: Any, offset: int, *, committed: bool) -> Any:
+    """A fetch that waits for what comes at `offset`."""
+    partition = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=1 << 20)
+    request = FetchRequest(
+        max_bytes=1 << 20,
+        isolation_level=int(committed),
+        session_epoch=-1,
+        max_wait_ms=60_000,
+        min_bytes=1,
+        topics=[FetchTopic(topic="t", partitions=[partition])],
+    )
+    return node.call(request, 11)

@@ -5,7 +5,7 @@ go out as slices of files. A reader whose last record is of an epoch that ended 
 """
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -15,6 +15,7 @@ from millstream_broker.shell.cold_reads import once_loaded
 from millstream_broker.shell.epoch_ends import end_of_epoch
 from millstream_broker.shell.leaders import endpoints, leader_elsewhere
 from millstream_broker.shell.partition.hosted import HostedPartition
+from millstream_log import AbortedTransaction as Aborted
 from millstream_log import ColdRead, EpochEnd, LogError, Read, StorageError
 from millstream_runtime.serving.context import RawReply, RequestContext
 from millstream_wire.errors import ErrorCode
@@ -67,6 +68,8 @@ class _PartitionRead(NamedTuple):
     code: ErrorCode
     replica: HostedPartition | None
     read: Read | None
+    aborted: "Sequence[Aborted]" = ()
+    """Of what was read, for who reads committed records."""
     diverging: EpochEnd | None = None
 
 
@@ -127,38 +130,44 @@ class _Fetch:
                     self.is_complete = True
                     reads.append(apart)
                     continue
-            code, found = self._read_partition(replica, wanted, left, cold)
-            if found is not None:
-                size = len(found.slice)
+            each = self._read_partition(key, replica, wanted, left, cold)
+            if each.read is not None:
+                size = len(each.read.slice)
                 self.size += size
                 left -= size
-            reads.append(_PartitionRead(key, wanted, code, replica, found))
+            reads.append(each)
         if self.size >= self._request.min_bytes:
             self.is_complete = True
         return reads
 
     def _read_partition(
-        self, replica: HostedPartition, wanted: FetchPartition, left: int, cold: list[ColdRead] | None
-    ) -> tuple[ErrorCode, Read | None]:
+        self, key: FetchKey, replica: HostedPartition, wanted: FetchPartition, left: int, cold: list[ColdRead] | None
+    ) -> _PartitionRead:
         end = self._end(replica)
         limit = min(wanted.max_bytes, left)
         min_one = self.size == 0
+        found: Read | None = None
+        aborted: Sequence[Aborted] = ()
         try:
             found = replica.log.read(
                 wanted.fetch_offset, max(0, limit), min_one=min_one, end_offset=end, may_wait=cold is None
             )
+            if found is not None and self._request.isolation_level == READ_COMMITTED:
+                aborted = replica.log.aborted_transactions(wanted.fetch_offset, found.next_offset)
         except ColdRead as missing:
             assert cold is not None
             cold.append(missing)
-            return ErrorCode.NONE, None
+            return _PartitionRead(key, wanted, ErrorCode.NONE, replica, None)
         except LogError as error:
+            if found is not None:
+                found.slice.release()
             self.is_complete = True
             if isinstance(error, StorageError):
                 self._broker.read_failed(replica, error)
-            return ErrorCode(error.error_code), None
+            return _PartitionRead(key, wanted, ErrorCode(error.error_code), replica, None)
         if found is not None and found.next_offset < end:
             self.is_complete = True  # there is more behind this segment or limit: waiting would bring nothing
-        return ErrorCode.NONE, found
+        return _PartitionRead(key, wanted, ErrorCode.NONE, replica, found, aborted)
 
     def _end(self, replica: HostedPartition) -> int:
         """Where the partition ends for who asks."""
@@ -185,8 +194,12 @@ class _Fetch:
                 each.read.slice.release()
 
         def resume() -> None:
-            if not answer.done():
+            if answer.done():
+                return  # the client is gone
+            try:
                 answer.set_result(self.respond(self.read(None)))  # what was just appended is in memory
+            except Exception as error:
+                answer.set_exception(error)  # ends this client's connection, and nobody else's
 
         waiting = self._broker.delays.wait(
             resume,
@@ -240,11 +253,7 @@ class _Fetch:
         if replica is None or each.code is not ErrorCode.NONE or each.diverging is not None:
             return None
         committed = self._request.isolation_level == READ_COMMITTED
-        if (
-            found is not None
-            and committed
-            and replica.log.aborted_transactions(each.wanted.fetch_offset, found.next_offset)
-        ):
+        if each.aborted:
             return None
         topic = each.key[0]
         head = head_of_one(
@@ -285,9 +294,10 @@ class _Fetch:
             return data
         committed = self._request.isolation_level == READ_COMMITTED
         aborted: list[AbortedTransaction] | None = [] if committed and each.diverging is None else None
-        if aborted is not None and each.read is not None:
-            found = each.replica.log.aborted_transactions(each.wanted.fetch_offset, each.read.next_offset)
-            aborted += (AbortedTransaction(producer_id=txn.producer_id, first_offset=txn.first_offset) for txn in found)
+        if aborted is not None:
+            aborted += (
+                AbortedTransaction(producer_id=txn.producer_id, first_offset=txn.first_offset) for txn in each.aborted
+            )
         data = PartitionData(
             partition_index=each.wanted.index,
             high_watermark=each.replica.partition.high_watermark,
@@ -322,7 +332,7 @@ def _parted(key: FetchKey, wanted: FetchPartition, replica: HostedPartition) -> 
         return _PartitionRead(key, wanted, ErrorCode.OFFSET_OUT_OF_RANGE, replica, None)
     if ended.epoch == wanted.last_fetched_epoch and ended.end_offset >= wanted.fetch_offset:
         return None
-    return _PartitionRead(key, wanted, ErrorCode.NONE, replica, None, ended)
+    return _PartitionRead(key, wanted, ErrorCode.NONE, replica, None, diverging=ended)
 
 
 def _is_news(each: _PartitionRead) -> bool:

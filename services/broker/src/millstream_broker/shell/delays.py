@@ -1,4 +1,8 @@
-"""Runs the purgatory: operations that wait are resumed by progress or by one timer at the earliest deadline."""
+"""Runs the purgatory: operations that wait are resumed by progress or by one timer at the earliest deadline.
+
+Who makes progress resumes nobody itself: the event loop calls each waiter in its next turn, on a stack of its own. What goes
+wrong for one waiter then reaches neither whoever appended nor the other waiters.
+"""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -10,6 +14,7 @@ from millstream_broker.core.reads.purgatory import Purgatory, Waiting
 from millstream_runtime.world import World
 
 Resume: TypeAlias = Callable[[], None]
+"""Answers one waiting client. Whatever goes wrong in it is that client's to be told: nobody above it could."""
 Place: TypeAlias = ReplicaKey | tuple[str, UUID, int]
 """A partition, or a group's share of one."""
 
@@ -37,26 +42,22 @@ class Delays:
         self._purgatory.cancel(waiting)
 
     def progressed(self, key: Place, amount: int) -> None:
-        for resume in self._purgatory.progressed(key, amount):
-            resume()
+        _resume_soon(self._purgatory.progressed(key, amount))
 
     def changed(self, key: Place) -> None:
-        for resume in self._purgatory.changed(key):
-            resume()
+        _resume_soon(self._purgatory.changed(key))
 
     def close(self) -> None:
         """Resume everybody: the broker stops, and an early answer is better than none."""
         self.is_closed = True
-        for resume in self._purgatory.drain():
-            resume()
+        _resume_soon(self._purgatory.drain())
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     def _expire(self) -> None:
         self._timer = None
-        for resume in self._purgatory.expired(self._world.monotonic_ms()):
-            resume()
+        _resume_soon(self._purgatory.expired(self._world.monotonic_ms()))
         self._arm()
 
     def _arm(self) -> None:
@@ -69,3 +70,8 @@ class Delays:
         delay_ms = max(0, deadline_ms - self._world.monotonic_ms())
         # The clocks tick in milliseconds: a timer may fire up to one early, and would then be set once more.
         self._timer = asyncio.get_running_loop().call_later((delay_ms + 1) / 1000, self._expire)
+
+
+def _resume_soon(ready: Sequence[Resume]) -> None:
+    for resume in ready:
+        asyncio.get_running_loop().call_soon(resume)

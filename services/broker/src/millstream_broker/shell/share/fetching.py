@@ -37,6 +37,8 @@ class Found:
     from_offset: int
     slice: FileSlice
     batches: Sequence[SlicedBatch]
+    aborted: Sequence[AbortedTransaction]
+    """Those with records in the batches, for a group that reads committed records."""
 
 
 @dataclass(slots=True)
@@ -148,7 +150,16 @@ class ShareFetching:
         if read is None:
             return None
         until = max(start, share.end_offset) + self._wanted.records_max
-        return Found(key, shared, start, read.slice, batches_of(read.slice, until=until, may_wait=may_wait))
+        try:
+            batches = batches_of(read.slice, until=until, may_wait=may_wait)
+            aborted: Sequence[AbortedTransaction] = ()
+            if shared.settings.read_committed and batches:
+                first, last = batches[0].header, batches[-1].header
+                aborted = log.aborted_transactions(first.base_offset, last.next_offset)
+        except (ColdRead, LogError):
+            read.slice.release()
+            raise
+        return Found(key, shared, start, read.slice, batches, aborted)
 
 
 def _share(found: Found) -> SharePartition:
@@ -159,9 +170,6 @@ def _share(found: Found) -> SharePartition:
 def _for_delivery(found: Found) -> list[LogBatch]:
     """The batches as the share partition sees them: markers are nobody's, nor is what was aborted for who reads committed."""
     headers = [batch.header for batch in found.batches]
-    aborted: Sequence[AbortedTransaction] = ()
-    if found.shared.settings.read_committed and headers:
-        aborted = found.shared.replica.log.aborted_transactions(headers[0].base_offset, headers[-1].next_offset)
     return [
         LogBatch(
             header.base_offset,
@@ -170,7 +178,7 @@ def _for_delivery(found: Found) -> list[LogBatch]:
             and header.record_count > 0
             and not any(
                 txn.producer_id == header.producer_id and txn.first_offset <= header.base_offset <= txn.last_offset
-                for txn in aborted
+                for txn in found.aborted
                 if header.is_transactional
             ),
         )
