@@ -1,7 +1,7 @@
 """What an Image consists of: nodes, topics, partitions and shards, as values that readers may keep."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
@@ -11,6 +11,7 @@ from millstream_cluster.ids import (
     BrokerEpoch,
     LeaderEpoch,
     NodeId,
+    Offset,
     PartitionEpoch,
     ProducerEpoch,
     ProducerId,
@@ -29,10 +30,23 @@ class Node:
     listeners: tuple[r.Endpoint, ...]
     rack: str | None
     fenced: bool
+    fenced_offset: Offset = field(compare=False)
+    """Where the record of its latest fencing is, a registration included: who has not applied it acts on what was before.
+
+    After a snapshot it is the snapshot's end: never earlier than that record. So it is no part of what makes two nodes equal.
+    """
 
     @staticmethod
-    def registered(record: r.NodeRegistered) -> "Node":
-        return Node(record.node_id, record.epoch, record.incarnation_id, record.listeners, record.rack, fenced=True)
+    def registered(record: r.NodeRegistered, offset: Offset) -> "Node":
+        return Node(
+            record.node_id,
+            record.epoch,
+            record.incarnation_id,
+            record.listeners,
+            record.rack,
+            fenced=True,
+            fenced_offset=offset,
+        )
 
     def registration(self) -> r.NodeRegistered:
         """The record that this node came with."""
@@ -42,8 +56,11 @@ class Node:
     def role(self) -> Role:
         return role_of(self.node_id)
 
-    def with_fenced(self, fenced: bool) -> "Node":
-        return replace(self, fenced=fenced)
+    def fenced_at(self, offset: Offset) -> "Node":
+        return replace(self, fenced=True, fenced_offset=offset)
+
+    def unfenced(self) -> "Node":
+        return replace(self, fenced=False)
 
     def endpoint(self, listener_name: str) -> r.Endpoint | None:
         """Where clients of this listener reach the node; without one of that name, its first."""

@@ -156,7 +156,7 @@ class Image:
                 expect(current is not None and record.epoch == current.epoch, record, f"it is {current}")
                 self.controller_resigned = True
             case r.NodeRegistered() | r.NodeFenced() | r.NodeUnfenced() | r.NodeUnregistered():
-                self._nodes.apply(record)
+                self._nodes.apply(record, Offset(offset))
             case r.ProducerIdsAllocated():
                 expect(record.next_producer_id > self.next_producer_id, record, "producer ids only grow")
                 self.next_producer_id = record.next_producer_id

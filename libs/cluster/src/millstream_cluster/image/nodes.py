@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 from millstream_cluster import records as r
 from millstream_cluster.errors import ImageError
-from millstream_cluster.ids import Role
+from millstream_cluster.ids import Offset, Role
 from millstream_cluster.members import Node
 
 
@@ -25,17 +25,21 @@ class NodesImage:
             if not node.fenced:
                 yield r.NodeUnfenced(node.node_id, node.epoch)
 
-    def apply(self, record: r.NodeRegistered | r.NodeFenced | r.NodeUnfenced | r.NodeUnregistered) -> None:
+    def apply(
+        self, record: r.NodeRegistered | r.NodeFenced | r.NodeUnfenced | r.NodeUnregistered, offset: Offset
+    ) -> None:
         if isinstance(record, r.NodeRegistered):
-            self._nodes[record.node_id] = Node.registered(record)
+            self._nodes[record.node_id] = Node.registered(record, offset)
             return
         node = self._nodes.get(record.node_id)
         if node is None or node.epoch != record.epoch:
             raise ImageError(f"{record}: the node is {node}")
         if isinstance(record, r.NodeUnregistered):
             del self._nodes[node.node_id]
+        elif isinstance(record, r.NodeFenced):
+            self._nodes[node.node_id] = node.fenced_at(offset)
         else:
-            self._nodes[node.node_id] = node.with_fenced(isinstance(record, r.NodeFenced))
+            self._nodes[node.node_id] = node.unfenced()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, NodesImage) and self._nodes == other._nodes

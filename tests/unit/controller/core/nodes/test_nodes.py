@@ -1,8 +1,13 @@
 from uuid import UUID
 
+import pytest
+
 from millstream_cluster import records as r
+from millstream_cluster.decision import Decision
 from millstream_cluster.ids import NO_NODE
-from millstream_controller.core.nodes.nodes import Heartbeat, Registration, heartbeat, register, unregister
+from millstream_cluster.image import Image
+from millstream_controller.core.machine import ControllerMachine
+from millstream_controller.core.nodes.nodes import Heartbeat, Registration, fence, heartbeat, register, unregister
 from millstream_controller.core.takeover import prove_active
 from millstream_controller.core.topics.deleted_topics import TopicRef, delete_topics
 from millstream_controller.core.topics.new_topics import NewTopic
@@ -26,6 +31,29 @@ def test_a_node_is_fenced_until_it_has_caught_up_with_its_own_registration(clust
     ready = cluster.do(heartbeat(cluster.machine, Heartbeat(1, epoch, epoch, False, False)))
     assert (ready.caught_up, ready.fenced) == (True, False)
     assert not cluster.image.brokers[1].fenced
+
+
+@pytest.mark.parametrize("node_id", [1, 10_001])
+def test_a_node_is_let_back_in_only_when_it_has_applied_its_latest_fencing(cluster, node_id) -> None:
+    """It was cut off, and may act on what it led or owned before others got it."""
+    epoch = cluster.register(node_id)
+    before = cluster.image.offset
+    cluster.do(Decision(fence(cluster.machine, cluster.image.nodes[node_id]), None))
+    behind = cluster.do(heartbeat(cluster.machine, Heartbeat(node_id, epoch, before, False, False)))
+    assert (behind.caught_up, behind.fenced) == (False, True)
+    ready = cluster.do(heartbeat(cluster.machine, Heartbeat(node_id, epoch, cluster.image.offset, False, False)))
+    assert (ready.caught_up, ready.fenced) == (True, False)
+
+
+def test_after_a_takeover_from_a_snapshot_no_node_is_let_in_sooner(cluster) -> None:
+    epoch = cluster.register(1)
+    cluster.do(Decision(fence(cluster.machine, cluster.image.nodes[1]), None))
+    fenced_at = cluster.image.nodes[1].fenced_offset
+    assert fenced_at == cluster.image.offset
+    loaded = Image.of(cluster.image.records(), cluster.image.offset)
+    successor = ControllerMachine(cluster.machine.settings, loaded)
+    assert heartbeat(successor, Heartbeat(1, epoch, fenced_at - 1, False, False)).reply.fenced
+    assert not heartbeat(successor, Heartbeat(1, epoch, fenced_at, False, False)).reply.fenced
 
 
 def test_bad_registrations_are_refused_with_kafkas_codes(cluster) -> None:

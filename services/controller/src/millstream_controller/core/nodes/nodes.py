@@ -1,6 +1,6 @@
 """Membership: registration, heartbeats and departures of brokers and coordinators, as decisions.
 
-A node is fenced from its registration until it says that it has caught up; only unfenced nodes lead and own. Sessions, which
+A node is fenced from its registration until it has applied the record that fenced it; only unfenced nodes lead and own. Sessions, which
 are not replicated, are kept by `Sessions`: nothing here knows when a node was last heard.
 """
 
@@ -109,7 +109,11 @@ def _refuse(machine: ControllerMachine, wanted: Registration, session_live: bool
 
 
 def heartbeat(machine: ControllerMachine, beat: Heartbeat) -> Decision[r.MetadataRecord, HeartbeatReply]:
-    """Unfence a node that has caught up with its own registration; fence one that wants it or wants to stop."""
+    """Unfence a node that has applied its own latest fencing; fence one that wants it or wants to stop.
+
+    A node that has only applied its registration may still act on a state from before it was fenced: what it led or owned
+    went to others meanwhile.
+    """
     node = machine.image.node(beat.node_id)
     if node is None:
         outcome = Outcome(ErrorCode.BROKER_ID_NOT_REGISTERED, f"node {beat.node_id} is not registered")
@@ -122,7 +126,7 @@ def heartbeat(machine: ControllerMachine, beat: Heartbeat) -> Decision[r.Metadat
             f"node {beat.node_id} has metadata up to {beat.metadata_offset}, the log ends at {machine.image.offset}"
         )
         return Decision((), HeartbeatReply(Outcome(ErrorCode.UNKNOWN_SERVER_ERROR, message), log_went_back=True))
-    caught_up = beat.metadata_offset >= node.epoch
+    caught_up = beat.metadata_offset >= node.fenced_offset
     records: tuple[r.MetadataRecord, ...] = ()
     fenced = node.fenced
     if beat.want_fence or beat.want_shut_down:
