@@ -6,9 +6,18 @@ from uuid import UUID
 
 import pytest
 
-from millstream_cluster.ids import METADATA_TOPIC, METADATA_TOPIC_ID, NodeId
+from millstream_cluster.ids import METADATA_TOPIC, METADATA_TOPIC_ID, BrokerEpoch, NodeId, Offset
 from millstream_cluster.image import Image
-from millstream_cluster.records import ClusterCreated, ControllerElected, MetadataRecord, TopicCreated, encode_record
+from millstream_cluster.records import (
+    ClusterCreated,
+    ControllerElected,
+    MetadataRecord,
+    NodeFenced,
+    NodeRegistered,
+    NodeUnfenced,
+    TopicCreated,
+    encode_record,
+)
 from millstream_runtime.nodes.controllers import ControllerLink, ControllerUnavailable
 from millstream_runtime.nodes.follower import MetadataDiverged, MetadataFollower
 from millstream_runtime.nodes.registration import AdvertisedListener, NodeIdentity, Registration, RegistrationRefused
@@ -45,6 +54,7 @@ class Controller:
         self.heartbeats: list[tuple[int, bool]] = []
         self.registration_error = ErrorCode.NONE
         self.heartbeat_error = ErrorCode.NONE
+        self.lets_in_from = 1
 
     def error(self, otherwise: ErrorCode = ErrorCode.NONE) -> ErrorCode:
         return otherwise if self.active else ErrorCode.NOT_CONTROLLER
@@ -68,7 +78,9 @@ def heartbeat(app: Controller, request, context) -> BrokerHeartbeatResponse:
     error = app.error(app.heartbeat_error)
     app.heartbeats.append((request.broker_epoch, request.want_shut_down))
     return BrokerHeartbeatResponse(
-        error_code=error, is_fenced=request.current_metadata_offset < 1, should_shut_down=request.want_shut_down
+        error_code=error,
+        is_fenced=request.current_metadata_offset < app.lets_in_from,
+        should_shut_down=request.want_shut_down,
     )
 
 
@@ -165,10 +177,16 @@ def test_a_client_s_request_is_forwarded_and_answered_unchanged(simulated_hosts)
     simulated_hosts.run(scenario())
 
 
-def registration_of(hosts, link: ControllerLink, offset=lambda: 1) -> Registration:
+def registration_of(hosts, link: ControllerLink, offset=lambda: 1, on_session_lost=lambda: None) -> Registration:
     identity = NodeIdentity(1, "c", UUID(int=7), (AdvertisedListener("PLAINTEXT", "node", 9092),))
     return Registration(
-        hosts.world("node"), link, identity, heartbeat_interval_ms=500, session_timeout_ms=3_000, metadata_offset=offset
+        hosts.world("node"),
+        link,
+        identity,
+        heartbeat_interval_ms=500,
+        session_timeout_ms=3_000,
+        metadata_offset=offset,
+        on_session_lost=on_session_lost,
     )
 
 
@@ -187,6 +205,83 @@ def test_a_node_registers_heartbeats_and_leaves_when_it_may(simulated_hosts) -> 
         await registration.unfenced.wait()
         await registration.leave(timeout_ms=5_000)
         assert controller.heartbeats[-1] == (101, True)
+        running.cancel()
+        await asyncio.wait([running])
+
+    simulated_hosts.run(scenario())
+
+
+def fenced_image(fenced: bool, *, at: int, offset: int) -> Image:
+    """A cluster in which node 1 registered at 101, and was fenced or let in by the record at `at`."""
+    image = Image()
+    image.apply(NodeRegistered(NodeId(1), BrokerEpoch(101), UUID(int=7), (), None), 101)
+    image.apply(NodeUnfenced(NodeId(1), BrokerEpoch(101)), 102)
+    if fenced:
+        image.apply(NodeFenced(NodeId(1), BrokerEpoch(101)), at)
+    image.offset = Offset(offset)
+    return image
+
+
+@pytest.mark.parametrize("told_by", ["a heartbeat", "the metadata", "both", "a stale epoch"])
+def test_a_node_is_told_once_that_its_session_is_lost(simulated_hosts, told_by: str) -> None:
+    async def scenario() -> None:
+        controller = Controller()
+        lost: list[str] = []
+        offset = [110]
+        link = link_of(simulated_hosts, await start(simulated_hosts, controller))
+        registration = registration_of(simulated_hosts, link, lambda: offset[0], lambda: lost.append(told_by))
+        running = asyncio.create_task(registration.run())
+        await registration.unfenced.wait()
+        registration.on_image(fenced_image(False, at=0, offset=110))
+        assert lost == []
+        if told_by in ("a heartbeat", "both"):
+            controller.lets_in_from = 120
+            await until(lambda: registration.fenced)
+        if told_by in ("the metadata", "both"):
+            registration.on_image(fenced_image(True, at=120, offset=121))
+        if told_by == "a stale epoch":
+            controller.heartbeat_error = ErrorCode.STALE_BROKER_EPOCH
+            await until(lambda: registration.fenced)
+        assert lost == [told_by]
+        assert registration.fenced
+        running.cancel()
+        await asyncio.wait([running])
+
+    simulated_hosts.run(scenario())
+
+
+def test_an_answer_from_before_the_fencing_lets_nobody_in(simulated_hosts) -> None:
+    """The metadata was faster than the answer to a heartbeat that was sent before the node was fenced."""
+
+    async def scenario() -> None:
+        controller = Controller()
+        offset = [110]
+        link = link_of(simulated_hosts, await start(simulated_hosts, controller))
+        registration = registration_of(simulated_hosts, link, lambda: offset[0])
+        running = asyncio.create_task(registration.run())
+        await registration.unfenced.wait()
+        registration.on_image(fenced_image(True, at=120, offset=121))
+        sent = len(controller.heartbeats)
+        await until(lambda: len(controller.heartbeats) >= sent + 5)
+        assert registration.fenced
+        offset[0] = 121
+        await registration.unfenced.wait()
+        running.cancel()
+        await asyncio.wait([running])
+
+    simulated_hosts.run(scenario())
+
+
+def test_the_leave_to_serve_may_come_before_its_record(simulated_hosts) -> None:
+    async def scenario() -> None:
+        controller = Controller()
+        lost: list[str] = []
+        link = link_of(simulated_hosts, await start(simulated_hosts, controller))
+        registration = registration_of(simulated_hosts, link, lambda: 110, lambda: lost.append("lost"))
+        running = asyncio.create_task(registration.run())
+        await registration.unfenced.wait()
+        registration.on_image(fenced_image(True, at=105, offset=111))
+        assert (registration.fenced, lost) == (False, [])
         running.cancel()
         await asyncio.wait([running])
 

@@ -101,6 +101,8 @@ class BrokerApp:
         hosting = Hosting(config, partitions)
 
         def on_records(image: Image, records: Sequence[MetadataRecord]) -> None:
+            if self._registration is not None:
+                self._registration.on_image(image)
             hosting.on_records(image, records)
             if hosting.has_started:
                 broker.on_image(image)
@@ -151,10 +153,7 @@ class BrokerApp:
                     logger.info("broker ready broker=%d listeners=%s", config.node_id, self.listeners)
                     await asyncio.Event().wait()
                 except asyncio.CancelledError:
-                    # Asked to stop (and not: a part of us failed): hand leadership over while we still serve.
-                    if not world.killed and not any(child.done() or child.cancelling() for child in children):
-                        await upkeep.flush_all()
-                        await registration.leave(timeout_ms=config.controlled_shutdown_timeout_ms)
+                    await self._leave(children, registration, upkeep)
                     raise
         finally:
             if not world.killed:
@@ -164,6 +163,12 @@ class BrokerApp:
             await server.close()
             await broker.close()
             await link.close()
+
+    async def _leave(self, children: Sequence[asyncio.Task[None]], registration: Registration, upkeep: Upkeep) -> None:
+        """Asked to stop (and not: a part of us failed): hand leadership over while we still serve."""
+        if not self._world.killed and not any(child.done() or child.cancelling() for child in children):
+            await upkeep.flush_all()
+            await registration.leave(timeout_ms=self.config.controlled_shutdown_timeout_ms)
 
     def _applied_metadata(self) -> AppliedMetadata:
         try:

@@ -155,6 +155,8 @@ class CoordinatorApp:
                 raise
 
     def _on_records(self, image: Image, records: Sequence[MetadataRecord]) -> None:
+        if self._registration is not None:
+            self._registration.on_image(image)
         for kind in self._kinds:
             kind.on_change()
         self._housekeeping.on_records(records)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from uuid import UUID
 
+from millstream_cluster.image import Image
 from millstream_runtime.nodes.controllers import ControllerLink, ControllerUnavailable
 from millstream_runtime.service import Health, ServiceFailed
 from millstream_runtime.world import World
@@ -68,8 +69,18 @@ def health_of(registration: "Registration | None", ready: asyncio.Event) -> Heal
     return Health(healthy=True, ready=ready.is_set())
 
 
+def nothing() -> None:
+    """For a node that loses nothing with its session."""
+
+
 class Registration:
-    """`await registered.wait()` for the first success; `broker_epoch` is the epoch of the newest one, -1 before."""
+    """`await registered.wait()` for the first success; `broker_epoch` is the epoch of the newest one, -1 before.
+
+    A session begins when the controller lets the node in (`unfenced`) and is lost when the node learns that it was fenced
+    or that its registration is over: from a heartbeat's answer, or from the metadata, whichever comes first. The metadata
+    never leaves one out, since a node is let in again only when it has applied the record that fenced it. That no controller
+    answers loses no session: who could have fenced us may be away itself.
+    """
 
     def __init__(
         self,
@@ -81,8 +92,12 @@ class Registration:
         session_timeout_ms: int,
         metadata_offset: Callable[[], int],
         previous_epoch: int = -1,
+        on_session_lost: Callable[[], None] = nothing,
     ) -> None:
-        """`previous_epoch`: the epoch of the last life of this disk, if it ended cleanly."""
+        """`previous_epoch`: the epoch of the last life of this disk, if it ended cleanly.
+
+        `on_session_lost` is called once for each session that is lost, before anything else is done about it.
+        """
         self.registered = asyncio.Event()
         self.unfenced = asyncio.Event()
         self.broker_epoch = -1
@@ -93,6 +108,11 @@ class Registration:
         self._session_timeout_ms = session_timeout_ms
         self._metadata_offset = metadata_offset
         self._previous_epoch = previous_epoch
+        self._on_session_lost = on_session_lost
+        self._let_in_offset = -1
+        """How far the metadata was applied here when the heartbeat went out that was answered with leave to serve."""
+        self._fenced_offset = -1
+        """The last fencing that the metadata told of: an answer to a heartbeat from before it is no news."""
         self._leaving = False
         self._knows_we_leave = asyncio.Event()
         self._may_stop = asyncio.Event()
@@ -101,6 +121,17 @@ class Registration:
     @property
     def fenced(self) -> bool:
         return not self.unfenced.is_set()
+
+    def on_image(self, image: Image) -> None:
+        """The metadata moved: it may say that we are fenced before a heartbeat does."""
+        node = image.node(self._identity.node_id)
+        if image.offset < self.broker_epoch:
+            return
+        if node is not None and node.epoch == self.broker_epoch:
+            if not node.fenced or node.fenced_offset <= self._let_in_offset:
+                return
+            self._fenced_offset = node.fenced_offset
+        self._lose_session("metadata")
 
     async def run(self) -> None:
         """Register, heartbeat, register again when our epoch is stale; until cancelled. Raises RegistrationRefused."""
@@ -176,7 +207,7 @@ class Registration:
             unreachable = False
             if error in _STALE:
                 logger.warning("registration lost node=%d error=%s", self._identity.node_id, error.name)
-                self.unfenced.clear()
+                self._lose_session(error.name)
                 return
             await self._pause()
 
@@ -194,12 +225,23 @@ class Registration:
             self._knows_we_leave.set()
         if error is ErrorCode.NONE:
             if answer.is_fenced:
-                self.unfenced.clear()
-            else:
+                self._lose_session("heartbeat")
+            elif request.current_metadata_offset >= self._fenced_offset:
+                self._let_in_offset = request.current_metadata_offset
                 self.unfenced.set()
             if answer.should_shut_down:
                 self._may_stop.set()
         return error
+
+    def _lose_session(self, told_by: str) -> None:
+        if self.fenced:
+            return
+        self.unfenced.clear()
+        if not self._leaving:
+            logger.warning(
+                "session lost node=%d epoch=%d told_by=%s", self._identity.node_id, self.broker_epoch, told_by
+            )
+        self._on_session_lost()
 
     async def _pause(self) -> None:
         hurried = self.fenced or self._leaving
