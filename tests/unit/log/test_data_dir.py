@@ -5,6 +5,7 @@ from uuid import UUID
 import pytest
 
 from millstream_log import DataDir, LogConfig, TopicPartition, UnusableDirectory
+from millstream_log.disk import DISK, remove_tree
 
 CONFIG = LogConfig()
 KEY = TopicPartition("some-topic", 3)
@@ -98,7 +99,7 @@ def test_a_topic_made_anew_starts_empty_and_the_old_one_is_set_aside(tmp_path: P
 def test_a_deleted_partition_is_gone_and_its_name_is_free(tmp_path: Path, make) -> None:
     data = open_dir(tmp_path)
     data.open_log(KEY, TOPIC_ID, CONFIG, now_ms=0).append(*make(3), leader_epoch=0, now_ms=0)
-    data.delete_log(KEY)
+    remove_tree(DISK, data.doom_log(KEY))
     assert data.partitions() == set()
     assert data.open_log(KEY, OTHER_ID, CONFIG, now_ms=0).log_end_offset == 0
 
@@ -110,7 +111,7 @@ def test_a_partition_made_anew_does_not_begin_where_the_old_one_did(tmp_path: Pa
     log.flush()
     log.advance_start(5)
     data.checkpoint({KEY: 9})
-    data.delete_log(KEY)
+    remove_tree(DISK, data.doom_log(KEY))
     data.open_log(KEY, OTHER_ID, CONFIG, now_ms=0).append(*make(7), leader_epoch=0, now_ms=0)
     data.abandon()
     data = open_dir(tmp_path)

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from millstream_log.file_slice import FileSlice, SegmentFile, read_fully, write_fully
+from millstream_log.disk import DISK, Disk
+from millstream_log.file_slice import FileSlice, SegmentFile
 
 
 def file_of(path: Path, content: bytes) -> SegmentFile:
@@ -37,15 +38,18 @@ def test_the_file_stays_open_for_its_slices_and_closes_with_the_last(tmp_path: P
 
 def test_reading_past_the_end_gives_what_there_is(tmp_path: Path) -> None:
     file = file_of(tmp_path / "x", b"0123")
-    assert read_fully(file.fileno(), 10, 2) == b"23"
-    assert read_fully(file.fileno(), 10, 9) == b""
+    assert DISK.read(file.fileno(), 10, 2) == b"23"
+    assert DISK.read(file.fileno(), 10, 9) == b""
 
 
-def test_writing_goes_on_after_a_short_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+class ThreeBytesAtATime(Disk):
+    def pwrite(self, fd: int, data: bytes | bytearray | memoryview, position: int) -> int:
+        return super().pwrite(fd, bytes(data)[:3], position)
+
+
+def test_writing_goes_on_after_a_short_write(tmp_path: Path) -> None:
     file = file_of(tmp_path / "x", b"")
-    whole = os.pwrite
-    monkeypatch.setattr(os, "pwrite", lambda fd, data, at: whole(fd, bytes(data)[:3], at))
-    write_fully(file.fileno(), b"0123456789", 2)
+    ThreeBytesAtATime().write(file.fileno(), b"0123456789", 2)
     assert (tmp_path / "x").read_bytes() == b"\0\0" + b"0123456789"
 
 

@@ -6,8 +6,9 @@ from typing import TypeVar
 import pytest
 
 from millstream_log import ColdRead, Log, LogConfig
+from millstream_log.disk import DISK
 from millstream_log.file_slice import FileSlice, SegmentFile
-from millstream_log.page_cache import is_resident, load, read_resident
+from millstream_log.page_cache import is_resident, load
 
 SIZE = 1 << 20
 LOADS_MAX = 16
@@ -34,14 +35,14 @@ def cold(tmp_path: Path) -> SegmentFile:
 
 
 def test_what_is_not_in_memory_is_not_waited_for(cold: SegmentFile) -> None:
-    assert read_resident(cold.fileno(), 10, 0) is None
+    assert DISK.read_resident(cold.fileno(), 10, 0) is None
 
 
 def test_loading_brings_in_a_range_and_ends_with_the_file(cold: SegmentFile) -> None:
     load(cold.fileno(), 10 * SIZE, 0)
     assert is_resident(cold.fileno(), 0)
     assert is_resident(cold.fileno(), SIZE // 2)
-    assert read_resident(cold.fileno(), 10, 10) == b"0123456789"
+    assert DISK.read_resident(cold.fileno(), 10, 10) == b"0123456789"
 
 
 def test_a_slice_can_be_loaded_after_it_was_let_go_of(cold: SegmentFile) -> None:
@@ -57,7 +58,7 @@ def test_what_was_just_written_is_in_memory(tmp_path: Path) -> None:
     file = SegmentFile(tmp_path / "x", os.O_RDWR)
     assert is_resident(file.fileno(), 9)
     assert FileSlice(file, 3, 4).read_resident() == b"3456"
-    assert read_resident(file.fileno(), 20, 0) is None  # shorter than asked for
+    assert DISK.read_resident(file.fileno(), 20, 0) is None  # shorter than asked for
 
 
 def loading_as_asked(attempt: Callable[[], T]) -> tuple[T, int]:

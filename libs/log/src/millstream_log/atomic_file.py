@@ -3,31 +3,33 @@
 import os
 from pathlib import Path
 
+from millstream_log.disk import DISK, Disk
 
-def replace_file(path: Path, data: bytes, *, durable: bool = False) -> None:
+
+def replace_file(path: Path, data: bytes, *, durable: bool = False, disk: Disk = DISK) -> None:
     """Write `data` beside `path`, then rename it there; `durable` waits for the disk, file and directory."""
     scratch = path.with_name(path.name + ".tmp")
-    with open(scratch, "wb") as file:
-        file.write(data)
-        if durable:
-            file.flush()
-            os.fsync(file.fileno())
-    os.replace(scratch, path)
+    write_file(scratch, data, durable=durable, disk=disk)
+    disk.rename(scratch, path)
     if durable:
-        sync_directory(path.parent)
+        disk.sync_directory(path.parent)
 
 
-def sync_file(path: Path) -> None:
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+def write_file(path: Path, data: bytes, *, durable: bool = False, disk: Disk = DISK) -> None:
+    """Let `data` be all that is in a file; a crash may leave any part of it."""
+    fd = disk.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     try:
-        os.fsync(fd)
+        disk.write(fd, data, 0)
+        if durable:
+            disk.fsync(fd)
     finally:
-        os.close(fd)
+        disk.close(fd)
 
 
-def sync_directory(directory: Path) -> None:
-    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+def read_file(path: Path, disk: Disk = DISK) -> bytes:
+    """All that is in a file."""
+    fd = disk.open(path, os.O_RDONLY)
     try:
-        os.fsync(fd)
+        return disk.read(fd, os.fstat(fd).st_size, 0)
     finally:
-        os.close(fd)
+        disk.close(fd)

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from millstream_log.atomic_file import replace_file
+from millstream_log.atomic_file import read_file, replace_file
+from millstream_log.disk import DISK, Disk
 from millstream_log.errors import CorruptFile
 
 RECOVERY_POINT = "recovery-point-offset-checkpoint"
@@ -28,10 +29,10 @@ def parse_lines(text: str, *, columns: int, path: Path) -> list[list[int]]:
     return [[_number(cell, path) for cell in cells] for cells in _rows(text, columns, path)]
 
 
-def load_offsets(path: Path) -> dict[TopicPartition, int]:
+def load_offsets(path: Path, disk: Disk = DISK) -> dict[TopicPartition, int]:
     """Read a file of offsets by partition; a file that is missing is empty."""
     try:
-        text = path.read_text()
+        text = read_file(path, disk).decode()
     except FileNotFoundError:
         return {}
     except UnicodeDecodeError as error:
@@ -42,10 +43,10 @@ def load_offsets(path: Path) -> dict[TopicPartition, int]:
     return offsets
 
 
-def store_offsets(path: Path, offsets: Mapping[TopicPartition, int]) -> None:
+def store_offsets(path: Path, offsets: Mapping[TopicPartition, int], disk: Disk = DISK) -> None:
     lines = ["0", str(len(offsets))]
     lines += [f"{key.topic} {key.partition} {offset}" for key, offset in sorted(offsets.items())]
-    replace_file(path, ("\n".join(lines) + "\n").encode(), durable=True)
+    replace_file(path, ("\n".join(lines) + "\n").encode(), durable=True, disk=disk)
 
 
 def _rows(text: str, columns: int, path: Path) -> list[list[str]]:

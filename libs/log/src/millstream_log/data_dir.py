@@ -6,12 +6,11 @@ Which partitions belong here is the caller's to know; what it does not know is s
 import json
 import logging
 import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from uuid import UUID, uuid4
 
-from millstream_log.atomic_file import replace_file, sync_directory
+from millstream_log.atomic_file import replace_file
 from millstream_log.checkpoint import (
     CLEANED,
     HIGH_WATERMARK,
@@ -23,6 +22,7 @@ from millstream_log.checkpoint import (
 )
 from millstream_log.config import LogConfig
 from millstream_log.directory_lock import DirectoryLock
+from millstream_log.disk import DISK, Disk, make_directories, remove_tree, unlink_if_there
 from millstream_log.errors import CorruptFile, StorageError, UnusableDirectory
 from millstream_log.log import Log
 from millstream_log.partition_metadata import load_topic_id, store_topic_id
@@ -49,6 +49,7 @@ class DataDir:
         "_stored",
         "cluster_id",
         "directory_id",
+        "disk",
         "logs",
         "node_id",
         "path",
@@ -62,21 +63,23 @@ class DataDir:
         node_id: int,
         cluster_id: str | None,
         new_id: Callable[[], UUID] = uuid4,
+        disk: Disk = DISK,
     ) -> None:
         """Take the directory, made if there is none; refuse one that another process, node or cluster owns.
 
         With a cluster id of None the directory's own is taken, and a new directory has none until `set_cluster_id`.
         """
         self.path = path
+        self.disk = disk
         self.node_id = node_id
         self.logs: dict[TopicPartition, Log] = {}
         self._new_id = new_id
-        _make(path)
+        _make(path, disk)
         self._lock = DirectoryLock(path)
         try:
             self.cluster_id, self.directory_id = self._identify(cluster_id)
             self.was_clean = (path / _CLEAN_SHUTDOWN).exists()
-            (path / _CLEAN_SHUTDOWN).unlink(missing_ok=True)
+            unlink_if_there(disk, path / _CLEAN_SHUTDOWN)
             self._stored: dict[str, dict[TopicPartition, int]] = {}  # what each checkpoint file holds
             self._recovery_points = self._load(RECOVERY_POINT)
             self._log_starts = self._load(LOG_START_OFFSET)
@@ -91,7 +94,7 @@ class DataDir:
 
     def _identify(self, cluster_id: str | None) -> tuple[str | None, UUID]:
         meta_path = self.path / _META
-        meta = load_properties(meta_path)
+        meta = load_properties(meta_path, self.disk)
         if meta is None:
             directory_id = self._new_id()
             self._store_identity(cluster_id, directory_id)
@@ -114,7 +117,7 @@ class DataDir:
         properties = {"version": "1", "node.id": str(self.node_id), "directory.id": format_uuid(directory_id)}
         if cluster_id is not None:
             properties["cluster.id"] = cluster_id
-        store_properties(self.path / _META, properties)
+        store_properties(self.path / _META, properties, self.disk)
 
     def set_cluster_id(self, cluster_id: str) -> None:
         """Bind the directory to a cluster, once and for all."""
@@ -135,20 +138,20 @@ class DataDir:
 
     def topic_id(self, key: TopicPartition) -> UUID | None:
         """The topic id that a partition's directory carries."""
-        return load_topic_id(self.path / str(key))
+        return load_topic_id(self.path / str(key), self.disk)
 
     def open_log(self, key: TopicPartition, topic_id: UUID | None, config: LogConfig, *, now_ms: int) -> Log:
         """Open a partition's log, made if there is none; one of another topic of that name is set aside first."""
         assert key not in self.logs, f"{key} is open"
         directory = self.path / str(key)
         if directory.is_dir() and topic_id is not None:
-            found = load_topic_id(directory)
+            found = load_topic_id(directory, self.disk)
             if found is not None and found != topic_id:
                 self.set_aside(key)
         is_new = not directory.is_dir()
         if is_new:
-            directory.mkdir()
-            sync_directory(self.path)
+            self.disk.mkdir(directory)
+            self.disk.sync_directory(self.path)
             self._forget(key)
             if any(key in stored for stored in self._stored.values()):
                 self.checkpoint()  # or, after a crash, the new log would begin where the old one did
@@ -160,9 +163,10 @@ class DataDir:
             recovery_point=self._recovery_points.get(key, 0),
             clean=self.was_clean or is_new,
             may_have_gaps=key in self._cleaned,
+            disk=self.disk,
         )
-        if topic_id is not None and load_topic_id(directory) is None:
-            store_topic_id(directory, topic_id)
+        if topic_id is not None and load_topic_id(directory, self.disk) is None:
+            store_topic_id(directory, topic_id, self.disk)
         self.logs[key] = log
         return log
 
@@ -179,10 +183,6 @@ class DataDir:
         """Note on the disk up to where it is now; to be done before a log gets its first gap, too."""
         self._cleaned[key] = offset
         self._store(CLEANED, self._cleaned)
-
-    def delete_log(self, key: TopicPartition) -> None:
-        """Delete a partition: out of the way at once, so that a new one of its name can be made, then for good."""
-        shutil.rmtree(self.doom_log(key))
 
     def doom_log(self, key: TopicPartition) -> Path:
         """Take a partition out of the way; the directory is for the caller to remove, or for the next start."""
@@ -202,8 +202,8 @@ class DataDir:
         suffix = f".{self._new_id().hex}-{suffix}"
         topic = key.topic[: _LONGEST_NAME - len(suffix) - len(str(key.partition)) - 1]
         target = self.path / f"{topic}-{key.partition}{suffix}"
-        os.rename(self.path / str(key), target)
-        sync_directory(self.path)
+        self.disk.rename(self.path / str(key), target)
+        self.disk.sync_directory(self.path)
         return target
 
     def _forget(self, key: TopicPartition) -> None:
@@ -213,7 +213,7 @@ class DataDir:
     def _finish_deletions(self) -> None:
         for entry in os.scandir(self.path):
             if entry.is_dir() and entry.name.endswith("-delete"):
-                shutil.rmtree(entry.path)
+                remove_tree(self.disk, Path(entry.path))
 
     # ---- checkpoints and closing ----
 
@@ -236,7 +236,7 @@ class DataDir:
             # A partition that nobody opened is as the process before this one left it.
             if not failed and (self.was_clean or self.partitions() <= self.logs.keys()):
                 proof = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))
-                replace_file(self.path / _CLEAN_SHUTDOWN, proof.encode(), durable=True)
+                replace_file(self.path / _CLEAN_SHUTDOWN, proof.encode(), durable=True, disk=self.disk)
         finally:
             self.abandon()
 
@@ -257,7 +257,7 @@ class DataDir:
 
     def _load(self, name: str) -> dict[TopicPartition, int]:
         try:
-            offsets = load_offsets(self.path / name)
+            offsets = load_offsets(self.path / name, self.disk)
         except CorruptFile as error:
             # Without them recovery starts earlier; a log's start is at least its first segment's.
             logger.warning("checkpoint ignored error=%s", error)
@@ -267,13 +267,13 @@ class DataDir:
 
     def _store(self, name: str, offsets: dict[TopicPartition, int]) -> None:
         if self._stored.get(name) != offsets:
-            store_offsets(self.path / name, offsets)
+            store_offsets(self.path / name, offsets, self.disk)
             self._stored[name] = dict(offsets)
 
 
-def _make(path: Path) -> None:
+def _make(path: Path, disk: Disk) -> None:
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        make_directories(disk, path)
     except OSError as error:
         raise UnusableDirectory(f"{path} cannot be made: {error}") from error
 

@@ -3,29 +3,30 @@
 The file stays open, even unlinked, for as long as a slice of it is held: a descriptor is never reused under a send.
 """
 
-import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 from mypy_extensions import mypyc_attr
 
-from millstream_log.page_cache import is_resident, load, read_resident
+from millstream_log.disk import DISK, Disk
+from millstream_log.page_cache import is_resident, load
 
 
 class SegmentFile:
     """An open file; it closes when its last holder (the segment, or a slice in flight) lets go of it."""
 
-    __slots__ = ("_fd", "path")
+    __slots__ = ("_fd", "disk", "path")
 
-    def __init__(self, path: Path, flags: int) -> None:
+    def __init__(self, path: Path, flags: int, disk: Disk = DISK) -> None:
         self._fd = -1
         self.path = path
-        self._fd = os.open(path, flags | os.O_CLOEXEC, 0o644)
+        self.disk = disk
+        self._fd = disk.open(path, flags)
 
     def __del__(self) -> None:
         if self._fd >= 0:
-            os.close(self._fd)
+            self.disk.close(self._fd)
 
     def fileno(self) -> int:
         return self._fd
@@ -54,6 +55,11 @@ class FileSlice:
         assert self._file is not None, "a released slice"
         return self._file.path
 
+    @property
+    def disk(self) -> Disk:
+        assert self._file is not None, "a released slice"
+        return self._file.disk
+
     def part(self, position: int, length: int) -> "FileSlice":
         """A slice of this slice, by its position in the file."""
         assert self._file is not None, "a released slice"
@@ -63,11 +69,13 @@ class FileSlice:
 
     def read(self) -> bytes:
         """Copy the bytes out: for small slices, and where TLS needs them in user space."""
-        return read_fully(self.fileno(), self._length, self.position)
+        assert self._file is not None, "a released slice"
+        return self._file.disk.read(self._file.fileno(), self._length, self.position)
 
     def read_resident(self) -> bytes | bytearray | None:
         """As `read`, but None where that would wait for the disk."""
-        return read_resident(self.fileno(), self._length, self.position)
+        assert self._file is not None, "a released slice"
+        return self._file.disk.read_resident(self._file.fileno(), self._length, self.position)
 
     def is_resident(self, position: int) -> bool:
         """Whether the file's byte at `position` can be sent at once."""
@@ -85,29 +93,3 @@ class FileSlice:
 
 def _load(file: SegmentFile, position: int, length: int) -> None:
     load(file.fileno(), length, position)
-
-
-def read_fully(fd: int, length: int, position: int) -> bytes:
-    """Read exactly `length` bytes, or fewer only at the end of the file."""
-    data = os.pread(fd, length, position)
-    if len(data) in (length, 0):
-        return data
-    parts = [data]
-    have = len(data)
-    while have < length:
-        data = os.pread(fd, length - have, position + have)
-        if not data:
-            break
-        parts.append(data)
-        have += len(data)
-    return b"".join(parts)
-
-
-def write_fully(fd: int, data: bytes | bytearray | memoryview, position: int) -> None:
-    """Write all of `data`; on an error some of it may have been written."""
-    written = os.pwrite(fd, data, position)
-    if written == len(data):
-        return
-    view = memoryview(data)
-    while written < len(view):
-        written += os.pwrite(fd, view[written:], position + written)

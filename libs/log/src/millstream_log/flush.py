@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from millstream_log.atomic_file import sync_directory
+from millstream_log.disk import Disk
 from millstream_log.file_slice import SegmentFile
 
 
@@ -12,6 +12,7 @@ from millstream_log.file_slice import SegmentFile
 class Flush:
     """Made on the event loop; `perform` may run in a thread, as it touches nothing but these files."""
 
+    disk: Disk
     files: tuple[SegmentFile, ...]
     indexes: tuple[Path, ...]
     directory: Path | None
@@ -21,19 +22,19 @@ class Flush:
 
     def perform(self) -> None:
         for file in self.files:
-            os.fdatasync(file.fileno())
+            self.disk.fdatasync(file.fileno())
         for path in self.indexes:
-            _sync_index(path)
+            _sync_index(self.disk, path)
         if self.directory is not None:
-            sync_directory(self.directory)
+            self.disk.sync_directory(self.directory)
 
 
-def _sync_index(path: Path) -> None:
+def _sync_index(disk: Disk, path: Path) -> None:
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        fd = disk.open(path, os.O_RDONLY)
     except FileNotFoundError:
         return  # retention was faster
     try:
-        os.fdatasync(fd)
+        disk.fdatasync(fd)
     finally:
-        os.close(fd)
+        disk.close(fd)

@@ -14,8 +14,9 @@ from pathlib import Path
 from struct import Struct
 from typing import Final
 
+from millstream_log.atomic_file import read_file, write_file
+from millstream_log.disk import DISK, Disk, unlink_if_there
 from millstream_log.errors import ColdRead
-from millstream_log.file_slice import read_fully, write_fully
 from millstream_log.page_cache import NotResident, Reader
 
 Entry = tuple[int, int]
@@ -27,10 +28,11 @@ _BLOCK_ENTRIES: Final = 256
 class IndexFile:
     """Entries of two numbers, both never decreasing from one entry to the next."""
 
-    __slots__ = ("_entry", "_last", "_stored", "_tail", "path")
+    __slots__ = ("_disk", "_entry", "_last", "_stored", "_tail", "path")
 
-    def __init__(self, path: Path, entry: Struct) -> None:
+    def __init__(self, path: Path, entry: Struct, disk: Disk = DISK) -> None:
         self.path = path
+        self._disk = disk
         self._entry = entry
         self._stored = 0  # entries that are in the file; the others are in the tail
         self._tail: list[Entry] = []
@@ -63,7 +65,7 @@ class IndexFile:
 
     def is_sorted(self) -> bool:
         """Whether the stored entries are in the order that lookups rely on."""
-        data = self.path.read_bytes()[: self._stored * self._entry.size]
+        data = read_file(self.path, self._disk)[: self._stored * self._entry.size]
         return all(before <= after for before, after in pairwise(self._entry.iter_unpack(data)))
 
     @property
@@ -75,7 +77,7 @@ class IndexFile:
         self._tail.append(entry)
         self._last = entry
 
-    def floor(self, value: int, column: int, read: Reader = read_fully) -> Entry | None:
+    def floor(self, value: int, column: int, read: Reader | None = None) -> Entry | None:
         """Return the last entry whose `column` is at most `value`."""
         if self._tail and self._tail[0][column] <= value:
             return self._tail[bisect_right(self._tail, value, key=itemgetter(column)) - 1]
@@ -83,7 +85,7 @@ class IndexFile:
             return None
         try:
             with self._open() as fd:
-                return self._stored_floor(fd, value, column, read)
+                return self._stored_floor(fd, value, column, read or self._disk.read)
         except NotResident as missing:
             raise ColdRead(self.path, 0, self._stored * self._entry.size) from missing
 
@@ -115,7 +117,7 @@ class IndexFile:
             return
         data = b"".join(self._entry.pack(*entry) for entry in self._tail)
         with self._open(os.O_WRONLY | os.O_CREAT) as fd:
-            write_fully(fd, data, self._stored * self._entry.size)
+            self._disk.write(fd, data, self._stored * self._entry.size)
         self._stored += len(self._tail)
         self._tail = []
 
@@ -124,7 +126,8 @@ class IndexFile:
         assert count <= len(self)
         self._last = self[count - 1] if count else None
         if count < self._stored:
-            os.truncate(self.path, count * self._entry.size)
+            with self._open(os.O_WRONLY) as fd:
+                self._disk.ftruncate(fd, count * self._entry.size)
             self._stored = count
             self._tail = []
         else:
@@ -135,20 +138,19 @@ class IndexFile:
         self._stored = 0
         self._tail = []
         self._last = None
-        with open(self.path, "wb"):
-            pass
+        write_file(self.path, b"", disk=self._disk)
 
     def delete(self) -> None:
-        self.path.unlink(missing_ok=True)
+        unlink_if_there(self._disk, self.path)
 
     def _read(self, fd: int, at: int) -> Entry:
-        first, second = self._entry.unpack(os.pread(fd, self._entry.size, at * self._entry.size))
+        first, second = self._entry.unpack(self._disk.read(fd, self._entry.size, at * self._entry.size))
         return first, second
 
     @contextmanager
     def _open(self, flags: int = os.O_RDONLY) -> Iterator[int]:
-        fd = os.open(self.path, flags | os.O_CLOEXEC, 0o644)
+        fd = self._disk.open(self.path, flags)
         try:
             yield fd
         finally:
-            os.close(fd)
+            self._disk.close(fd)

@@ -6,8 +6,9 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from millstream_log.atomic_file import replace_file
+from millstream_log.atomic_file import read_file, replace_file
 from millstream_log.checkpoint import parse_lines
+from millstream_log.disk import DISK, Disk
 from millstream_log.errors import CorruptFile
 
 UNDEFINED_EPOCH: Final = -1
@@ -29,9 +30,10 @@ class EpochEnd(NamedTuple):
 class LeaderEpochs:
     """Invariant: epochs and start offsets both grow from entry to entry."""
 
-    __slots__ = ("_entries", "_path", "is_stored")
+    __slots__ = ("_disk", "_entries", "_path", "is_stored")
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, disk: Disk = DISK) -> None:
+        self._disk = disk
         self._path = directory / _NAME
         self._entries: list[EpochStart] = []
         self.is_stored = True
@@ -47,7 +49,7 @@ class LeaderEpochs:
     def load(self) -> None:
         """Read the file; raise `CorruptFile` if it is not one, and leave things empty if there is none."""
         try:
-            text = self._path.read_text()
+            text = read_file(self._path, self._disk).decode()
         except FileNotFoundError:
             return
         except UnicodeDecodeError as error:
@@ -98,5 +100,5 @@ class LeaderEpochs:
 
     def store(self) -> None:
         lines = ["0", str(len(self._entries)), *(f"{entry.epoch} {entry.start_offset}" for entry in self._entries)]
-        replace_file(self._path, ("\n".join(lines) + "\n").encode())
+        replace_file(self._path, ("\n".join(lines) + "\n").encode(), disk=self._disk)
         self.is_stored = True

@@ -13,6 +13,7 @@ from mypy_extensions import i64
 
 from millstream_log.append_result import NO_APPEND_TIME, AppendResult
 from millstream_log.config import LogConfig
+from millstream_log.disk import DISK, Disk
 from millstream_log.errors import OffsetOutOfRange, StorageError
 from millstream_log.flush import Flush
 from millstream_log.leader_epochs import EpochEnd, EpochStart
@@ -40,6 +41,7 @@ class Log:
         "_truncations",
         "config",
         "directory",
+        "disk",
         "log_end_offset",
         "log_start_offset",
         "recovery_point",
@@ -48,6 +50,7 @@ class Log:
     def __init__(
         self, directory: Path, config: LogConfig, found: Recovered, *, log_start_offset: int, recovery_point: int
     ) -> None:
+        self.disk = found.segments[0].disk
         self.directory = directory
         self.config = config
         self._segments = found.segments
@@ -71,12 +74,12 @@ class Log:
         recovery_point: int = 0,
         clean: bool = False,
         may_have_gaps: bool = False,
+        disk: Disk = DISK,
     ) -> "Log":
         """Open the log in `directory`, which is made if there is none, and recover it unless it was closed cleanly.
 
         Only a log that was ever compacted may have gaps between its offsets; in others they are losses.
         """
-        directory.mkdir(parents=True, exist_ok=True)
         found = recover(
             directory,
             config,
@@ -85,10 +88,9 @@ class Log:
             clean=clean,
             may_have_gaps=may_have_gaps,
             now_ms=now_ms,
+            disk=disk,
         )
         return cls(directory, config, found, log_start_offset=log_start_offset, recovery_point=recovery_point)
-
-    # ---- appending ----
 
     def append(
         self, batch: bytes | bytearray | memoryview, header: BatchHeader, *, leader_epoch: i64, now_ms: i64
@@ -176,7 +178,7 @@ class Log:
         full.seal()
         self._store_producers(base_offset)
         full.end_offset = base_offset
-        segment = Segment(self.directory, base_offset, created_ms=now_ms)
+        segment = Segment(self.directory, base_offset, created_ms=now_ms, disk=self.disk)
         segment.create()
         self._has_new_files = True
         if full.size == 0:  # only its base offset did not fit what comes next
@@ -288,7 +290,7 @@ class Log:
         gone, self._segments = self._segments[:count], self._segments[count:]
         doomed = [path for segment in gone for path in segment.doom()]
         self.advance_start(self._segments[0].base_offset)
-        delete_snapshots(self.directory, before=self._segments[0].base_offset)
+        delete_snapshots(self.directory, before=self._segments[0].base_offset, disk=self.disk)
         return doomed
 
     def truncate_to(self, offset: int, *, now_ms: int) -> None:
@@ -306,7 +308,7 @@ class Log:
             return
         self._epochs.truncate_end(end_offset)
         self._epochs.store()
-        delete_snapshots(self.directory, after=end_offset)
+        delete_snapshots(self.directory, after=end_offset, disk=self.disk)
         self._reload(now_ms)
 
     def truncate_fully(self, start_offset: int, *, now_ms: int) -> None:
@@ -315,7 +317,7 @@ class Log:
         self._has_new_files = True
         for segment in self._segments:
             segment.delete()
-        delete_snapshots(self.directory, after=-1)
+        delete_snapshots(self.directory, after=-1, disk=self.disk)
         self._epochs.truncate_end(0)
         self._epochs.store()
         self.log_start_offset = start_offset
@@ -328,9 +330,8 @@ class Log:
             self.config,
             recovery_point=self.recovery_point,
             log_start_offset=self.log_start_offset,
-            clean=True,
-            may_have_gaps=True,
             now_ms=now_ms,
+            disk=self.disk,
         )
         self._segments, self._producers, self._epochs = found.segments, found.producers, found.epochs
         self.log_end_offset = found.segments[-1].end_offset
@@ -342,6 +343,7 @@ class Log:
             raise StorageError(f"{self.directory}: an earlier flush failed: {self._failure}")
         dirty = [segment for segment in self._segments if segment.end_offset > self.recovery_point]
         return Flush(
+            disk=self.disk,
             files=tuple(segment.file for segment in dirty),
             # Only complete indexes: the last segment's are made anew if they turn out to be behind.
             indexes=tuple(path for segment in dirty[:-1] for path in (segment.index.path, segment.times.path)),
@@ -361,7 +363,7 @@ class Log:
 
     def _store_producers(self, offset: int) -> None:
         self._segments[-1].aborted.sync()  # replay from the snapshot on would not find these again
-        store_snapshot(self.directory, self._producers, offset)
+        store_snapshot(self.directory, self._producers, offset, self.disk)
 
     def fail(self, error: OSError) -> None:
         """Take no more appends: a flush failed elsewhere (`Flush.perform` in a thread)."""

@@ -3,7 +3,7 @@
 from pathlib import Path
 from struct import Struct
 
-from millstream_log.file_slice import read_fully
+from millstream_log.disk import DISK, Disk
 from millstream_log.index_file import Entry, IndexFile
 from millstream_log.page_cache import Reader
 
@@ -14,8 +14,8 @@ _OFFSET, _POSITION = 0, 1
 class OffsetIndex(IndexFile):
     __slots__ = ("_base_offset",)
 
-    def __init__(self, path: Path, base_offset: int) -> None:
-        super().__init__(path, _entry)
+    def __init__(self, path: Path, base_offset: int, disk: Disk = DISK) -> None:
+        super().__init__(path, _entry, disk)
         self._base_offset = base_offset
 
     def load(self) -> bool:
@@ -28,7 +28,7 @@ class OffsetIndex(IndexFile):
     def add(self, last_offset: int, position: int) -> None:
         self.append((last_offset - self._base_offset, position))
 
-    def position_of(self, offset: int, read: Reader = read_fully) -> int:
+    def position_of(self, offset: int, read: Reader | None = None) -> int:
         """Return a position at or before the batch that holds `offset`."""
         return _position(self.floor(offset - self._base_offset, _OFFSET, read))
 
@@ -37,7 +37,7 @@ class OffsetIndex(IndexFile):
         entry = self.floor(offset - self._base_offset - 1, _OFFSET)
         return None if entry is None else (entry[_OFFSET] + self._base_offset, entry[_POSITION])
 
-    def position_before(self, position: int, read: Reader = read_fully) -> int:
+    def position_before(self, position: int, read: Reader | None = None) -> int:
         """Return the start of a batch at or before `position`."""
         return _position(self.floor(position, _POSITION, read))
 

@@ -33,28 +33,6 @@ def is_resident(fd: int, position: int) -> bool:
     return True
 
 
-def read_resident(fd: int, length: int, position: int) -> bytes | bytearray | None:
-    """Read exactly `length` bytes; None if that would wait for the disk, or the file is shorter."""
-    data = bytearray(length)
-    try:
-        count = os.preadv(fd, [data], position, os.RWF_NOWAIT)
-    except BlockingIOError:
-        return None
-    except OSError as error:
-        if error.errno != errno.EOPNOTSUPP:
-            raise
-        count = os.preadv(fd, [data], position)
-    return data if count == length else None
-
-
-def read_at_once(fd: int, length: int, position: int) -> bytes | bytearray:
-    """The `Reader` that never waits: it raises NotResident."""
-    data = read_resident(fd, length, position)
-    if data is None:
-        raise NotResident(position, length)
-    return data
-
-
 def load(fd: int, length: int, position: int) -> None:
     """Bring a range of a file into memory: waits for the disk, so it is work for a thread. Nothing is copied."""
     nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)

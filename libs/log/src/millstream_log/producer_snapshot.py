@@ -5,7 +5,8 @@ from pathlib import Path
 from struct import Struct
 from struct import error as StructError
 
-from millstream_log.atomic_file import replace_file
+from millstream_log.atomic_file import read_file, replace_file
+from millstream_log.disk import DISK, Disk
 from millstream_log.errors import CorruptFile
 from millstream_log.producer_state import AppendedBatch, ProducerEntry, ProducerState
 from millstream_wire.records.checksum import crc32c
@@ -32,13 +33,13 @@ def snapshot_offsets(directory: Path) -> list[int]:
     )
 
 
-def delete_snapshots(directory: Path, *, before: int = 0, after: int = (1 << 63) - 1) -> None:
+def delete_snapshots(directory: Path, *, before: int = 0, after: int = (1 << 63) - 1, disk: Disk = DISK) -> None:
     for offset in snapshot_offsets(directory):
         if offset < before or offset > after:
-            snapshot_path(directory, offset).unlink()
+            disk.unlink(snapshot_path(directory, offset))
 
 
-def store_snapshot(directory: Path, state: ProducerState, offset: int) -> None:
+def store_snapshot(directory: Path, state: ProducerState, offset: int, disk: Disk = DISK) -> None:
     """Store the state of the log up to `offset`."""
     body = bytearray(_count.pack(len(state)))
     for entry in state.entries:
@@ -53,13 +54,13 @@ def store_snapshot(directory: Path, state: ProducerState, offset: int) -> None:
             entry.coordinator_epoch,
             entry.transaction_start,
         )
-    replace_file(snapshot_path(directory, offset), _prefix.pack(_VERSION, crc32c(bytes(body))) + body)
+    replace_file(snapshot_path(directory, offset), _prefix.pack(_VERSION, crc32c(bytes(body))) + body, disk=disk)
     state.snapshot_offset = offset
 
 
-def load_snapshot(directory: Path, offset: int) -> ProducerState:
+def load_snapshot(directory: Path, offset: int, disk: Disk = DISK) -> ProducerState:
     path = snapshot_path(directory, offset)
-    data = path.read_bytes()
+    data = read_file(path, disk)
     state = ProducerState()
     state.snapshot_offset = offset
     try:

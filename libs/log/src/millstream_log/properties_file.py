@@ -3,14 +3,15 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from millstream_log.atomic_file import replace_file
+from millstream_log.atomic_file import read_file, replace_file
+from millstream_log.disk import DISK, Disk
 from millstream_log.errors import CorruptFile
 
 
-def load_properties(path: Path) -> dict[str, str] | None:
+def load_properties(path: Path, disk: Disk = DISK) -> dict[str, str] | None:
     """Read the file; None if there is none."""
     try:
-        text = path.read_text()
+        text = read_file(path, disk).decode()
     except FileNotFoundError:
         return None
     except UnicodeDecodeError as error:
@@ -25,6 +26,6 @@ def load_properties(path: Path) -> dict[str, str] | None:
     return properties
 
 
-def store_properties(path: Path, properties: Mapping[str, str]) -> None:
+def store_properties(path: Path, properties: Mapping[str, str], disk: Disk = DISK) -> None:
     text = "#\n" + "".join(f"{key}={value}\n" for key, value in properties.items())
-    replace_file(path, text.encode(), durable=True)
+    replace_file(path, text.encode(), durable=True, disk=disk)

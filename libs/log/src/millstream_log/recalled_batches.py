@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from millstream_log.producer_state import REMEMBERED_BATCHES, ProducerState
-from millstream_log.scan import scan_headers
 from millstream_log.segment import Segment
 from millstream_wire.records import BatchHeader, RecordsError
 
@@ -44,7 +43,7 @@ def _in_reach(segments: Sequence[Segment], offset: int) -> Sequence[Segment]:
 
 
 def _headers_before(segment: Segment, offset: int) -> Iterator[BatchHeader]:
-    for _, header in scan_headers(segment.file.fileno(), segment.index.position_back(_INDEX_ENTRIES), segment.size):
+    for _, header in segment.headers(segment.index.position_back(_INDEX_ENTRIES)):
         if header.base_offset >= offset:
             return
         yield header

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from millstream_log.config import LogConfig
+from millstream_log.disk import Disk, make_directories
 from millstream_log.errors import CorruptFile
-from millstream_log.file_slice import read_fully
 from millstream_log.leader_epochs import LeaderEpochs
 from millstream_log.producer_snapshot import load_snapshot, snapshot_offsets, snapshot_path
 from millstream_log.producer_state import ProducerState
 from millstream_log.recalled_batches import recall_batches
-from millstream_log.scan import scan_headers
 from millstream_log.segment import Segment
 from millstream_log.segment_swap import base_of, complete_swaps
 from millstream_wire.records import BatchHeader, EndMarker, RecordsError, decode_batch
@@ -40,22 +39,30 @@ def recover(
     *,
     recovery_point: int,
     log_start_offset: int,
-    clean: bool,
-    may_have_gaps: bool,
+    clean: bool = True,
+    may_have_gaps: bool = True,
     now_ms: int,
+    disk: Disk,
 ) -> Recovered:
     """Bring the directory into a state that can be read and appended to."""
-    complete_swaps(directory)
-    _remove_leftovers(directory)
+    make_directories(disk, directory)
+    complete_swaps(directory, disk)
+    _remove_leftovers(directory, disk)
     segments = _load_segments(
-        directory, config, recovery_point=recovery_point, clean=clean, may_have_gaps=may_have_gaps, now_ms=now_ms
+        directory,
+        config,
+        recovery_point=recovery_point,
+        clean=clean,
+        may_have_gaps=may_have_gaps,
+        now_ms=now_ms,
+        disk=disk,
     )
     if not segments:
-        segments = [Segment(directory, log_start_offset, created_ms=now_ms)]
+        segments = [Segment(directory, log_start_offset, created_ms=now_ms, disk=disk)]
         segments[0].create()
     end_offset = segments[-1].end_offset
-    epochs = _load_epochs(directory, segments, end_offset)
-    producers = _load_producers(directory, segments, end_offset)
+    epochs = _load_epochs(directory, segments, end_offset, disk)
+    producers = _load_producers(directory, segments, end_offset, disk)
     recall_batches(segments, producers)
     for header in _replay(segments, producers, now_ms):
         epochs.assign(header.leader_epoch, header.base_offset)
@@ -64,7 +71,7 @@ def recover(
     return Recovered(segments, producers, epochs)
 
 
-def _remove_leftovers(directory: Path) -> None:
+def _remove_leftovers(directory: Path, disk: Disk) -> None:
     """Remove what an interrupted replacement or deletion left behind."""
     names = os.listdir(directory)
     logs = {name[:-4] for name in names if name.endswith(".log")}
@@ -72,18 +79,25 @@ def _remove_leftovers(directory: Path) -> None:
         stem, _, kind = name.partition(".")
         orphan = kind in ("index", "timeindex", "txnindex") and stem not in logs
         if orphan or kind.rpartition(".")[2] in ("tmp", "deleted"):
-            (directory / name).unlink()
+            disk.unlink(directory / name)
 
 
 def _load_segments(
-    directory: Path, config: LogConfig, *, recovery_point: int, clean: bool, may_have_gaps: bool, now_ms: int
+    directory: Path,
+    config: LogConfig,
+    *,
+    recovery_point: int,
+    clean: bool,
+    may_have_gaps: bool,
+    now_ms: int,
+    disk: Disk,
 ) -> list[Segment]:
     bases = sorted(
         base_of(directory, name) for name in os.listdir(directory) if len(name) == 24 and name.endswith(".log")
     )
     segments: list[Segment] = []
     for at, base_offset in enumerate(bases):
-        segment = Segment(directory, base_offset, created_ms=now_ms)
+        segment = Segment(directory, base_offset, created_ms=now_ms, disk=disk)
         end_offset = bases[at + 1] if at + 1 < len(bases) else None
         segments.append(segment)
         settled = clean or (end_offset is not None and end_offset <= recovery_point)
@@ -99,7 +113,7 @@ def _load_segments(
         is_short = segment.end_offset < end_offset and (cut > 0 or not may_have_gaps)
         is_torn = is_short or segment.end_offset > end_offset
         if is_torn and not settled:
-            _drop_after(directory, bases[at + 1 :], now_ms)
+            _drop_after(directory, bases[at + 1 :], now_ms, disk)
             break
         segment.end_offset = end_offset
     return segments
@@ -113,17 +127,17 @@ def _load(segment: Segment, end_offset: int | None) -> bool:
         return False
 
 
-def _drop_after(directory: Path, bases: list[int], now_ms: int) -> None:
+def _drop_after(directory: Path, bases: list[int], now_ms: int, disk: Disk) -> None:
     """Remove segments behind a gap: a log is what it holds without interruption."""
     for base_offset in bases:
-        segment = Segment(directory, base_offset, created_ms=now_ms)
+        segment = Segment(directory, base_offset, created_ms=now_ms, disk=disk)
         logger.warning("segment behind a torn one removed log=%s", segment.log_path)
         segment.delete()
 
 
-def _load_epochs(directory: Path, segments: list[Segment], end_offset: int) -> LeaderEpochs:
+def _load_epochs(directory: Path, segments: list[Segment], end_offset: int, disk: Disk) -> LeaderEpochs:
     """Load the file of epochs, or, where it says nothing, ask the batches."""
-    epochs = LeaderEpochs(directory)
+    epochs = LeaderEpochs(directory, disk)
     try:
         epochs.load()
     except CorruptFile as error:
@@ -132,28 +146,28 @@ def _load_epochs(directory: Path, segments: list[Segment], end_offset: int) -> L
         for segment in segments:
             if segment.size == 0:
                 continue
-            for _, header in scan_headers(segment.file.fileno(), 0, segment.size):
+            for _, header in segment.headers():
                 epochs.assign(header.leader_epoch, header.base_offset)
     epochs.truncate_end(end_offset)
     return epochs
 
 
-def _load_producers(directory: Path, segments: list[Segment], end_offset: int) -> ProducerState:
+def _load_producers(directory: Path, segments: list[Segment], end_offset: int, disk: Disk) -> ProducerState:
     """Load the latest snapshot that the log reaches; keep besides it only those at the start of a segment."""
     state: ProducerState | None = None
     bases = {segment.base_offset for segment in segments}
     for offset in reversed(snapshot_offsets(directory)):
         path = snapshot_path(directory, offset)
         if offset > end_offset:
-            path.unlink()
+            disk.unlink(path)
         elif state is None:
             try:
-                state = load_snapshot(directory, offset)
+                state = load_snapshot(directory, offset, disk)
             except CorruptFile as error:
                 logger.warning("producer snapshot removed error=%s", error)
-                path.unlink()
+                disk.unlink(path)
         elif offset not in bases:
-            path.unlink()
+            disk.unlink(path)
     if state is None:
         state = ProducerState()
         state.snapshot_offset = segments[0].base_offset
@@ -170,8 +184,8 @@ def _replay(segments: list[Segment], producers: ProducerState, now_ms: int) -> I
             continue
         segment.aborted.truncate_to(from_offset)
         fd = segment.file.fileno()
-        for position, header in scan_headers(fd, segment.position_of(from_offset), segment.size):
-            batch = read_fully(fd, header.size, position) if header.is_control else b""
+        for position, header in segment.headers(segment.position_of(from_offset)):
+            batch = segment.disk.read(fd, header.size, position) if header.is_control else b""
             replay(producers, segment, header, batch, now_ms)
             yield header
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from millstream_log.file_slice import read_fully
 from millstream_log.page_cache import Reader
 from millstream_wire.records import HEADER_SIZE, BatchHeader, RecordsError, check, parse_header
 
@@ -12,7 +11,7 @@ _SEGMENT_OFFSETS = (1 << 31) - 1
 
 
 def scan_headers(
-    fd: int, start: int, end: int, read: Reader = read_fully, chunk_bytes: int = HEADERS_CHUNK
+    fd: int, start: int, end: int, read: Reader, chunk_bytes: int = HEADERS_CHUNK
 ) -> Iterator[tuple[int, BatchHeader]]:
     """Yield position and header of each batch in `[start, end)`, which starts and ends on batch boundaries."""
     position = start
@@ -26,7 +25,9 @@ def scan_headers(
         position += header.size
 
 
-def scan_checked(fd: int, start: int, end: int, *, first_offset: int) -> Iterator[tuple[int, BatchHeader]]:
+def scan_checked(
+    fd: int, start: int, end: int, read: Reader, *, first_offset: int
+) -> Iterator[tuple[int, BatchHeader]]:
     """Yield position and header of each intact batch from `start` on; stop before the first that is torn, garbled or out of order."""
     position = start
     chunk, chunk_at = memoryview(b""), start
@@ -34,7 +35,7 @@ def scan_checked(fd: int, start: int, end: int, *, first_offset: int) -> Iterato
     while position < end:
         have = chunk_at + len(chunk) - position
         if have < HEADER_SIZE:
-            chunk, chunk_at = memoryview(read_fully(fd, min(_CHECKED_CHUNK, end - position), position)), position
+            chunk, chunk_at = memoryview(read(fd, min(_CHECKED_CHUNK, end - position), position)), position
             have = len(chunk)
         try:
             header = parse_header(chunk, position - chunk_at)
@@ -44,7 +45,7 @@ def scan_checked(fd: int, start: int, end: int, *, first_offset: int) -> Iterato
                 return  # the checksum does not cover the offset: no segment goes so far
             if have < header.size:
                 size = max(header.size, min(_CHECKED_CHUNK, end - position))
-                chunk, chunk_at = memoryview(read_fully(fd, size, position)), position
+                chunk, chunk_at = memoryview(read(fd, size, position)), position
             check(chunk[position - chunk_at : position - chunk_at + header.size])
         except RecordsError:
             return

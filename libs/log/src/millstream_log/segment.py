@@ -5,6 +5,7 @@ Which batches go in, and when the next segment begins, is the log's to say.
 
 import logging
 import os
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -12,10 +13,11 @@ from typing import Final, NamedTuple
 from mypy_extensions import i64
 
 from millstream_log.config import LogConfig
+from millstream_log.disk import DISK, Disk, unlink_if_there
 from millstream_log.errors import ColdRead, StorageError
-from millstream_log.file_slice import FileSlice, SegmentFile, read_fully, write_fully
+from millstream_log.file_slice import FileSlice, SegmentFile
 from millstream_log.offset_index import OffsetIndex
-from millstream_log.page_cache import NotResident, Reader, read_at_once
+from millstream_log.page_cache import NotResident, Reader
 from millstream_log.scan import HEADERS_CHUNK, scan_checked, scan_headers
 from millstream_log.segment_swap import DELETED
 from millstream_log.time_index import TimeIndex
@@ -38,7 +40,6 @@ logger = logging.getLogger(__name__)
 _RELATIVE_OFFSETS: Final = (1 << 31) - 1
 _REMEMBERED_POSITIONS: Final = 16
 _FEW_BATCHES: Final = 4  # for one read
-_pwrite: Final = os.pwrite  # final: compiled, any other name of a module is searched for
 
 
 class Read(NamedTuple):
@@ -66,6 +67,7 @@ class Segment:
         "aborted",
         "base_offset",
         "created_ms",
+        "disk",
         "end_offset",
         "index",
         "log_path",
@@ -75,16 +77,19 @@ class Segment:
         "times",
     )
 
-    def __init__(self, directory: Path, base_offset: int, *, created_ms: int, suffix: str = "") -> None:
+    def __init__(
+        self, directory: Path, base_offset: int, *, created_ms: int, suffix: str = "", disk: Disk = DISK
+    ) -> None:
         """`suffix`: of the names of a segment that is not yet part of its log."""
         name = f"{base_offset:020d}"
+        self.disk = disk
         self.base_offset: i64 = base_offset
         self.end_offset: i64 = base_offset
         self.created_ms: i64 = created_ms
         self.log_path = directory / f"{name}.log{suffix}"
-        self.index = OffsetIndex(directory / f"{name}.index{suffix}", base_offset)
-        self.times = TimeIndex(directory / f"{name}.timeindex{suffix}", base_offset)
-        self.aborted = TransactionIndex(directory / f"{name}.txnindex{suffix}")
+        self.index = OffsetIndex(directory / f"{name}.index{suffix}", base_offset, disk)
+        self.times = TimeIndex(directory / f"{name}.timeindex{suffix}", base_offset, disk)
+        self.aborted = TransactionIndex(directory / f"{name}.txnindex{suffix}", disk)
         self.size: i64 = 0
         self.max_timestamp: i64 = NO_TIMESTAMP
         self.max_timestamp_offset: i64 = base_offset
@@ -97,7 +102,7 @@ class Segment:
     @property
     def file(self) -> SegmentFile:
         if self._file is None:
-            self._file = SegmentFile(self.log_path, os.O_RDWR | os.O_CREAT)
+            self._file = SegmentFile(self.log_path, os.O_RDWR | os.O_CREAT, self.disk)
         return self._file
 
     # ---- writing ----
@@ -107,7 +112,7 @@ class Segment:
         self.index.delete()
         self.times.delete()
         self.aborted.delete()
-        os.close(os.open(self.log_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644))
+        self.disk.close(self.disk.open(self.log_path, os.O_RDWR | os.O_CREAT))
 
     def must_roll_before(self, size: i64, last_offset: i64, max_timestamp: i64, config: LogConfig, now_ms: i64) -> bool:
         """Whether a batch of that size, end and time belongs into a new segment."""
@@ -130,10 +135,9 @@ class Segment:
             self.flush_indexes()
         fd = self.file.fileno()
         try:
-            if _pwrite(fd, batch, position) != len(batch):
-                write_fully(fd, batch, position)
+            self.disk.write(fd, batch, position)
         except OSError:
-            os.ftruncate(fd, position)
+            self.disk.ftruncate(fd, position)
             raise
         self._note(position, len(batch), last_offset, max_timestamp, config)
 
@@ -144,7 +148,7 @@ class Segment:
     def seal(self) -> None:
         """Complete the indexes: no batch will follow, in this segment or in this process."""
         if self._file is not None and os.fstat(self._file.fileno()).st_size != self.size:
-            os.ftruncate(self._file.fileno(), self.size)  # what a failed append could not take back
+            self.disk.ftruncate(self._file.fileno(), self.size)  # what a failed append could not take back
         if self.max_timestamp >= 0:
             self.times.add(self.max_timestamp, self.max_timestamp_offset)
         self.flush_indexes()
@@ -167,13 +171,14 @@ class Segment:
 
     # ---- reading ----
 
-    def position_of(self, offset: int, read: Reader = read_fully) -> int:
+    def position_of(self, offset: int, read: Reader | None = None) -> int:
         """Return where the first batch that reaches `offset` starts; the segment's end if there is none."""
         if offset >= self.end_offset:
             return self.size
         position = self._positions.get(offset)
         if position is not None:
             return position
+        read = read or self.disk.read
         for at, header in scan_headers(self.file.fileno(), self.index.position_of(offset, read), self.size, read):
             if header.last_offset >= offset:
                 return at
@@ -183,7 +188,7 @@ class Segment:
         self, offset: int, max_bytes: int, *, end_offset: int, min_one: bool, may_wait: bool = True
     ) -> Read | None:
         """Read whole batches from the one that holds `offset`, none that reaches past `end_offset`."""
-        read = read_fully if may_wait else read_at_once
+        read = self.disk.read if may_wait else self.disk.read_at_once
         try:
             start = self.position_of(offset, read)
             limit = self.size if end_offset >= self.end_offset else self.position_of(end_offset, read)
@@ -205,7 +210,7 @@ class Segment:
     def find_timestamp(self, timestamp: int, *, from_offset: int, may_wait: bool = True) -> TimestampedOffset | None:
         """Find the first record at or after `from_offset` that is not older than `timestamp`."""
         try:
-            return self._find_timestamp(timestamp, from_offset, read_fully if may_wait else read_at_once)
+            return self._find_timestamp(timestamp, from_offset, self.disk.read if may_wait else self.disk.read_at_once)
         except NotResident as missing:
             raise ColdRead(self.log_path, missing.position, missing.length) from missing
         except (OSError, RecordsError) as error:
@@ -223,7 +228,11 @@ class Segment:
         return None
 
     def header_at(self, position: int) -> BatchHeader:
-        return parse_header(read_fully(self.file.fileno(), HEADER_SIZE, position))
+        return parse_header(self.disk.read(self.file.fileno(), HEADER_SIZE, position))
+
+    def headers(self, start: int = 0) -> Iterator[tuple[int, BatchHeader]]:
+        """Position and header of each batch from the one at `start` on; waits for the disk."""
+        return scan_headers(self.file.fileno(), start, self.size, self.disk.read)
 
     def _whole_batches(self, start: int, limit: int, read: Reader, *, min_one: bool) -> tuple[int, int]:
         """Return end and next offset of the batches in `[start, limit)`, cut where the last one does not fit."""
@@ -271,8 +280,7 @@ class Segment:
 
     def _load_tail(self) -> None:
         start = self.index.last_position
-        fd = self.file.fileno()
-        for _, header in scan_headers(fd, start, self.size):
+        for _, header in self.headers(start):
             self.end_offset = header.next_offset
             if header.max_timestamp > self.max_timestamp:
                 self.max_timestamp, self.max_timestamp_offset = header.max_timestamp, header.last_offset
@@ -289,12 +297,12 @@ class Segment:
         file_size = os.stat(self.log_path).st_size
         start = self._trust(min(trusted_offset, self._indexed_offset(file_size)))
         fd = self.file.fileno()
-        for position, header in scan_checked(fd, start, file_size, first_offset=self.base_offset):
+        for position, header in scan_checked(fd, start, file_size, self.disk.read, first_offset=self.base_offset):
             self._note(position, header.size, header.last_offset, header.max_timestamp, config)
         if self.size == start > 0:  # not even the batch that was trusted is whole
             return self.recover(config, trusted_offset=self.base_offset)
         if self.size < file_size:
-            os.ftruncate(fd, self.size)
+            self.disk.ftruncate(fd, self.size)
         if self.size:
             self._first_timestamp = self.header_at(0).max_timestamp
         if self.max_timestamp >= 0:  # as a closed segment has it: the next clean start takes it from there
@@ -350,15 +358,17 @@ class Segment:
     def delete(self) -> None:
         """Remove the files; slices in flight keep theirs open."""
         for path in (self.log_path, self.index.path, self.times.path, self.aborted.path):
-            path.unlink(missing_ok=True)
+            unlink_if_there(self.disk, path)
         self._file = None
 
     def doom(self) -> list[Path]:
         """Rename the files to what the next start removes; return them, to be removed when nobody waits for the disk."""
         doomed = []
         for path in (self.log_path, self.index.path, self.times.path, self.aborted.path):
+            target = path.with_name(path.name + DELETED)
             with suppress(FileNotFoundError):  # few segments have an index of aborted transactions
-                doomed.append(path.rename(path.with_name(path.name + DELETED)))
+                self.disk.rename(path, target)
+                doomed.append(target)
         self._file = None
         return doomed
 

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from millstream_log.atomic_file import sync_directory
+from millstream_log.disk import Disk, unlink_if_there
 from millstream_log.errors import StorageError
 from millstream_log.scan import scan_headers
 
@@ -24,7 +24,7 @@ _KINDS = ("index", "timeindex", "txnindex", "log")
 _BASE_MAX = (1 << 63) - (1 << 31)  # a segment holds that many offsets at most
 
 
-def exchange(directory: Path, base_offset: int, gone: Sequence[int]) -> None:
+def exchange(directory: Path, base_offset: int, gone: Sequence[int], disk: Disk) -> None:
     """Let the cleaned segment `base_offset` take the place of the segments `gone`, whose files stay as `.deleted`.
 
     After an error everything is as before, or the error is an `Irreversible`.
@@ -33,12 +33,12 @@ def exchange(directory: Path, base_offset: int, gone: Sequence[int]) -> None:
     try:
         for source, target in _renames(directory, base_offset, gone):
             if source.exists() or ".log" in source.suffixes:  # a full disk may have kept an index from being written
-                os.rename(source, target)
+                disk.rename(source, target)
                 done.append((source, target))
     except OSError as error:
         try:
             for source, target in reversed(done):
-                os.rename(target, source)
+                disk.rename(target, source)
         except OSError as second:
             raise Irreversible(f"{directory}: {second}") from error
         raise
@@ -68,20 +68,20 @@ def base_of(directory: Path, name: str) -> int:
     return int(digits)
 
 
-def discard_cleaned(directory: Path, base_offset: int) -> None:
+def discard_cleaned(directory: Path, base_offset: int, disk: Disk) -> None:
     """Remove what a cleaning has written in vain."""
     for kind in _KINDS:
-        _with(_file(directory, base_offset, kind), CLEANED).unlink(missing_ok=True)
+        unlink_if_there(disk, _with(_file(directory, base_offset, kind), CLEANED))
 
 
-def settle_exchange(directory: Path, gone: Sequence[int]) -> list[Path]:
+def settle_exchange(directory: Path, gone: Sequence[int], disk: Disk) -> list[Path]:
     """Bring an exchange to the disk, which waits for it, so not on the event loop; return the old files, which may go now."""
-    sync_directory(directory)
+    disk.sync_directory(directory)
     old = [_with(_file(directory, offset, kind), DELETED) for offset in gone for kind in _KINDS]
     return [path for path in old if path.exists()]
 
 
-def complete_swaps(directory: Path) -> None:
+def complete_swaps(directory: Path, disk: Disk) -> None:
     """Finish or undo what a crash interrupted; afterwards there are no `.cleaned` and no `.swap` files."""
     names = os.listdir(directory)
     cleaned = [name for name in names if name.endswith(CLEANED)]
@@ -89,35 +89,35 @@ def complete_swaps(directory: Path) -> None:
     bases = {name: base_of(directory, name) for name in (*cleaned, *swaps)}
     first_cleaned = min((bases[name] for name in cleaned), default=1 << 63)
     for name in [*cleaned, *(name for name in swaps if bases[name] >= first_cleaned)]:
-        (directory / name).unlink()
+        disk.unlink(directory / name)
     swaps = sorted(name for name in swaps if bases[name] < first_cleaned)
     for name in swaps:
         if name.endswith(".log" + SWAP):
-            _remove_swapped(directory, bases[name])
+            _remove_swapped(directory, bases[name], disk)
     for name in sorted(swaps, key=lambda name: name.endswith(".log" + SWAP)):
-        os.rename(directory / name, directory / name.removesuffix(SWAP))
+        disk.rename(directory / name, directory / name.removesuffix(SWAP))
     if swaps:
-        sync_directory(directory)
+        disk.sync_directory(directory)
 
 
-def _remove_swapped(directory: Path, base_offset: int) -> None:
+def _remove_swapped(directory: Path, base_offset: int, disk: Disk) -> None:
     """Remove the segments that a `.swap` stands for: those that begin inside it.
 
     Segments of which cleaning left nothing at the end of it may remain: what is in them is still true.
     """
     end_offset = base_offset + 1
     path = _with(_file(directory, base_offset, "log"), SWAP)
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    fd = disk.open(path, os.O_RDONLY)
     try:
-        for _, header in scan_headers(fd, 0, os.fstat(fd).st_size):
+        for _, header in scan_headers(fd, 0, os.fstat(fd).st_size, disk.read):
             end_offset = header.next_offset
     finally:
-        os.close(fd)
+        disk.close(fd)
     logger.warning("interrupted swap of a cleaned segment completed log=%s end_offset=%d", path, end_offset)
     for name in os.listdir(directory):
         stem, _, kind = name.partition(".")
         if kind in _KINDS and stem.isdecimal() and base_offset <= int(stem) < end_offset:
-            (directory / name).unlink()
+            disk.unlink(directory / name)
 
 
 def _file(directory: Path, offset: int, kind: str) -> Path:

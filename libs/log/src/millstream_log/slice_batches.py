@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 from millstream_log.errors import ColdRead, StorageError
-from millstream_log.file_slice import FileSlice, read_fully
-from millstream_log.page_cache import NotResident, read_at_once
+from millstream_log.file_slice import FileSlice
+from millstream_log.page_cache import NotResident
 from millstream_log.scan import scan_headers
 from millstream_wire.records import BatchHeader, RecordsError
 
@@ -21,7 +21,7 @@ def batches_of(slice_: FileSlice, *, until: int | None = None, may_wait: bool = 
 
     ColdRead where that has to wait but may not.
     """
-    read = read_fully if may_wait else read_at_once
+    read = slice_.disk.read if may_wait else slice_.disk.read_at_once
     end = slice_.position + len(slice_)
     try:
         batches = []

@@ -3,7 +3,7 @@
 from pathlib import Path
 from struct import Struct
 
-from millstream_log.file_slice import read_fully
+from millstream_log.disk import DISK, Disk
 from millstream_log.index_file import IndexFile
 from millstream_log.page_cache import Reader
 
@@ -14,8 +14,8 @@ _TIMESTAMP, _OFFSET = 0, 1
 class TimeIndex(IndexFile):
     __slots__ = ("_base_offset",)
 
-    def __init__(self, path: Path, base_offset: int) -> None:
-        super().__init__(path, _entry)
+    def __init__(self, path: Path, base_offset: int, disk: Disk = DISK) -> None:
+        super().__init__(path, _entry, disk)
         self._base_offset = base_offset
 
     def load(self) -> bool:
@@ -30,7 +30,7 @@ class TimeIndex(IndexFile):
         if timestamp >= 0 and (last is None or timestamp > last[_TIMESTAMP]):
             self.append((timestamp, offset - self._base_offset))
 
-    def offset_before(self, timestamp: int, read: Reader = read_fully) -> int:
+    def offset_before(self, timestamp: int, read: Reader | None = None) -> int:
         """Return an offset such that every record before it is older than `timestamp`."""
         entry = self.floor(timestamp - 1, _TIMESTAMP, read)
         return self._base_offset + (entry[_OFFSET] if entry is not None else 0)

@@ -10,6 +10,8 @@ from pathlib import Path
 from struct import Struct
 from typing import NamedTuple
 
+from millstream_log.atomic_file import read_file, write_file
+from millstream_log.disk import DISK, Disk, unlink_if_there
 from millstream_log.errors import StorageError
 
 _VERSION = 0
@@ -26,10 +28,11 @@ class AbortedTransaction(NamedTuple):
 
 
 class TransactionIndex:
-    __slots__ = ("_entries", "_failure", "_is_synced", "path")
+    __slots__ = ("_disk", "_entries", "_failure", "_is_synced", "path")
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, disk: Disk = DISK) -> None:
         self.path = path
+        self._disk = disk
         self._entries: list[AbortedTransaction] | None = None
         self._is_synced = True
         self._failure: OSError | None = None
@@ -42,8 +45,11 @@ class TransactionIndex:
 
     def add(self, aborted: AbortedTransaction) -> None:
         entries = self.entries
-        with open(self.path, "ab") as file:
-            file.write(_entry.pack(_VERSION, *aborted))
+        fd = self._disk.open(self.path, os.O_WRONLY | os.O_CREAT)
+        try:  # at its place, over what an earlier attempt may have left half written
+            self._disk.write(fd, _entry.pack(_VERSION, *aborted), len(entries) * _entry.size)
+        finally:
+            self._disk.close(fd)
         entries.append(aborted)
         self._is_synced = False
 
@@ -52,8 +58,7 @@ class TransactionIndex:
         kept = [entry for entry in self.entries if entry.last_offset < offset]
         if len(kept) == len(self.entries) and self._holds(len(kept)):
             return
-        with open(self.path, "wb") as file:
-            file.write(b"".join(_entry.pack(_VERSION, *entry) for entry in kept))
+        write_file(self.path, b"".join(_entry.pack(_VERSION, *entry) for entry in kept), disk=self._disk)
         self._entries = kept
         self._is_synced = False
 
@@ -62,22 +67,21 @@ class TransactionIndex:
         if self._failure is not None:
             raise StorageError(f"{self.path}: an earlier flush failed: {self._failure}")
         if not self._is_synced:
-            with open(self.path, "rb") as file:
-                try:
-                    os.fsync(file.fileno())
-                except OSError as error:
-                    self._failure = error
-                    raise
+            try:
+                self._disk.sync_file(self.path)
+            except OSError as error:
+                self._failure = error
+                raise
             self._is_synced = True
 
     def delete(self) -> None:
-        self.path.unlink(missing_ok=True)
+        unlink_if_there(self._disk, self.path)
         self._entries = []
 
     def _load(self) -> list[AbortedTransaction]:
         """Every whole entry; a torn one at the end is of a transaction that replay will find again."""
         try:
-            data = self.path.read_bytes()
+            data = read_file(self.path, self._disk)
         except FileNotFoundError:
             return []
         whole = len(data) - len(data) % _entry.size

@@ -23,6 +23,7 @@ from millstream_cluster.features import SUPPORTED_FEATURES, finalized_features
 from millstream_cluster.image import Image
 from millstream_cluster.records import MetadataRecord
 from millstream_log import CorruptFile, DataDir, LogError, UnusableDirectory
+from millstream_log.disk import DISK, Disk
 from millstream_runtime.nodes.controllers import ControllerLink
 from millstream_runtime.nodes.follower import MetadataFollower
 from millstream_runtime.nodes.registration import NodeIdentity, Registration, health_of
@@ -37,12 +38,13 @@ logger = logging.getLogger(__name__)
 class BrokerApp:
     """A `Service`."""
 
-    def __init__(self, config: BrokerConfig, world: World) -> None:
+    def __init__(self, config: BrokerConfig, world: World, disk: Disk = DISK) -> None:
         self.config = config
         self.name = f"broker-{config.node_id}"
         self.ready = asyncio.Event()
         self.listeners: dict[str, tuple[str, int]] = {}
         self._world = world
+        self._disk = disk
         self._registration: Registration | None = None
 
     def health(self) -> Health:
@@ -66,7 +68,13 @@ class BrokerApp:
 
         config = self.config
         try:
-            return DataDir(config.data_dir, node_id=config.node_id, cluster_id=config.cluster_id, new_id=new_id)
+            return DataDir(
+                config.data_dir,
+                node_id=config.node_id,
+                cluster_id=config.cluster_id,
+                new_id=new_id,
+                disk=self._disk,
+            )
         except (UnusableDirectory, CorruptFile) as error:
             raise ServiceFailed(str(error)) from error
         except OSError as error:
@@ -172,7 +180,7 @@ class BrokerApp:
 
     def _applied_metadata(self) -> AppliedMetadata:
         try:
-            return AppliedMetadata(self.config.data_dir)
+            return AppliedMetadata(self.config.data_dir, self._disk)
         except (CorruptFile, OSError) as error:
             raise ServiceFailed(f"cannot tell what metadata was applied: {error}") from error
 

@@ -9,12 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from millstream_log.atomic_file import sync_file
 from millstream_log.cleaner.key_map import KeyMap
 from millstream_log.cleaner.plan import Cleanable, Compaction, group_segments
 from millstream_log.cleaner.retention import BATCH_BYTES_MAX, AbortedBatches, BatchRetention, LastBatch
 from millstream_log.errors import CorruptFile
-from millstream_log.file_slice import read_fully
 from millstream_log.log import Log
 from millstream_log.segment import Segment
 from millstream_log.segment_swap import CLEANED
@@ -57,6 +55,7 @@ class Cleaning:
         self, log: Log, cleanable: Cleanable, compaction: Compaction, *, keys_bytes_max: int, now_ms: int
     ) -> None:
         self._directory = log.directory
+        self._disk = log.disk
         self._config = log.config
         self._cleanable = cleanable
         self._compaction = compaction
@@ -123,7 +122,9 @@ class Cleaning:
         return len(payload)
 
     def _clean(self, group: Sequence[Segment], retention: BatchRetention) -> Iterator[Step]:
-        target = Segment(self._directory, group[0].base_offset, created_ms=group[-1].created_ms, suffix=CLEANED)
+        target = Segment(
+            self._directory, group[0].base_offset, created_ms=group[-1].created_ms, suffix=CLEANED, disk=self._disk
+        )
         target.delete()
         target.create()
         for segment in group:
@@ -136,7 +137,7 @@ class Cleaning:
                 yield from self._report(len(batch) + (len(kept) if kept is not None else 0))
         target.seal()
         for path in (target.log_path, target.index.path, target.times.path):
-            sync_file(path)
+            self._disk.sync_file(path)
         target.close()
         target.end_offset = group[-1].end_offset
         yield Cleaned(tuple(group), target)
@@ -150,22 +151,23 @@ class Cleaning:
 
 def read_batches(segment: Segment) -> Iterator[tuple[BatchHeader, bytes]]:
     """Read a closed segment batch by batch, each checked."""
-    fd = os.open(segment.log_path, os.O_RDONLY | os.O_CLOEXEC)
+    disk = segment.disk
+    fd = disk.open(segment.log_path, os.O_RDONLY)
     try:
         chunk, start, position = b"", 0, 0
         while position < segment.size:
             left = segment.size - position
             if start + _size_at(chunk, start) > len(chunk):
-                chunk, start = read_fully(fd, min(_READ_BYTES, left), position), 0
+                chunk, start = disk.read(fd, min(_READ_BYTES, left), position), 0
                 size = _size_at(chunk, 0)
                 if size > len(chunk):
-                    chunk = read_fully(fd, min(size, left), position)
+                    chunk = disk.read(fd, min(size, left), position)
             batch = chunk[start : start + _size_at(chunk, start)]
             yield check(batch), batch
             start += len(batch)
             position += len(batch)
     finally:
-        os.close(fd)
+        disk.close(fd)
 
 
 def _size_at(chunk: bytes, start: int) -> int:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from millstream_log.cleaner.cleaning import Cleaned
+from millstream_log.disk import unlink_if_there
 from millstream_log.errors import StorageError
 from millstream_log.log import Log
 from millstream_log.producer_snapshot import snapshot_offsets, snapshot_path
@@ -15,10 +16,10 @@ def replace_segments(log: Log, cleaned: Cleaned) -> bool:
     segments = log.segments
     at = segments.index(gone[0]) if gone[0] in segments else len(segments)
     if segments[at : at + len(gone)] != gone:
-        discard_cleaned(log.directory, put.base_offset)
+        discard_cleaned(log.directory, put.base_offset, log.disk)
         return False
     try:
-        exchange(log.directory, put.base_offset, [segment.base_offset for segment in gone])
+        exchange(log.directory, put.base_offset, [segment.base_offset for segment in gone], log.disk)
     except Irreversible as error:
         log.fail(OSError(str(error)))
         raise
@@ -32,8 +33,8 @@ def replace_segments(log: Log, cleaned: Cleaned) -> bool:
 def settle_replacement(log: Log, cleaned: Cleaned) -> list[Path]:
     """Bring the replacement to the disk, which waits for it, so not on the event loop; return the old files, for the caller to remove."""
     bases = [segment.base_offset for segment in cleaned.gone]
-    doomed = settle_exchange(log.directory, bases)
+    doomed = settle_exchange(log.directory, bases, log.disk)
     for offset in snapshot_offsets(log.directory)[:-1]:
         if offset in bases[1:]:
-            snapshot_path(log.directory, offset).unlink(missing_ok=True)
+            unlink_if_there(log.disk, snapshot_path(log.directory, offset))
     return doomed

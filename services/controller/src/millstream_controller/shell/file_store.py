@@ -15,7 +15,8 @@ from typing import Any, TypeVar
 
 from millstream_controller.shell.store import Fenced, Loaded, Snapshot, StoreBroken, StoreUnavailable
 from millstream_log import Log, LogConfig, LogError, StorageError
-from millstream_log.atomic_file import replace_file
+from millstream_log.atomic_file import read_file, replace_file
+from millstream_log.disk import DISK, Disk, make_directories
 from millstream_runtime.world import World
 from millstream_wire.records import RecordsError, check, parse_header, split
 
@@ -36,9 +37,12 @@ class FileStore:
 
     batch_bytes_max = 4 << 20
 
-    def __init__(self, directory: Path, world: World, *, snapshot_after_bytes: int = SNAPSHOT_AFTER_BYTES) -> None:
+    def __init__(
+        self, directory: Path, world: World, *, snapshot_after_bytes: int = SNAPSHOT_AFTER_BYTES, disk: Disk = DISK
+    ) -> None:
         self._directory = directory
         self._world = world
+        self._disk = disk
         self._snapshot_after_bytes = snapshot_after_bytes
         self._log: Log | None = None
         self._bytes_since_snapshot = 0
@@ -46,7 +50,7 @@ class FileStore:
 
     async def load(self) -> Loaded:
         try:
-            (self._directory / LOG_DIRECTORY).mkdir(parents=True, exist_ok=True)
+            make_directories(self._disk, self._directory / LOG_DIRECTORY)
         except OSError as error:
             raise StoreBroken(f"{self._directory} cannot be used as the metadata store: {error.strerror}") from error
         return await self._locked(self._load)
@@ -89,9 +93,9 @@ class FileStore:
             self._log = None
         directory = self._directory / LOG_DIRECTORY
         try:
-            snapshot = _newest_snapshot(directory)
+            snapshot = _newest_snapshot(directory, self._disk)
             start = snapshot.end_offset if snapshot is not None else 0
-            log = Log.open(directory, _CONFIG, now_ms=self._world.now_ms(), log_start_offset=start)
+            log = Log.open(directory, _CONFIG, now_ms=self._world.now_ms(), log_start_offset=start, disk=self._disk)
             batches = tuple(_batches(log, start))
         except (LogError, RecordsError, OSError) as error:
             raise StoreBroken(f"the metadata log in {directory} cannot be read: {error}") from error
@@ -122,7 +126,7 @@ class FileStore:
         directory = log.directory
         path = directory / _snapshot_name(snapshot.end_offset, snapshot.epoch)
         try:
-            replace_file(path, snapshot.data, durable=True)
+            replace_file(path, snapshot.data, durable=True, disk=self._disk)
         except OSError as error:
             raise StoreUnavailable(f"the metadata snapshot {path} cannot be written: {error}") from error
         try:
@@ -130,7 +134,7 @@ class FileStore:
             log.roll(self._world.now_ms())
             covered = sum(segment.end_offset <= snapshot.end_offset for segment in log.segments[:-1])
             for path in log.doom_segments(covered):
-                path.unlink()
+                self._disk.unlink(path)
             log.flush()
         except (OSError, LogError) as error:
             raise StoreBroken(f"the metadata log in {directory} cannot be trimmed: {error}") from error
@@ -139,7 +143,7 @@ class FileStore:
     def _remove_old_snapshots(self) -> None:
         """The newest one counts, by its name."""
         for path in _snapshot_paths(self._directory / LOG_DIRECTORY)[:-1]:
-            path.unlink()
+            self._disk.unlink(path)
 
     def _unchanged_log(self) -> Log:
         """The log, if the directory still ends as it does; what others write only ever adds to it."""
@@ -230,9 +234,9 @@ def _snapshot_paths(directory: Path) -> list[Path]:
     return sorted(directory.glob("*-*.checkpoint"))
 
 
-def _newest_snapshot(directory: Path) -> Snapshot | None:
+def _newest_snapshot(directory: Path, disk: Disk) -> Snapshot | None:
     paths = _snapshot_paths(directory)
     if not paths:
         return None
     end_offset, _, epoch = paths[-1].stem.partition("-")
-    return Snapshot(int(end_offset), int(epoch), paths[-1].read_bytes())
+    return Snapshot(int(end_offset), int(epoch), read_file(paths[-1], disk))

@@ -5,17 +5,18 @@ from collections.abc import Awaitable, Callable
 from millstream_controller.config import InDirectory, InKubernetes, StorePlace
 from millstream_controller.shell.file_store import FileStore
 from millstream_controller.shell.store import Store, StoreBroken
+from millstream_log.disk import DISK, Disk
 from millstream_runtime.world import World
 
 OpenStore = Callable[[StorePlace, World, str], Awaitable[Store]]
 """`open_store`, or the simulation's, whose API server is in memory."""
 
 
-async def open_store(place: StorePlace, world: World, writer: str) -> Store:
+async def open_store(place: StorePlace, world: World, writer: str, disk: Disk = DISK) -> Store:
     """A store that nothing has been read from yet; `writer` names this process among all that ever were."""
     match place:
         case InDirectory():
-            return FileStore(place.path, world)
+            return FileStore(place.path, world, disk=disk)
         case InKubernetes():
             from millstream_controller.shell.kubernetes_api import KubernetesApi
             from millstream_controller.shell.kubernetes_store import KubernetesStore

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from millstream_log import CorruptFile
+from millstream_log.disk import DISK, Disk
 from millstream_log.properties_file import load_properties, store_properties
 from millstream_runtime.nodes.follower import Applied
 from millstream_runtime.world import World
@@ -21,10 +22,11 @@ FILE_NAME = "metadata.applied"
 
 
 class AppliedMetadata:
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, disk: Disk = DISK) -> None:
         """Raises CorruptFile rather than forget."""
+        self._disk = disk
         self._path = directory / FILE_NAME
-        self.stored = _load(self._path)
+        self.stored = _load(self._path, disk)
 
     def store(self, applied: Applied | None) -> None:
         """Note it durably, unless more is noted already."""
@@ -34,6 +36,7 @@ class AppliedMetadata:
             store_properties(
                 self._path,
                 {"offset": str(applied.offset), "epoch": str(applied.epoch), "cluster.id": applied.cluster_id},
+                self._disk,
             )
         except OSError as error:
             logger.error("applied metadata not noted offset=%d reason=%s", applied.offset, error)
@@ -46,8 +49,8 @@ class AppliedMetadata:
             await asyncio.sleep(interval_ms / 1000)
 
 
-def _load(path: Path) -> Applied | None:
-    properties = load_properties(path)
+def _load(path: Path, disk: Disk) -> Applied | None:
+    properties = load_properties(path, disk)
     if properties is None:
         return None
     try:

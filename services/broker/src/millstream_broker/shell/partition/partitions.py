@@ -25,7 +25,7 @@ class HostedPartitions:
     """Invariant: the same partitions by id and by name, each with an open log in the data directory."""
 
     def __init__(self, directory: DataDir, delays: Delays, world: World, *, node_id: int) -> None:
-        self.removals = Removals(world)
+        self.removals = Removals(world, directory.disk)
         self._directory = directory
         self._delays = delays
         self._world = world

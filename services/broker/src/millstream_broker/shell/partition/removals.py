@@ -9,8 +9,8 @@ import logging
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
-from shutil import rmtree
 
+from millstream_log.disk import DISK, Disk, remove_tree, unlink_if_there
 from millstream_runtime.world import World
 
 logger = logging.getLogger(__name__)
@@ -19,7 +19,8 @@ logger = logging.getLogger(__name__)
 class Removals:
     """Files and directories by when they may go."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, disk: Disk = DISK) -> None:
+        self._disk = disk
         self._world = world
         self._due: list[tuple[int, Path]] = []  # a heap
         self._sooner = asyncio.Event()
@@ -44,7 +45,7 @@ class Removals:
         while self._due and self._due[0][0] <= self._world.monotonic_ms():
             _, path = heapq.heappop(self._due)
             try:
-                await self._world.run_blocking(partial(_remove, path))
+                await self._world.run_blocking(partial(_remove, self._disk, path))
             except OSError as error:
                 logger.error("deleted files not removed path=%s reason=%s", path, error)
 
@@ -52,8 +53,8 @@ class Removals:
         return max(0, self._due[0][0] - self._world.monotonic_ms()) / 1000 if self._due else None
 
 
-def _remove(path: Path) -> None:
+def _remove(disk: Disk, path: Path) -> None:
     if path.is_dir():
-        rmtree(path)
+        remove_tree(disk, path)
     else:
-        path.unlink(missing_ok=True)  # its partition may have been deleted meanwhile
+        unlink_if_there(disk, path)  # its partition may have been deleted meanwhile
