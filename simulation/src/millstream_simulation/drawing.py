@@ -19,7 +19,8 @@ def drawn(seed: int) -> Shape:
     troubles = [
         name
         for name, trouble in TROUBLES.items()
-        if random.Random(f"{seed} trouble {name}").random() < trouble.probability
+        if (trouble.needs is None or trouble.needs in shape.twists)
+        and random.Random(f"{seed} trouble {name}").random() < trouble.probability
     ]
     return replace(shape, troubles=tuple(troubles))
 

@@ -7,6 +7,9 @@ from collections.abc import Callable
 from millstream.builders import Build, builder_of
 from millstream.processes import PlannedProcess
 from millstream.roles import Role
+from millstream_controller.app import ControllerApp
+from millstream_controller.config import ControllerConfig
+from millstream_controller.shell.open_store import OpenStore
 from millstream_runtime.properties import Properties
 from millstream_runtime.service import Service
 from millstream_runtime.simulated.network import SimulatedNetwork
@@ -24,6 +27,7 @@ class Host:
         seed: int,
         story: Story,
         failed: Callable[[str, BaseException | None], None],
+        open_store: OpenStore,
     ) -> None:
         self.name = planned.name
         self.role: Role = planned.role
@@ -33,6 +37,7 @@ class Host:
         self._seed = seed
         self._story = story
         self._failed = failed
+        self._open_store = open_store
         self._lives = 0
         self._world: SimulatedWorld | None = None
         self._ending = False
@@ -51,8 +56,7 @@ class Host:
         self._ending = False
         self._planned.directory.mkdir(parents=True, exist_ok=True)
         world = SimulatedWorld(self._network, self.name, random.Random(f"{self._seed} {self.name} {self._lives}"))
-        build: Build = builder_of(self.role, Properties(self._planned.properties))
-        self.service = build(world)
+        self.service = self._build()(world)
         self._world = world
         self._story.add("started", process=self.name, life=self._lives)
         world.start(self.service.run()).add_done_callback(self._ended)
@@ -77,6 +81,13 @@ class Host:
         self._story.add("paused", process=self.name)
         self._story.note("process paused")
         self._world.pause(seconds)
+
+    def _build(self) -> Build:
+        properties = Properties(self._planned.properties)
+        if self.role is not Role.CONTROLLER:
+            return builder_of(self.role, properties)
+        config = ControllerConfig.from_properties(properties)
+        return lambda world: ControllerApp(config, world, open_store=self._open_store)
 
     def _end(self, event: str) -> SimulatedWorld:
         assert self._world is not None

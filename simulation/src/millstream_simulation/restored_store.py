@@ -5,44 +5,47 @@ brokers or controllers have to stop and say why, and what is on the brokers' dis
 """
 
 import asyncio
-import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from millstream.processes import PlannedProcess
 from millstream.roles import Role
 from millstream_runtime.service import ServiceFailed
-from millstream_runtime.simulated.network import SimulatedNetwork
 from millstream_simulation.host import Host
+from millstream_simulation.metadata_stores import MetadataStore
 from millstream_simulation.stage import SETTLE_S
 from millstream_simulation.story import Story, Violation
 
 LOOK_S = 0.5
-STORE = "controller.store"
 LOGS = "log.dirs"
 
 
 class RestoredStore:
-    def __init__(self, planned: Sequence[PlannedProcess], network: SimulatedNetwork, seed: int, story: Story) -> None:
+    def __init__(
+        self,
+        store: MetadataStore,
+        planned: Sequence[PlannedProcess],
+        directory: Path,
+        host: Callable[..., Host],
+        story: Story,
+    ) -> None:
+        """`directory`: where all processes have theirs; `host` makes one of a planned process and of who is told of its end."""
         self._story = story
-        stores = {each.properties[STORE] for each in planned if STORE in each.properties}
-        (store,) = stores
-        self._store = Path(store.removeprefix("file:"))
-        self._backup = self._store.with_name(f"{self._store.name}-backup")
+        self._store = store
+        self._directory = directory
         self._logs = [Path(each.properties[LOGS]) for each in planned if LOGS in each.properties]
-        self._hosts = [Host(each, network, seed, story, self._ended) for each in planned]
+        self._hosts = [host(each, self._ended) for each in planned]
         self._stopped: dict[str, str] = {}
         self._wrong: str | None = None
 
     def back_up(self) -> None:
-        """With the controllers at work: what a copy of their directory has at some moment."""
-        shutil.copytree(self._store, self._backup)
+        """With the controllers at work: what a copy of the store has at some moment."""
+        self._store.back_up()
 
     async def judge(self) -> None:
         """All processes have stopped in peace."""
         before = self._partitions()
-        shutil.rmtree(self._store)
-        self._backup.rename(self._store)
+        self._store.put_back()
         self._story.add("store put back")
         for host in self._hosts:
             host.start()
@@ -84,10 +87,9 @@ class RestoredStore:
 
     def _partitions(self) -> dict[str, int]:
         """Sizes of all segments, by where they are; what was deleted in the run itself may go."""
-        root = self._store.parent
         segments = (path for logs in self._logs for path in logs.rglob("*.log"))
         kept = (path for path in segments if not path.parent.name.endswith("-delete"))
-        return {str(path.relative_to(root)): path.stat().st_size for path in kept}
+        return {str(path.relative_to(self._directory)): path.stat().st_size for path in kept}
 
 
 def _leaves(error: BaseException | None) -> list[BaseException]:

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import assert_never
 
-from millstream.processes import plan_processes
+from millstream.processes import PlannedProcess, plan_processes
 from millstream.roles import Role
 from millstream_cluster.ids import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from millstream_coordinator.app import CoordinatorApp
@@ -19,13 +19,16 @@ from millstream_runtime.nodes.follower import MetadataFollower
 from millstream_runtime.simulated.loop import VirtualTimeLoop
 from millstream_runtime.simulated.network import Conditions, SimulatedNetwork
 from millstream_runtime.simulated.pace import SeededPace
+from millstream_simulation import lasting_topics, passing_topics
 from millstream_simulation.audit import Audit
 from millstream_simulation.classic_workload import ClassicWorkload
 from millstream_simulation.consumer_workload import ConsumerWorkload
 from millstream_simulation.drawing import drawn
 from millstream_simulation.host import Host
+from millstream_simulation.lasting_topics import LastingTopics
 from millstream_simulation.listening import Listening
-from millstream_simulation.passing_topics import HOST, PassingTopics
+from millstream_simulation.metadata_stores import metadata_store
+from millstream_simulation.passing_topics import PassingTopics
 from millstream_simulation.restored_store import RestoredStore
 from millstream_simulation.shape import Kind, Shape
 from millstream_simulation.stage import SETTLE_S, Stage, until_done
@@ -92,11 +95,17 @@ class _Scenario:
         self._broken = asyncio.Event()
         ports = range(FIRST_PORT, FIRST_PORT + 2 * sum(shape.counts.values()))
         planned = plan_processes(shape.counts, ports, directory, shape.settings, host_of=lambda name: name)
-        self._hosts = [Host(each, self._network, seed, story, self._host_failed) for each in planned]
-        self._restored = RestoredStore(planned, self._network, seed, story)
-        brokers = [host.address for host in self._hosts if host.role is Role.BROKER]
-        self._controllers = [host.address for host in self._hosts if host.role is Role.CONTROLLER]
+        brokers = [(each.host, each.port) for each in planned if each.role is Role.BROKER]
+        self._controllers = [(each.host, each.port) for each in planned if each.role is Role.CONTROLLER]
         self._stage = Stage(seed, self._network, brokers, story)
+        self._store, open_store = metadata_store(shape, self._stage, directory)
+
+        def host(process: PlannedProcess, failed: Callable[[str, BaseException | None], None]) -> Host:
+            return Host(process, self._network, seed, story, failed, open_store)
+
+        self._hosts = [host(each, self._host_failed) for each in planned]
+        self._restored = RestoredStore(self._store, planned, directory, host, story)
+        self._lasting = LastingTopics(self._stage)
         self._workloads = [_workload(kind, self._stage, shape) for kind in shape.kinds]
 
     def fail(self, reason: str) -> None:
@@ -150,6 +159,8 @@ class _Scenario:
             await self._live()
             for workload in self._workloads:
                 await workload.judge()
+            if self._shape.lasting_topics:
+                await self._lasting.judge()
             await audit.expect_live_states()
             auditing.cancel()
             await self._check_metadata(observer)
@@ -161,20 +172,25 @@ class _Scenario:
         clients = [host for workload in self._workloads for host in workload.hosts]
         scene = Scene(
             self._hosts,
-            [*clients, HOST],
+            [*clients, passing_topics.HOST, lasting_topics.HOST]
+            if self._shape.lasting_topics
+            else [*clients, passing_topics.HOST],
             self._network,
             random.Random(f"{self._seed} trouble"),
             self._story,
             self._network.conditions,
+            self._store,
         )
         async with asyncio.TaskGroup() as tasks:
             for workload in self._workloads:
                 workload.start(tasks)
             until_s = asyncio.get_running_loop().time() + self._shape.trouble_s
-            passing = tasks.create_task(PassingTopics(self._stage).run(until_s))
+            others = [tasks.create_task(PassingTopics(self._stage).run(until_s))]
+            if self._shape.lasting_topics:
+                others.append(tasks.create_task(self._lasting.run(until_s)))
             theirs = [tasks.create_task(workload.trouble(until_s)) for workload in self._workloads]
             await trouble(scene, self._shape.troubles, self._shape.trouble_s)
-            await asyncio.wait([passing, *theirs])
+            await asyncio.wait([*others, *theirs])
             await asyncio.gather(*(workload.finish() for workload in self._workloads))
 
     async def _check_metadata(self, observer: MetadataFollower) -> None:

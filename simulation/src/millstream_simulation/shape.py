@@ -48,6 +48,8 @@ class Shape:
     settings: Mapping[str, str] = field(default_factory=lambda: SETTINGS)
     troubles: tuple[str, ...] = ("kill", "stop", "cut", "isolate", "pause", "storm")
     """Kinds of it (troubles/)."""
+    lasting_topics: bool = False
+    """Some are made in the middle of trouble, and stay."""
     twists: tuple[str, ...] = ()
     """What sets it apart from the plain one (shapes/)."""
 

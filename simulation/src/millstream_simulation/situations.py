@@ -22,6 +22,16 @@ SITUATIONS: Mapping[str, Situation] = {
     "link cut": Situation("nothing passed between two hosts"),
     "host isolated": Situation("a host lost all its peers, while clients reached it"),
     "network storm": Situation("connections broke and frames crawled everywhere"),
+    "store away from a controller": Situation("a controller did not reach the API server"),
+    "active controller stranded": Situation(
+        "the active controller lost the API server and its standbys, but no broker"
+    ),
+    "store away for all": Situation("no controller reached the API server"),
+    "store request lost": Situation("a request to the API server, or the answer to a question, got lost"),
+    "store write unanswered": Situation("the API server did what was asked, and its answer got lost"),
+    "store request late": Situation("a request reached the API server seconds after it was sent"),
+    "store write conflicted": Situation("a slot was not what its writer took it for"),
+    "store request refused": Situation("the API server refused in passing what was right"),
 }
 
 LOGGED: Mapping[str, str] = {}

@@ -68,6 +68,11 @@ class ControllerApp:
             if store is not None:
                 await store.close()
 
+    @property
+    def active(self) -> Active | None:
+        """While it is the active controller."""
+        return self._controller.find_active()
+
     def advertised(self) -> tuple[str, int]:
         """Where other nodes reach this controller."""
         host, port = self.listeners[self.config.listener.name]

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from millstream_simulation.shape import Shape
+from millstream_simulation.shapes import kubernetes, lasting
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,4 +19,7 @@ class Twist:
     """In how many of the drawn runs."""
 
 
-TWISTS: Mapping[str, Twist] = {}
+TWISTS: Mapping[str, Twist] = {
+    "kubernetes": Twist(kubernetes.twist, 0.5),
+    "lasting": Twist(lasting.twist, 0.5),
+}

@@ -7,7 +7,7 @@ is told to the story, and what it brings about is noted as a situation (situatio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
-from millstream_simulation.troubles import cuts, downs, pauses, storms
+from millstream_simulation.troubles import cuts, downs, pauses, stores, storms
 from millstream_simulation.troubles.scene import Scene
 
 
@@ -22,6 +22,8 @@ class Trouble:
     """How often it is chosen, beside the others of its run."""
     probability: float = 1.0
     """In how many of the drawn runs it happens at all: a run with some kinds of trouble finds what a run with all of them hides."""
+    needs: str | None = None
+    """Only in runs with this twist (shapes/)."""
     settle: Callable[[Scene], None] = _nothing
     """Called when the time of trouble is over, for what must not go on into peace."""
 
@@ -33,4 +35,8 @@ TROUBLES: Mapping[str, Trouble] = {
     "isolate": Trouble(cuts.isolate, weight=2),
     "pause": Trouble(pauses.pause),
     "storm": Trouble(storms.storm),
+    "lose-store": Trouble(stores.lose_store, needs="kubernetes", settle=stores.settle),
+    "strand-active": Trouble(stores.strand_active, weight=2, probability=0.0, needs="kubernetes", settle=stores.settle),
+    "store-outage": Trouble(stores.store_outage, needs="kubernetes", settle=stores.settle),
+    "store-out-of-sorts": Trouble(stores.store_out_of_sorts, needs="kubernetes", settle=stores.settle),
 }

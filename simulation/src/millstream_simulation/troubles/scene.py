@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from millstream.roles import Role
 from millstream_runtime.simulated.network import Conditions, SimulatedNetwork
 from millstream_simulation.host import Host
+from millstream_simulation.metadata_stores import MetadataStore
 from millstream_simulation.story import Story
 
 DOWN_MAX = 2
@@ -24,12 +25,13 @@ class Scene:
     story: Story
     calm: Conditions
     """What the network is like when nothing is wrong with it."""
+    store: MetadataStore
     down: set[str] = field(default_factory=set)
     """Names of hosts that are down, or about to be."""
 
-    async def take_down(self, end: Callable[[Host], Awaitable[None]], seconds: float) -> None:
+    async def take_down(self, end: Callable[[Host], Awaitable[None]], seconds: float, host: Host | None = None) -> None:
         """Let one host end in this way and start it again later; nobody's turn if too many are down."""
-        host = self.random.choice(self.hosts)
+        host = host or self.random.choice(self.hosts)
         controllers_down = any(each.role is Role.CONTROLLER and each.name in self.down for each in self.hosts)
         if host.name in self.down or len(self.down) >= DOWN_MAX or (host.role is Role.CONTROLLER and controllers_down):
             return

@@ -28,7 +28,7 @@ class SimulatedWorld(World):
     def __init__(self, network: SimulatedNetwork, host: str, seed_random: random.Random) -> None:
         super().__init__(network.on(host), seed_random, Metrics(), lambda: asyncio.get_running_loop().time())
         self._all = network
-        self._host = host
+        self.host = host
         self._main: asyncio.Task[None] | None = None
         self._tasks: dict[int, asyncio.Task[Any]] = {}
         self._threads: set[asyncio.Task[Any]] = set()
@@ -93,14 +93,14 @@ class SimulatedWorld(World):
         """kill -9: nothing of it runs on, nothing it holds answers; `killed` tells its finally blocks to do nothing."""
         await asyncio.sleep(0)  # a task that never began could not let go of what it was given, as a dying process does
         self.killed = True
-        self._all.crash(self._host)
+        self._all.crash(self.host)
         for _ in range(ROUNDS_TO_DIE):
             if not self._tasks:
                 return
             for task in list(self._tasks.values()):
                 task.cancel()
             await asyncio.sleep(0)
-        raise RuntimeError(f"{self._host} does not die: {list(self._tasks.values())}")
+        raise RuntimeError(f"{self.host} does not die: {list(self._tasks.values())}")
 
     def own(self, number: int, task: "asyncio.Task[Any]") -> None:
         """Called for every task made in this process."""
