@@ -30,11 +30,11 @@ class EpochEnd(NamedTuple):
 class LeaderEpochs:
     """Invariant: epochs and start offsets both grow from entry to entry."""
 
-    __slots__ = ("_disk", "_entries", "_path", "is_stored")
+    __slots__ = ("_disk", "_entries", "is_stored", "path")
 
     def __init__(self, directory: Path, disk: Disk = DISK) -> None:
         self._disk = disk
-        self._path = directory / _NAME
+        self.path = directory / _NAME
         self._entries: list[EpochStart] = []
         self.is_stored = True
 
@@ -49,15 +49,15 @@ class LeaderEpochs:
     def load(self) -> None:
         """Read the file; raise `CorruptFile` if it is not one, and leave things empty if there is none."""
         try:
-            text = read_file(self._path, self._disk).decode()
+            text = read_file(self.path, self._disk).decode()
         except FileNotFoundError:
             return
         except UnicodeDecodeError as error:
-            raise CorruptFile(f"{self._path}: {error}") from error
-        entries = [EpochStart(*numbers) for numbers in parse_lines(text, columns=2, path=self._path)]
+            raise CorruptFile(f"{self.path}: {error}") from error
+        entries = [EpochStart(*numbers) for numbers in parse_lines(text, columns=2, path=self.path)]
         for before, after in itertools.pairwise(entries):
             if after.epoch <= before.epoch or after.start_offset < before.start_offset:
-                raise CorruptFile(f"{self._path}: epoch {after.epoch} after {before.epoch}")
+                raise CorruptFile(f"{self.path}: epoch {after.epoch} after {before.epoch}")
         self._entries = entries
 
     def assign(self, epoch: int, start_offset: int) -> None:
@@ -100,5 +100,5 @@ class LeaderEpochs:
 
     def store(self) -> None:
         lines = ["0", str(len(self._entries)), *(f"{entry.epoch} {entry.start_offset}" for entry in self._entries)]
-        replace_file(self._path, ("\n".join(lines) + "\n").encode(), disk=self._disk)
+        replace_file(self.path, ("\n".join(lines) + "\n").encode(), disk=self._disk)
         self.is_stored = True

@@ -5,8 +5,6 @@ Synchronous, for one event loop: appends go to the page cache, and so do reads t
 """
 
 import os
-from bisect import bisect_right
-from itertools import pairwise
 from pathlib import Path
 
 from mypy_extensions import i64
@@ -15,36 +13,32 @@ from millstream_log.append_result import NO_APPEND_TIME, AppendResult
 from millstream_log.config import LogConfig
 from millstream_log.disk import DISK, Disk
 from millstream_log.errors import OffsetOutOfRange, StorageError
-from millstream_log.flush import Flush
+from millstream_log.flush import Flush, FlushState
 from millstream_log.leader_epochs import EpochEnd, EpochStart
 from millstream_log.producer_snapshot import delete_snapshots, store_snapshot
 from millstream_log.producer_state import ProducerEntry
 from millstream_log.recovery import Recovered, check_control, recover, replay
 from millstream_log.segment import Read, Segment, TimestampedOffset
-from millstream_log.transaction_index import AbortedTransaction, aborted_between
+from millstream_log.segments import Segments
+from millstream_log.transaction_index import AbortedTransaction
 from millstream_wire.records import BatchHeader, parse_header, stamp, stamp_log_append_time
 
-_REPLAYED_BYTES = 16 * 1024 * 1024
+REPLAYED_BYTES = 16 * 1024 * 1024
 
 
 class Log:
-    """Invariants: segments are sorted and follow each other, the last one takes the appends;
-    `log_start_offset <= recovery_point <= log_end_offset` but for a start that was moved past the recovery point.
-    """
+    """Invariants: `log_start_offset <= recovery_point <= log_end_offset` but for a start that was moved past the recovery point."""
 
     __slots__ = (
         "_epochs",
-        "_failure",
-        "_has_new_files",
+        "_flushes",
         "_producers",
         "_segments",
-        "_truncations",
         "config",
         "directory",
         "disk",
         "log_end_offset",
         "log_start_offset",
-        "recovery_point",
     )
 
     def __init__(
@@ -53,15 +47,12 @@ class Log:
         self.disk = found.segments[0].disk
         self.directory = directory
         self.config = config
-        self._segments = found.segments
+        self._segments = Segments(found.segments)
         self._producers = found.producers
         self._epochs = found.epochs
         self.log_end_offset: i64 = found.segments[-1].end_offset
         self.log_start_offset: i64 = min(max(log_start_offset, found.segments[0].base_offset), self.log_end_offset)
-        self.recovery_point: i64 = min(recovery_point, self.log_end_offset)
-        self._has_new_files = True
-        self._truncations = 0
-        self._failure: OSError | None = None
+        self._flushes = FlushState(min(recovery_point, self.log_end_offset))
 
     @classmethod
     def open(
@@ -97,8 +88,9 @@ class Log:
     ) -> AppendResult:
         """Append a checked batch as the leader: number it, stamp it (in place if it can be written to), write it.
 
-        Raises what its producer did wrong, or `StorageError`; the log is then as it was before.
+        Raises what its producer did wrong, or `StorageError`; the log is then as it was before, unless it was a flush that failed.
         """
+        self._refuse_if_failed()  # first: what was appended and then lost must not be taken for a duplicate
         if header.producer_id >= 0:
             original = self._producers.check(header)
             if original is not None:
@@ -114,12 +106,14 @@ class Log:
         self._write(batch, base_offset, last_offset, max_timestamp, leader_epoch, now_ms)
         if header.producer_id >= 0:
             self._producers.update(header, base_offset, timestamp=max_timestamp, now_ms=now_ms)
+        self._flush_if_due()
         return AppendResult(base_offset, last_offset, append_time, False)
 
     def append_control(
         self, batch: bytearray | memoryview, header: BatchHeader, *, leader_epoch: int, now_ms: int
     ) -> AppendResult:
         """Append the leader's own control batch: the end of a transaction."""
+        self._refuse_if_failed()
         check_control(self._producers, header, batch)
         stamp(batch, self.log_end_offset, leader_epoch)
         stamped = parse_header(batch)
@@ -130,15 +124,27 @@ class Log:
         """Append a checked batch as its leader numbered and stamped it."""
         if header.base_offset < self.log_end_offset:
             raise OffsetOutOfRange(f"offset {header.base_offset} is before the log's end {self.log_end_offset}")
+        self._refuse_if_failed()
         self._write_stamped(batch, header, now_ms)
 
     def _write_stamped(self, batch: bytes | bytearray | memoryview, header: BatchHeader, now_ms: int) -> None:
         self._write(batch, header.base_offset, header.last_offset, header.max_timestamp, header.leader_epoch, now_ms)
         try:
-            replay(self._producers, self._segments[-1], header, batch, now_ms)
+            replay(self._producers, self._segments.last, header, batch, now_ms)
         except OSError as error:  # an aborted transaction that is not in the index would be read as committed
             self.fail(error)
             raise StorageError(f"{self.directory}: {error}") from error
+        self._flush_if_due()
+
+    def _refuse_if_failed(self) -> None:
+        failure = self._flushes.failure
+        if failure is not None:
+            raise StorageError(f"{self.directory}: an earlier flush failed: {failure}")
+
+    def _flush_if_due(self) -> None:
+        """Only once the producers know the batch: a flush may store what they know as all that the log holds."""
+        if self.log_end_offset - self._flushes.recovery_point >= self.config.flush_messages:
+            self.flush()
 
     def _write(
         self,
@@ -150,41 +156,36 @@ class Log:
         now_ms: i64,
     ) -> None:
         """Write a batch given the few of its numbers that matter here: this runs for every produce."""
-        if self._failure is not None:
-            raise StorageError(f"{self.directory}: an earlier flush failed: {self._failure}")
         config = self.config
         try:
-            segment = self._segments[-1]
+            segment = self._segments.last
             if segment.must_roll_before(len(batch), last_offset, max_timestamp, config, now_ms):
                 segment = self._roll(base_offset, now_ms)
             epochs = self._epochs
             if leader_epoch > epochs.latest or not epochs.is_stored:
                 epochs.assign(leader_epoch, base_offset)
-                epochs.store()
+                self._store_epochs()
             segment.append(batch, last_offset, max_timestamp, config)
         except OSError as error:
             raise StorageError(f"{self.directory}: {error}") from error
         self.log_end_offset = last_offset + 1
-        if last_offset + 1 - self.recovery_point >= config.flush_messages:
-            self.flush()
 
     def roll(self, now_ms: int) -> None:
         """Begin a new segment now, unless the last one is empty."""
-        if self._segments[-1].size:
+        if self._segments.last.size:
             self._roll(self.log_end_offset, now_ms)
 
     def _roll(self, base_offset: int, now_ms: int) -> Segment:
-        full = self._segments[-1]
+        full = self._segments.last
         full.seal()
         self._store_producers(base_offset)
         full.end_offset = base_offset
         segment = Segment(self.directory, base_offset, created_ms=now_ms, disk=self.disk)
         segment.create()
-        self._has_new_files = True
+        self._flushes.names_made += 1
         if full.size == 0:  # only its base offset did not fit what comes next
             full.delete()
-            self._segments.pop()
-        self._segments.append(segment)
+        self._segments.add(segment)
         return segment
 
     # ---- reading ----
@@ -200,34 +201,16 @@ class Log:
         end = self.log_end_offset if end_offset is None else min(end_offset, self.log_end_offset)
         if not self.log_start_offset <= offset <= self.log_end_offset:
             raise OffsetOutOfRange(f"offset {offset} is outside [{self.log_start_offset}, {self.log_end_offset}]")
-        at = self._segment_at(offset)
-        while at < len(self._segments) and offset < end:
-            segment = self._segments[at]
-            found = segment.read(offset, max_bytes, end_offset=end, min_one=min_one, may_wait=may_wait)
-            if found is not None or segment.position_of(offset) < segment.size:
-                return found
-            at += 1  # cleaning left nothing at the end of this segment
-        return None
+        return self._segments.read(offset, max_bytes, min_one=min_one, end_offset=end, may_wait=may_wait)
 
     def offset_for_timestamp(self, timestamp: int, *, may_wait: bool = True) -> TimestampedOffset | None:
         """Find the first record that is not older than `timestamp`."""
-        for segment in self._segments:
-            if segment.max_timestamp >= timestamp and segment.end_offset > self.log_start_offset:
-                found = segment.find_timestamp(timestamp, from_offset=self.log_start_offset, may_wait=may_wait)
-                if found is not None:
-                    return found
-        return None
+        return self._segments.find_timestamp(timestamp, from_offset=self.log_start_offset, may_wait=may_wait)
 
     def offset_of_max_timestamp(self, *, may_wait: bool = True) -> TimestampedOffset | None:
         """Find the first record that carries the largest timestamp of all."""
-        largest = max(segment.max_timestamp for segment in self._segments)
+        largest = self._segments.largest_timestamp
         return self.offset_for_timestamp(largest, may_wait=may_wait) if largest >= 0 else None
-
-    def _segment_at(self, offset: int) -> int:
-        last = len(self._segments) - 1
-        if offset >= self._segments[last].base_offset:  # where nearly everybody reads
-            return last
-        return max(0, bisect_right(self._segments, offset, key=lambda segment: segment.base_offset) - 1)
 
     # ---- what it knows of leaders and producers ----
 
@@ -257,23 +240,21 @@ class Log:
 
     def aborted_transactions(self, first_offset: int, end_offset: int) -> list[AbortedTransaction]:
         """Those that have records in `[first_offset, end_offset)`."""
-        segments = self._segments[self._segment_at(first_offset) :]
-        return aborted_between([segment.aborted for segment in segments], first_offset, end_offset)
+        return self._segments.aborted_transactions(first_offset, end_offset)
 
     # ---- size, cutting, flushing, closing ----
 
     @property
     def segments(self) -> tuple[Segment, ...]:
-        return tuple(self._segments)
+        return self._segments.as_tuple()
 
     def replace_segments(self, gone: tuple[Segment, ...], put: Segment) -> None:
         """Let a cleaned segment stand for those it was made of."""
-        at = self._segments.index(gone[0])
-        self._segments[at : at + len(gone)] = [put]
+        self._segments.replace(gone, put)
 
     @property
     def size(self) -> int:
-        return sum(segment.size for segment in self._segments)
+        return self._segments.size
 
     def advance_start(self, offset: int) -> None:
         """Let records before `offset` go (DeleteRecords); their segments go with the next retention."""
@@ -282,27 +263,26 @@ class Log:
         if offset > self.log_start_offset:
             self.log_start_offset = offset
             self._epochs.truncate_start(offset)
-            self._epochs.store()
+            self._store_epochs()
 
     def doom_segments(self, count: int) -> list[Path]:
         """Let the oldest segments go; the last one stays, so roll first if all of it has to go. Their files, for the caller to remove."""
-        assert count < len(self._segments)
-        gone, self._segments = self._segments[:count], self._segments[count:]
-        doomed = [path for segment in gone for path in segment.doom()]
-        self.advance_start(self._segments[0].base_offset)
-        delete_snapshots(self.directory, before=self._segments[0].base_offset, disk=self.disk)
+        doomed = [path for segment in self._segments.drop_oldest(count) for path in segment.doom()]
+        self.advance_start(self._segments.first.base_offset)
+        delete_snapshots(self.directory, before=self._segments.first.base_offset, disk=self.disk)
         return doomed
 
     def truncate_to(self, offset: int, *, now_ms: int) -> None:
         """Cut the log so that it ends at `offset` or, if a batch spans it, before that batch."""
         if offset >= self.log_end_offset:
             return
-        self._truncations += 1
-        self._has_new_files = True
-        while len(self._segments) > 1 and self._segments[-1].base_offset >= offset:
-            self._segments.pop().delete()
-        self._segments[-1].truncate_to(offset, self.config)
-        end_offset = self._segments[-1].end_offset
+        self._flushes.generation += 1
+        self._flushes.names_made += 1
+        segments = list(self._segments)
+        while len(segments) > 1 and segments[-1].base_offset >= offset:
+            segments.pop().delete()
+        segments[-1].truncate_to(offset, self.config)
+        end_offset = segments[-1].end_offset
         if end_offset < self.log_start_offset:  # what is left had been deleted by request
             self.truncate_fully(self.log_start_offset, now_ms=now_ms)
             return
@@ -313,8 +293,8 @@ class Log:
 
     def truncate_fully(self, start_offset: int, *, now_ms: int) -> None:
         """Drop everything and start anew at `start_offset`."""
-        self._truncations += 1
-        self._has_new_files = True
+        self._flushes.generation += 1
+        self._flushes.names_made += 1
         for segment in self._segments:
             segment.delete()
         delete_snapshots(self.directory, after=-1, disk=self.disk)
@@ -333,41 +313,56 @@ class Log:
             now_ms=now_ms,
             disk=self.disk,
         )
-        self._segments, self._producers, self._epochs = found.segments, found.producers, found.epochs
+        self._segments.take(found.segments)
+        self._producers, self._epochs = found.producers, found.epochs
         self.log_end_offset = found.segments[-1].end_offset
-        self.recovery_point = min(self.recovery_point, self.log_end_offset)
+        self._flushes.recovery_point = min(self.recovery_point, self.log_end_offset)
+
+    @property
+    def recovery_point(self) -> int:
+        """Everything before it is on the disk."""
+        return self._flushes.recovery_point
 
     def start_flush(self) -> Flush:
         """Say what has to reach the disk; perform it here or in a thread, then hand it to `finish_flush`. Nothing does after a failure."""
-        if self._failure is not None:
-            raise StorageError(f"{self.directory}: an earlier flush failed: {self._failure}")
-        dirty = [segment for segment in self._segments if segment.end_offset > self.recovery_point]
+        self._refuse_if_failed()
+        dirty = [segment for segment in self._segments if segment.end_offset > self._flushes.recovery_point]
+        # Only complete indexes: the last segment's are made anew if they turn out to be behind.
+        paths = [path for segment in dirty[:-1] for path in (segment.index.path, segment.times.path)]
+        if self._flushes.names_flushed < self._flushes.names_made:
+            paths.append(self._epochs.path)  # an epoch without its beginning would be a wrong answer to who follows
         return Flush(
-            disk=self.disk,
+            self._flushes,
+            self.disk,
             files=tuple(segment.file for segment in dirty),
-            # Only complete indexes: the last segment's are made anew if they turn out to be behind.
-            indexes=tuple(path for segment in dirty[:-1] for path in (segment.index.path, segment.times.path)),
-            directory=self.directory if self._has_new_files else None,
+            paths=tuple(paths),
+            directory=self.directory,
             end_offset=self.log_end_offset,
-            generation=self._truncations,
         )
 
     def finish_flush(self, flush: Flush) -> None:
-        """Move the recovery point, unless the log was cut meanwhile."""
-        if flush.generation == self._truncations and self._failure is None:
-            self.recovery_point = max(self.recovery_point, flush.end_offset)
-            self._has_new_files = self._has_new_files and flush.directory is None
-            segment = self._segments[-1]  # a restart must not have to read much to know the producers again
-            if segment.size - segment.position_of(self._producers.snapshot_offset) > _REPLAYED_BYTES:
-                self._store_producers(self.log_end_offset)
+        """Move the recovery point, unless the log was cut meanwhile or any flush has failed."""
+        state = self._flushes
+        if flush.generation != state.generation or state.failure is not None:
+            return
+        state.recovery_point = max(state.recovery_point, flush.end_offset)
+        state.names_flushed = max(state.names_flushed, flush.names)
+        segment = self._segments.last  # a restart must not have to read much to know the producers again
+        if segment.size - segment.position_of(self._producers.snapshot_offset) > REPLAYED_BYTES:
+            self._store_producers(self.log_end_offset)
 
     def _store_producers(self, offset: int) -> None:
-        self._segments[-1].aborted.sync()  # replay from the snapshot on would not find these again
+        self._segments.last.aborted.sync()  # replay from the snapshot on would not find these again
         store_snapshot(self.directory, self._producers, offset, self.disk)
 
+    def _store_epochs(self) -> None:
+        self._epochs.store()
+        self._flushes.names_made += 1
+
     def fail(self, error: OSError) -> None:
-        """Take no more appends: a flush failed elsewhere (`Flush.perform` in a thread)."""
-        self._failure = error
+        """Take no more appends: what is in the log and what is known of it may differ."""
+        if self._flushes.failure is None:
+            self._flushes.failure = error
 
     def flush(self) -> None:
         """Wait until everything appended so far is on the disk; a failure is final, for the kernel forgets it."""
@@ -375,16 +370,15 @@ class Log:
         try:
             flush.perform()
         except OSError as error:
-            self.fail(error)
             raise StorageError(f"{self.directory}: {error}") from error
         self.finish_flush(flush)
 
     def close(self) -> None:
         """Leave the directory so that it opens without recovery."""
-        self._segments[-1].seal()
+        self._segments.last.seal()
+        self._store_epochs()
         self.flush()
         self._store_producers(self.log_end_offset)
-        self._epochs.store()
         self.abandon()
 
     def abandon(self) -> None:
@@ -394,7 +388,6 @@ class Log:
 
     def check(self) -> None:
         """Verify the invariants; tests call it after each step."""
-        for before, after in pairwise(self._segments):
-            assert before.base_offset < before.end_offset == after.base_offset, (before.end_offset, after.base_offset)
-        assert self.log_start_offset <= self.log_end_offset == self._segments[-1].end_offset
+        self._segments.check()
+        assert self.log_start_offset <= self.log_end_offset == self._segments.last.end_offset
         assert all(not s.log_path.exists() or os.stat(s.log_path).st_size == s.size for s in self._segments)

@@ -62,6 +62,8 @@ def recover(
         segments[0].create()
     end_offset = segments[-1].end_offset
     epochs = _load_epochs(directory, segments, end_offset, disk)
+    if not clean:
+        _learn_epochs(epochs, segments, recovery_point)
     producers = _load_producers(directory, segments, end_offset, disk)
     recall_batches(segments, producers)
     for header in _replay(segments, producers, now_ms):
@@ -150,6 +152,14 @@ def _load_epochs(directory: Path, segments: list[Segment], end_offset: int, disk
                 epochs.assign(header.leader_epoch, header.base_offset)
     epochs.truncate_end(end_offset)
     return epochs
+
+
+def _learn_epochs(epochs: LeaderEpochs, segments: list[Segment], recovery_point: int) -> None:
+    """Take epochs that began behind the recovery point from the batches: only up to there the file is sure to have them."""
+    for segment in segments:
+        if segment.end_offset > recovery_point and segment.size:
+            for _, header in segment.headers(segment.position_of(recovery_point)):
+                epochs.assign(header.leader_epoch, header.base_offset)
 
 
 def _load_producers(directory: Path, segments: list[Segment], end_offset: int, disk: Disk) -> ProducerState:

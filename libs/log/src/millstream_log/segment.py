@@ -292,11 +292,13 @@ class Segment:
     def recover(self, config: LogConfig, *, trusted_offset: int) -> int:
         """Check every batch from `trusted_offset` on, cut the file before the first that is not whole.
 
-        The indexes are made anew for what is checked. Return how many bytes were cut.
+        Memory is not asked: after a failed flush it may hold what the disk lost, and the next flush would take it for
+        written. The indexes are made anew for what is checked. Return how many bytes were cut.
         """
         file_size = os.stat(self.log_path).st_size
         start = self._trust(min(trusted_offset, self._indexed_offset(file_size)))
         fd = self.file.fileno()
+        self.disk.forget(fd, start)
         for position, header in scan_checked(fd, start, file_size, self.disk.read, first_offset=self.base_offset):
             self._note(position, header.size, header.last_offset, header.max_timestamp, config)
         if self.size == start > 0:  # not even the batch that was trusted is whole

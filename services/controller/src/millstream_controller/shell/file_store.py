@@ -96,6 +96,7 @@ class FileStore:
             snapshot = _newest_snapshot(directory, self._disk)
             start = snapshot.end_offset if snapshot is not None else 0
             log = Log.open(directory, _CONFIG, now_ms=self._world.now_ms(), log_start_offset=start, disk=self._disk)
+            log.flush()  # what a process that was killed had appended is taken for committed from here on
             batches = tuple(_batches(log, start))
         except (LogError, RecordsError, OSError) as error:
             raise StoreBroken(f"the metadata log in {directory} cannot be read: {error}") from error

@@ -98,9 +98,8 @@ class Upkeep:
             return  # an earlier one failed, and that was said
         try:
             await self._world.run_blocking(flush.perform)
-        except OSError as error:
-            log.fail(error)  # the kernel forgets what it could not write: this log takes no more appends
-            raise
+        except StorageError:
+            return  # another flush of this log failed meanwhile, and says so
         if self._partitions.hosts(replica):
             log.finish_flush(flush)
 
