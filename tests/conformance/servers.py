@@ -21,8 +21,10 @@ STOP_TIMEOUT_S = 30
 class ServerProcess:
     """One command of ours; it is up once it has printed its line."""
 
-    def __init__(self, arguments: Sequence[str], log: Path) -> None:
+    def __init__(self, arguments: Sequence[str], log: Path, *, program: str = MILLSTREAM) -> None:
+        """`program`: another release's, where that is what the test is about."""
         self._arguments = list(arguments)
+        self._program = program
         self._log = log
         self._process: subprocess.Popen[str] | None = None
         self.ready_line = ""
@@ -30,7 +32,7 @@ class ServerProcess:
     def start(self) -> "ServerProcess":
         stderr = self._log.open("a")
         self._process = subprocess.Popen(
-            [MILLSTREAM, *self._arguments], stdout=subprocess.PIPE, stderr=stderr, text=True, start_new_session=True
+            [self._program, *self._arguments], stdout=subprocess.PIPE, stderr=stderr, text=True, start_new_session=True
         )
         stderr.close()
         self.ready_line = self._first_line()
@@ -93,12 +95,12 @@ class ServerProcess:
 
 
 @contextlib.contextmanager
-def node(directory: Path, *settings: str, port: int = 0) -> Iterator[ServerProcess]:
+def node(directory: Path, *settings: str, port: int = 0, program: str = MILLSTREAM) -> Iterator[ServerProcess]:
     """The all-in-one node, as `make run` starts it."""
     arguments = ["node", "--port", str(port), "--data", str(directory / "data")]
     for setting in settings:
         arguments += ["--set", setting]
-    server = ServerProcess(arguments, directory / "node.log")
+    server = ServerProcess(arguments, directory / "node.log", program=program)
     try:
         yield server.start()
     finally:
@@ -156,12 +158,12 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def cluster(directory: Path, *settings: str) -> Iterator[Cluster]:
+def cluster(directory: Path, *settings: str, program: str = MILLSTREAM) -> Iterator[Cluster]:
     data = directory / "cluster"
     arguments = ["cluster", "--port", "0", "--data", str(data)]
     for setting in settings:
         arguments += ["--set", setting]
-    running = Cluster(ServerProcess(arguments, directory / "cluster.log"), data)
+    running = Cluster(ServerProcess(arguments, directory / "cluster.log", program=program), data)
     try:
         running.server.start()
         yield running

@@ -1,0 +1,185 @@
+"""From release 0.1.0 to this version: what it wrote opens, and a cluster is exchanged process by process under load."""
+
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import servers
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+from exactly_once import PARTITIONS as COPIED_PARTITIONS
+from exactly_once import results
+from mixed_cluster import Copier, GroupReader, MixedCluster, mixed_cluster
+from old_release import installed
+from test_crash import PARTITIONS, Load, check_nothing_lost, create, wait_for_progress
+
+OLD = "0.1.0"
+THIS = Path(sys.executable).parent
+TIMEOUT_S = 60
+BROKERS = ("broker-1", "broker-2", "broker-3")
+CONTROLLERS = ("controller-1", "controller-2")
+COORDINATORS = ("coordinator-1", "coordinator-2")
+COPIES = 30
+"""Records that go through a transaction while each process is exchanged."""
+
+
+@pytest.fixture(scope="module")
+def old() -> Path:
+    return installed(OLD)
+
+
+@pytest.mark.parametrize("ending", ["stopped", "killed"])
+def test_what_the_old_release_wrote_opens(old: Path, fresh: Path, topic: str, ending: str) -> None:
+    """All in one node: logs, producer state, the metadata log, groups and transactions."""
+    with servers.node(fresh, program=str(old / "millstream")) as node:
+        create(node.bootstrap, topic)
+        with Load(node.bootstrap, topic) as load:
+            wait_for_progress(load)
+            load.finish()
+        make_copies(node.bootstrap, f"{topic}-results")
+        commit_offsets(node.bootstrap, topic, protocol="classic")
+        commit_offsets(node.bootstrap, topic, protocol="consumer")
+        before = groups_of(node.bootstrap)
+        if ending == "stopped":
+            assert node.stop() == 0
+        else:
+            node.kill()
+    with servers.node(fresh) as node:
+        servers.eventually(lambda: has_groups(node.bootstrap, before), within_s=TIMEOUT_S)
+        check_nothing_lost(load, node.bootstrap, topic)
+        assert results(node.bootstrap, f"{topic}-results", 2 * COPIES) == Counter(
+            {b"%d" % number: 1 for number in range(2 * COPIES)}
+        )
+        make_copies(node.bootstrap, f"{topic}-results", first=2 * COPIES, new=False)
+        assert results(node.bootstrap, f"{topic}-results", 4 * COPIES) == Counter(
+            {b"%d" % number: 1 for number in range(4 * COPIES)}
+        )
+        commit_offsets(node.bootstrap, topic, protocol="consumer", offset=9)
+
+
+@pytest.mark.parametrize(
+    "order",
+    [(*BROKERS, *COORDINATORS, *CONTROLLERS), (*CONTROLLERS, *COORDINATORS, *BROKERS)],
+    ids=["controllers-last", "controllers-first"],
+)
+def test_processes_are_exchanged_one_by_one_under_load(
+    old: Path, fresh: Path, topic: str, order: Sequence[str]
+) -> None:
+    with mixed_cluster(fresh, old) as cluster:
+        source, target = f"{topic}-source", f"{topic}-target"
+        create(cluster.bootstrap, topic)
+        create_with(cluster.bootstrap, source, COPIED_PARTITIONS)
+        create_with(cluster.bootstrap, target, COPIED_PARTITIONS)
+        feed = Feed(cluster.bootstrap, source)
+        with (
+            Load(cluster.bootstrap, topic) as load,
+            Copier(cluster.bootstrap, source, target) as copier,
+            GroupReader(cluster.bootstrap, source, protocol="classic") as classic,
+            GroupReader(cluster.bootstrap, source, protocol="consumer") as modern,
+        ):
+            feed.more(copier)
+            for name in order:
+                cluster.exchange(name, THIS)
+                feed.more(copier)
+                wait_for_progress(load, 100)
+            way_back(cluster, old, order[-1])
+            feed.more(copier)
+            load.finish()
+            for reader in (classic, modern):
+                servers.eventually(lambda reader=reader: has_read(reader, feed.sent), within_s=TIMEOUT_S)
+        assert classic.given_again == modern.given_again == []
+        check_nothing_lost(load, cluster.bootstrap, topic)
+        assert results(cluster.bootstrap, target, feed.sent) == Counter({b"%d" % n: 1 for n in range(feed.sent)})
+
+
+def way_back(cluster: MixedCluster, old: Path, name: str) -> None:
+    """Until the metadata version is raised, a process may be given back to the old release."""
+    cluster.exchange(name, old)
+    cluster.exchange(name, THIS)
+
+
+class Feed:
+    """Numbered records for who copies them in transactions."""
+
+    def __init__(self, bootstrap: str, topic: str) -> None:
+        self._producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 0})
+        self._topic = topic
+        self.sent = 0
+
+    def more(self, copier: Copier) -> None:
+        """Send some and wait until they are copied."""
+        for _ in range(COPIES):
+            self._producer.produce(self._topic, b"%d" % self.sent, partition=self.sent % COPIED_PARTITIONS)
+            self.sent += 1
+        assert self._producer.flush(TIMEOUT_S) == 0
+        copier.wait_for(self.sent)
+
+
+def has_read(reader: GroupReader, count: int) -> None:
+    assert len(reader.values) == count
+
+
+def create_with(bootstrap: str, topic: str, partitions: int) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap})  # has to outlive its answers
+    admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(TIMEOUT_S)
+
+
+def make_copies(bootstrap: str, topic: str, *, first: int = 0, new: bool = True) -> None:
+    """Two committed transactions with an aborted one between them, all by one transactional id."""
+    if new:
+        create_with(bootstrap, topic, COPIED_PARTITIONS)
+    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": f"x-{topic}"})
+    producer.init_transactions(TIMEOUT_S)
+    for number, commits in ((first, True), (10**6, False), (first + COPIES, True)):
+        producer.begin_transaction()
+        for value in range(number, number + COPIES):
+            producer.produce(topic, b"%d" % value, partition=value % COPIED_PARTITIONS)
+        producer.flush(TIMEOUT_S)
+        if commits:
+            producer.commit_transaction(TIMEOUT_S)
+        else:
+            producer.abort_transaction(TIMEOUT_S)
+
+
+def commit_offsets(bootstrap: str, topic: str, *, protocol: str, offset: int = 5) -> None:
+    """As a member of a group of this protocol, which may be there already."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": f"{topic}-{protocol}",
+            "group.protocol": protocol,
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+        }
+    )
+    consumer.subscribe([topic])
+    servers.eventually(lambda: _has_all(consumer), within_s=TIMEOUT_S)
+    consumer.commit(offsets=[TopicPartition(topic, p, offset + p) for p in range(PARTITIONS)], asynchronous=False)
+    consumer.close()
+
+
+def _has_all(consumer: Consumer) -> None:
+    consumer.poll(0.1)
+    assert len(consumer.assignment()) == PARTITIONS
+
+
+Groups = dict[str, tuple[str, dict[tuple[str, int], int]]]
+
+
+def has_groups(bootstrap: str, expected: Groups) -> None:
+    """A coordinator that has just started still loads them."""
+    assert groups_of(bootstrap) == expected
+
+
+def groups_of(bootstrap: str) -> Groups:
+    """Every group's type and committed offsets."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    found = {}
+    for listed in admin.list_consumer_groups(request_timeout=TIMEOUT_S).result(TIMEOUT_S).valid:
+        wanted = ConsumerGroupTopicPartitions(listed.group_id)
+        (future,) = admin.list_consumer_group_offsets([wanted], request_timeout=TIMEOUT_S).values()
+        offsets = {(each.topic, each.partition): each.offset for each in future.result(TIMEOUT_S).topic_partitions}
+        found[listed.group_id] = (str(listed.type), offsets)
+    return found
