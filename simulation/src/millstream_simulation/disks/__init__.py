@@ -1,0 +1,1 @@
+"""Simulated disks: they know what has reached them, and lose, tear or refuse the rest."""
