@@ -5,6 +5,7 @@ import shutil
 import subprocess
 
 import pytest
+from servers import Cluster, ServerProcess
 
 pytestmark = pytest.mark.skipif(shutil.which("kcat") is None, reason="kcat is not installed")
 
@@ -18,12 +19,12 @@ def kcat(bootstrap: str, *arguments: str, stdin: str = "") -> str:
     return result.stdout
 
 
-def test_list_shows_brokers_and_coordinators(bootstrap: str) -> None:
-    listed = json.loads(kcat(bootstrap, "-L", "-J"))
-    ids = {broker["id"] for broker in listed["brokers"]}
-    assert any(node_id < 10_000 for node_id in ids)
-    assert any(10_000 <= node_id < 20_000 for node_id in ids)
-    assert not any(node_id >= 20_000 for node_id in ids), "controllers are nobody's business"
+def test_list_shows_what_has_a_port_of_its_own_for_clients(node: ServerProcess, cluster: Cluster) -> None:
+    def ids(bootstrap: str) -> list[int]:
+        return sorted(broker["id"] for broker in json.loads(kcat(bootstrap, "-L", "-J"))["brokers"])
+
+    assert ids(node.bootstrap) == [0], "a node's coordinator is behind its broker"
+    assert ids(cluster.bootstrap) == [1, 2, 3, 10_001, 10_002], "controllers are nobody's business"
 
 
 def test_what_is_produced_is_consumed(bootstrap: str, topic: str) -> None:

@@ -8,19 +8,21 @@ from collections.abc import Callable
 from millstream.roles import Role
 from millstream_runtime.properties import Properties
 from millstream_runtime.service import Service
+from millstream_runtime.serving.door import Door
 from millstream_runtime.world import World
 
 Build = Callable[[World], Service]
 
 
-def builder_of(role: Role, properties: Properties) -> Build:
+def builder_of(role: Role, properties: Properties, door: Door | None = None) -> Build:
+    """`door`: shared by the roles of one process that clients meet."""
     match role:
         case Role.CONTROLLER:
             return _controller(properties)
         case Role.BROKER:
-            return _broker(properties)
+            return _broker(properties, door)
         case Role.COORDINATOR:
-            return _coordinator(properties)
+            return _coordinator(properties, door)
 
 
 def _controller(properties: Properties) -> Build:
@@ -36,7 +38,7 @@ def _controller(properties: Properties) -> Build:
     return build
 
 
-def _broker(properties: Properties) -> Build:
+def _broker(properties: Properties, door: Door | None) -> Build:
     from millstream_broker.config import BrokerConfig
 
     config = BrokerConfig.from_properties(properties)
@@ -44,12 +46,12 @@ def _broker(properties: Properties) -> Build:
     def build(world: World) -> Service:
         from millstream_broker.app import BrokerApp
 
-        return BrokerApp(config, world)
+        return BrokerApp(config, world, door=door)
 
     return build
 
 
-def _coordinator(properties: Properties) -> Build:
+def _coordinator(properties: Properties, door: Door | None) -> Build:
     from millstream_coordinator.config import CoordinatorConfig
 
     config = CoordinatorConfig.from_properties(properties)
@@ -57,6 +59,6 @@ def _coordinator(properties: Properties) -> Build:
     def build(world: World) -> Service:
         from millstream_coordinator.app import CoordinatorApp
 
-        return CoordinatorApp(config, world)
+        return CoordinatorApp(config, world, door)
 
     return build

@@ -57,7 +57,7 @@ def _add_node(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--port",
         type=int,
-        help=f"the broker's (default {DEFAULT_PORT}); controller, coordinator and HTTP take the three after it; 0: any free ones",
+        help=f"for clients (default {DEFAULT_PORT}); the controller takes the next, /metrics the third after it; 0: any free ones",
     )
     parser.add_argument("--data", type=Path, default=DEFAULT_DATA, metavar="DIR", help="default ./data")
     _add_common(parser)

@@ -13,6 +13,7 @@ from millstream_cluster.configs import BROKER_CONFIGS
 from millstream_runtime.process import configure_logging, run_services
 from millstream_runtime.properties import Properties, PropertyError, parse_file
 from millstream_runtime.service import Service
+from millstream_runtime.serving.door import Door
 from millstream_runtime.world import World
 
 EXIT_FAILED = 1
@@ -31,7 +32,7 @@ def run_node(options: Namespace) -> int:
         told = {role: properties_of(role, roles, given, place) for role in roles}
         builders = _builders(told, given)
         http_address = (options.host, given.integer("http.port", place.ports[HTTP_OFFSET], least=0, most=65535))
-        check_free([*sorted(each.addresses("listeners")[0] for each in told.values()), http_address])
+        check_free([*sorted({each.addresses("listeners")[0] for each in told.values()}), http_address])
     except PropertyError as error:
         print(f"millstream: {error}", file=sys.stderr)
         return EXIT_USAGE
@@ -71,7 +72,8 @@ def _built(role: Role, build: Build, world: World, others: Sequence[Service]) ->
 
 
 def _builders(told: Mapping[Role, Properties], given: Properties) -> dict[Role, Build]:
-    builders = {role: builder_of(role, properties) for role, properties in told.items()}
+    door = Door() if {Role.BROKER, Role.COORDINATOR} <= told.keys() else None
+    builders = {role: builder_of(role, properties, door) for role, properties in told.items()}
     known = {key for properties in told.values() for key in properties.known}
     given.refuse_unknown({*NODE_KEYS, *BROKER_CONFIGS, *known})
     return builders

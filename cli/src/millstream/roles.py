@@ -1,6 +1,7 @@
 """What each role of a process is told: from the user's properties and a place on the machine to one role's properties.
 
-A process of several roles has a listener per role: the broker's port, then the controller's, the coordinator's and HTTP's.
+The broker's listeners are the door for all clients of the process: a coordinator beside it has none of its own. Ports are
+counted from the broker's: the next is the controller's, then that of a coordinator without a broker, then HTTP's.
 """
 
 import socket
@@ -56,12 +57,14 @@ def roles_of(properties: Properties) -> tuple[Role, ...]:
 def properties_of(role: Role, roles: Sequence[Role], given: Properties, place: Place) -> Properties:
     """The user's properties with what follows from the place filled in; `listeners` are the first client-facing role's."""
     values = given.as_dict()
-    if role is not _main_role(roles):
+    at_the_door = role is Role.COORDINATOR and Role.BROKER in roles
+    address_of = Role.BROKER if at_the_door else role
+    if address_of is not _main_role(roles):
         _use_own_listener(role, values, place)
     defaults = {
         "node.id": "0",
         "process.roles": ",".join(roles),
-        "listeners": f"{LISTENER_NAMES[role]}://{place.host}:{place.ports[PORT_OFFSETS[role]]}",
+        "listeners": f"{LISTENER_NAMES[role]}://{place.host}:{place.ports[PORT_OFFSETS[address_of]]}",
         "log.dirs": values.get("log.dir", str(place.data_dir / "broker")),
         "controller.store": f"file:{place.data_dir / 'controller'}",
     }

@@ -24,13 +24,15 @@ def test_a_process_plays_all_roles_unless_told_otherwise() -> None:
         roles_of(Properties({"process.roles": "broker,zookeeper"}))
 
 
-def test_each_role_has_a_port_of_its_own_and_knows_the_controller() -> None:
+def test_clients_have_one_port_and_every_role_knows_the_controller() -> None:
     listeners = {role: told(role)["listeners"] for role in ALL}
     assert listeners == {
         Role.CONTROLLER: "CONTROLLER://127.0.0.1:9093",
         Role.BROKER: "PLAINTEXT://127.0.0.1:9092",
-        Role.COORDINATOR: "PLAINTEXT://127.0.0.1:9094",
+        Role.COORDINATOR: "PLAINTEXT://127.0.0.1:9092",
     }
+    without_a_broker = told(Role.COORDINATOR, roles=(Role.CONTROLLER, Role.COORDINATOR))
+    assert without_a_broker["listeners"] == "PLAINTEXT://127.0.0.1:9094"
     assert {told(role)["controller.bootstrap.servers"] for role in ALL} == {"127.0.0.1:9093"}
     assert told(Role.CONTROLLER)["controller.store"] == "file:data/controller"
     assert told(Role.BROKER)["log.dirs"] == "data/broker"
@@ -41,20 +43,19 @@ def test_listeners_are_about_the_broker_where_there_is_one() -> None:
     broker = properties_of(Role.BROKER, ALL, Properties(given), PLACE).as_dict()
     assert (broker["listeners"], broker["advertised.listeners"]) == tuple(given.values())
     coordinator = properties_of(Role.COORDINATOR, ALL, Properties(given), PLACE).as_dict()
-    assert coordinator["listeners"] == "PLAINTEXT://10.0.0.1:9094"
-    assert coordinator["advertised.listeners"] == "PLAINTEXT://name:9094"
+    assert (coordinator["listeners"], coordinator["advertised.listeners"]) == tuple(given.values())
+    controller = properties_of(Role.CONTROLLER, ALL, Properties(given), PLACE).as_dict()
+    assert controller["listeners"] == "CONTROLLER://10.0.0.1:9093"
     alone = properties_of(Role.CONTROLLER, (Role.CONTROLLER,), Properties({"listeners": "C://h:7"}), PLACE).as_dict()
     assert (alone["listeners"], alone["controller.bootstrap.servers"]) == ("C://h:7", "127.0.0.1:7")
 
 
 def test_who_listens_everywhere_advertises_a_name() -> None:
     place = Place("0.0.0.0", PLACE.ports, PLACE.data_dir)
-    for role in ALL:
+    for role, port in ((Role.BROKER, 9092), (Role.CONTROLLER, 9093), (Role.COORDINATOR, 9092)):
         advertised = told(role, place=place)["advertised.listeners"]
         assert "0.0.0.0" not in advertised
-        assert advertised.endswith(
-            str(dict(zip(("broker", "controller", "coordinator"), PLACE.ports, strict=False))[role])
-        )
+        assert advertised.endswith(f":{port}")
     assert told(Role.BROKER, place=place)["controller.bootstrap.servers"] == "127.0.0.1:9093"
 
 

@@ -30,6 +30,9 @@ class World(ABC):
         """One per process; services register their own metrics."""
         self.monotonic_s = monotonic_s
         """The event loop's clock, as fine as it goes."""
+        self.own_addresses: dict[tuple[str, int], tuple[str, int]] = {}
+        """Where this process's listeners are, by what is advertised of them: a name that only clients can resolve, or a port that
+        is published outside a container, is of no use to the roles of one process that talk to each other."""
         self.killed = False
         """Simulation only: the process was kill -9'd, so whoever is cancelled now must do no clean shutdown work."""
 

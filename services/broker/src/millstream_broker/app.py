@@ -28,7 +28,8 @@ from millstream_runtime.nodes.controllers import ControllerLink
 from millstream_runtime.nodes.follower import MetadataFollower
 from millstream_runtime.nodes.registration import NodeIdentity, Registration, health_of
 from millstream_runtime.service import Health, ServiceFailed
-from millstream_runtime.serving.listeners import advertised_of, listen_on
+from millstream_runtime.serving.door import Door
+from millstream_runtime.serving.listeners import advertise, listen_on
 from millstream_runtime.serving.server import Features, Server
 from millstream_runtime.world import World
 
@@ -38,8 +39,10 @@ logger = logging.getLogger(__name__)
 class BrokerApp:
     """A `Service`."""
 
-    def __init__(self, config: BrokerConfig, world: World, disk: Disk = DISK) -> None:
+    def __init__(self, config: BrokerConfig, world: World, disk: Disk = DISK, door: Door | None = None) -> None:
+        """`door`: where another role of this process joins the broker's listeners."""
         self.config = config
+        self._door = door
         self.name = f"broker-{config.node_id}"
         self.ready = asyncio.Event()
         self.listeners: dict[str, tuple[str, int]] = {}
@@ -136,6 +139,8 @@ class BrokerApp:
         world.metrics.register(broker.metrics)
         try:
             self.listeners |= await listen_on(server, config.listeners)
+            if self._door is not None:
+                self._door.open(server, self.listeners)
             async with asyncio.TaskGroup() as tasks:
                 children = [tasks.create_task(follower.run())]
                 await follower.caught_up.wait()
@@ -199,7 +204,7 @@ class BrokerApp:
             node_id=config.node_id,
             cluster_id=directory.cluster_id,
             incarnation_id=directory.directory_id,
-            listeners=advertised_of(self.listeners, config.advertised_listeners),
+            listeners=advertise(self._world, self.listeners, config.advertised_listeners),
             rack=config.rack,
             log_dirs=(directory.directory_id,),
         )

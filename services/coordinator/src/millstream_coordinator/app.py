@@ -5,7 +5,7 @@ Order is all that is decided here. Nothing is kept on disk: a coordinator's stat
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -13,6 +13,7 @@ from millstream_cluster.features import SUPPORTED_FEATURES, finalized_features
 from millstream_cluster.image import Image
 from millstream_cluster.records import ConfigChanged, MetadataRecord, ResourceType
 from millstream_coordinator.api import HANDLERS, UNADVERTISED
+from millstream_coordinator.beside_a_broker import CLAIMS
 from millstream_coordinator.config import CoordinatorConfig
 from millstream_coordinator.shell.clock import SteadyClock
 from millstream_coordinator.shell.coordinator import Coordinator
@@ -34,7 +35,8 @@ from millstream_runtime.nodes.follower import MetadataFollower
 from millstream_runtime.nodes.registration import NodeIdentity, Registration, health_of
 from millstream_runtime.replicated import Machine
 from millstream_runtime.service import Health, ServiceFailed
-from millstream_runtime.serving.listeners import advertised_of, listen_on
+from millstream_runtime.serving.door import Door
+from millstream_runtime.serving.listeners import advertise, listen_on
 from millstream_runtime.serving.server import Features, Server
 from millstream_runtime.world import World
 
@@ -47,8 +49,10 @@ LEAVE_TIMEOUT_MS = 5_000
 class CoordinatorApp:
     """A `Service`."""
 
-    def __init__(self, config: CoordinatorConfig, world: World) -> None:
+    def __init__(self, config: CoordinatorConfig, world: World, door: Door | None = None) -> None:
+        """`door`: where a broker of this process takes its clients; without one this service listens by itself."""
         self.config = config
+        self._door = door
         self.name = f"coordinator-{config.node_id}"
         self.ready = asyncio.Event()
         self.listeners: dict[str, tuple[str, int]] = {}
@@ -125,6 +129,8 @@ class CoordinatorApp:
             await self._serve(server, coordinator, link, follower)
         finally:
             world.metrics.unregister(metrics)
+            if self._door is not None:
+                self._door.leave()
             await server.close()
             await connections.close()
             await nodes.close()
@@ -137,7 +143,7 @@ class CoordinatorApp:
             children = [tasks.create_task(follower.run())]
             await follower.caught_up.wait()
             # Not before: an empty picture of the cluster is worse than none.
-            self.listeners |= await listen_on(server, self.config.listeners)
+            self.listeners |= await self._open(server)
             registration = self._register(link, follower)
             children.append(tasks.create_task(registration.run()))
             children += (tasks.create_task(kind.run()) for kind in self._kinds)
@@ -153,6 +159,11 @@ class CoordinatorApp:
                 if not self._world.killed and not any(child.done() or child.cancelling() for child in children):
                     await registration.leave(timeout_ms=LEAVE_TIMEOUT_MS)
                 raise
+
+    async def _open(self, server: Server) -> Mapping[str, tuple[str, int]]:
+        if self._door is not None:
+            return await self._door.join(server, CLAIMS)
+        return await listen_on(server, self.config.listeners)
 
     def _on_records(self, image: Image, records: Sequence[MetadataRecord]) -> None:
         if self._registration is not None:
@@ -186,7 +197,7 @@ class CoordinatorApp:
             node_id=config.node_id,
             cluster_id=cluster_id,
             incarnation_id=UUID(int=self._world.random.getrandbits(128), version=4),
-            listeners=advertised_of(self.listeners, config.advertised_listeners),
+            listeners=advertise(self._world, self.listeners, config.advertised_listeners),
             rack=config.rack,
         )
         self._registration = Registration(

@@ -3,6 +3,7 @@
 Groups, transactions, and (version 6) the state of share partitions, whose keys are those of `share_key`.
 """
 
+from millstream_cluster.answers.doors import door_of
 from millstream_cluster.ids import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
 from millstream_cluster.image import Image
 from millstream_cluster.shard import is_share_key, shard_of
@@ -63,10 +64,12 @@ def _coordinator(image: Image, key: str, key_type: int, version: int, listener_n
         return _error(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
     shard = image.shard(topic.topic_id, shard_of(key, len(topic.partitions)))
     node = image.node(shard.coordinator_id) if shard is not None else None
-    endpoint = node.endpoint(listener_name) if node is not None and not node.fenced else None
-    if node is None or endpoint is None:
+    if node is None or node.fenced:
         return _error(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    return Coordinator(key=key, node_id=node.node_id, host=endpoint.host, port=endpoint.port, error_message="")
+    door = door_of(image, node)
+    endpoint = door.endpoint(listener_name)
+    assert endpoint is not None, f"node {door.node_id} registered without a listener"
+    return Coordinator(key=key, node_id=door.node_id, host=endpoint.host, port=endpoint.port, error_message="")
 
 
 def _error(key: str, code: ErrorCode, message: str = "") -> Coordinator:

@@ -1,11 +1,10 @@
 """Metadata (API key 3), versions 0 to 13, from an Image.
 
-Coordinators are among the nodes: a client whose group they coordinate drops them otherwise at the next refresh. Leaves
-out what it does not know of: creating the topics that are missing is the caller's (`missing_topics`).
+Coordinators with a port of their own are among the nodes: a client whose group they coordinate drops them otherwise at the
+next refresh. Leaves out what it does not know of: creating the topics that are missing is the caller's (`missing_topics`).
 """
 
-from collections.abc import Iterable
-
+from millstream_cluster.answers.doors import doors
 from millstream_cluster.answers.operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
 from millstream_cluster.answers.topic_name import is_valid_topic_name
 from millstream_cluster.ids import (
@@ -52,7 +51,7 @@ def metadata(image: Image, request: MetadataRequest, version: int, *, listener_n
         once = {topic.name if topic.topic_id == ZERO_UUID else topic.topic_id: topic for topic in asked}
         topics = [_asked_topic(image, topic, operations) for topic in once.values()]
     return MetadataResponse(
-        brokers=[_broker(node, listener_name) for node in live_nodes(image)],
+        brokers=[_broker(node, listener_name) for node in doors(image)],
         cluster_id=image.cluster_id,
         controller_id=any_live_broker(image),
         topics=topics,
@@ -68,11 +67,6 @@ def missing_topics(image: Image, request: MetadataRequest, version: int) -> list
         return []
     names = (topic.name for topic in _asked_topics(request, version) or () if topic.topic_id == ZERO_UUID)
     return [name for name in names if name is not None and _is_creatable(name) and image.topic(name) is None]
-
-
-def live_nodes(image: Image) -> Iterable[Node]:
-    """Unfenced brokers and coordinators in order of their ids."""
-    return sorted((node for node in image.nodes.values() if not node.fenced), key=lambda node: node.node_id)
 
 
 def any_live_broker(image: Image) -> int:

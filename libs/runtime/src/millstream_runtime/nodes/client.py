@@ -73,7 +73,7 @@ class Client(ChannelUser):
             return made[0]
 
         try:
-            await world.network.connect(host, port, use)
+            await world.network.connect(*world.own_addresses.get((host, port), (host, port)), use)
         except OSError as error:
             raise Disconnected(f"{host}:{port}: {error.strerror or error}") from error
         client = made[0]

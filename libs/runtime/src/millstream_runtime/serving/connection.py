@@ -7,7 +7,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -48,10 +48,27 @@ class Route:
     least: int
     most: int
     handler: Handler
+    app: Any
+    """What the handler is about; most often the server's."""
+    start: Callable[[Coroutine[Any, Any, Any]], "asyncio.Task[Any]"]
+    """Runs the rest of a handler, for as long as the server of its app is open."""
     owns_bytes: bool
     """The handler is `async def`: it outlives the frame."""
     latency: Latency
     shortcut: Shortcut | None = None
+
+
+def divided(own: Route | None, theirs: Route, is_theirs: Callable[[Any], bool]) -> Route:
+    """One API with two servers behind one listener; whose a request is can be seen in it."""
+    if own is None:
+        return theirs
+    ours = own
+
+    def handle(_: Any, request: Any, context: RequestContext) -> Any:
+        route = theirs if is_theirs(request) else ours
+        return route.handler(route.app, request, context)
+
+    return replace(theirs, handler=handle, owns_bytes=ours.owns_bytes or theirs.owns_bytes, shortcut=None)
 
 
 class _Rejected(Exception):
@@ -75,7 +92,6 @@ class ServedConnection(ChannelUser):
         self._server = server
         self._connection = connection
         self._channel = channel
-        self._app = server.app
         self._routes = server.routes
         self._counters = server.counters
         self._time = server.world.monotonic_s
@@ -176,7 +192,7 @@ class ServedConnection(ChannelUser):
     ) -> bool:
         """Whether the shortcut took the request."""
         try:
-            reply = shortcut(self._app, frame, position, context)
+            reply = shortcut(route.app, frame, position, context)
             if reply is None:
                 return False
             route.latency.observe((self._time() - started) * 1000)
@@ -190,7 +206,7 @@ class ServedConnection(ChannelUser):
 
     def _call(self, route: Route, request: Request, context: RequestContext, started: float) -> None:
         try:
-            reply = route.handler(self._app, request, context)
+            reply = route.handler(route.app, request, context)
             if reply is None or isinstance(reply, (Response, RawReply)):
                 route.latency.observe((self._time() - started) * 1000)
                 if reply is not None:
@@ -199,7 +215,7 @@ class ServedConnection(ChannelUser):
         except Exception as error:
             self._failed(route, context, error)
             return
-        awaited = reply if asyncio.isfuture(reply) else self._server.start(cast(Coroutine[Any, Any, Any], reply))
+        awaited = reply if asyncio.isfuture(reply) else route.start(cast(Coroutine[Any, Any, Any], reply))
         if not route.owns_bytes:
             context.frame = b""  # the handler has returned: the bytes are not its any more
         pending = _Pending(awaited, None)

@@ -8,9 +8,11 @@ from millstream_runtime.nodes.registration import AdvertisedListener
 from millstream_runtime.properties import Properties, PropertyError, parse_address
 from millstream_runtime.service import ServiceFailed
 from millstream_runtime.serving.server import Server
+from millstream_runtime.world import World
 
 WILDCARDS = ("", "0.0.0.0", "::")
 """Addresses to listen on, none to connect to."""
+LOOPBACKS = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
 
 
 def endpoints_of(properties: Properties, key: str, default: str) -> tuple[Endpoint, ...]:
@@ -68,15 +70,17 @@ async def listen_on(server: Server, endpoints: Sequence[Endpoint]) -> dict[str, 
     return listening
 
 
-def advertised_of(
-    listening: Mapping[str, tuple[str, int]], advertised: Sequence[Endpoint]
+def advertise(
+    world: World, listening: Mapping[str, tuple[str, int]], advertised: Sequence[Endpoint]
 ) -> tuple[AdvertisedListener, ...]:
-    """What others are told: where nothing else is advertised, a listener's own address."""
+    """What others are told: where nothing else is advertised, a listener's own address. This process goes there directly."""
     told = {endpoint.name: endpoint for endpoint in advertised}
     addresses = []
     for name, (host, port) in listening.items():
         endpoint = told.get(name)
+        bound = (LOOPBACKS.get(host, host), port)
         if endpoint is not None:
             host, port = endpoint.host, endpoint.port or port
+        world.own_addresses[host, port] = bound
         addresses.append(AdvertisedListener(name, host, port))
     return tuple(addresses)

@@ -13,7 +13,7 @@ from millstream_runtime.network.channel import Channel
 from millstream_runtime.network.links import DEFAULT_LIMITS, Limits, Listener
 from millstream_runtime.serving import api_versions
 from millstream_runtime.serving.api_versions import NO_FEATURES, Features
-from millstream_runtime.serving.connection import Route, ServedConnection
+from millstream_runtime.serving.connection import Route, ServedConnection, divided
 from millstream_runtime.serving.context import Connection, Handler, RawReply, RequestContext, Shortcut
 from millstream_runtime.world import World
 from millstream_wire.api import API, ApiKey
@@ -58,6 +58,8 @@ class Server:
         self._connections: dict[int, ServedConnection] = {}
         self._accepted = 0
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._unshared: dict[int, Route | None] = {}
+        """What stood in `routes` before another server of this process took its part."""
 
     @property
     def connections(self) -> int:
@@ -94,6 +96,21 @@ class Server:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
+    def share(self, other: "Server", claims: Mapping[ApiKey, Callable[[Any], bool]]) -> None:
+        """Pass on to another server of this process the requests that these say are its own."""
+        for key, is_theirs in claims.items():
+            own = self._unshared.setdefault(int(key), self.routes.get(key))
+            self.routes[key] = divided(own, other.routes[key], is_theirs)
+
+    def unshare(self) -> None:
+        """Answer all requests here again."""
+        for key, own in self._unshared.items():
+            if own is None:
+                del self.routes[key]
+            else:
+                self.routes[key] = own
+        self._unshared.clear()
+
     def forget(self, connection: Connection) -> None:
         del self._connections[connection.number]
         self.counters.connections -= 1
@@ -114,6 +131,8 @@ class Server:
             api_key=key,
             name=API[key].name,
             request=request,
+            app=self.app,
+            start=self.start,
             least=max(least, request.versions[0]),
             most=min(most, request.versions[1]),
             handler=handler,
