@@ -12,7 +12,9 @@ from millstream_controller.config import ControllerConfig
 from millstream_controller.shell.open_store import OpenStore
 from millstream_runtime.properties import Properties
 from millstream_runtime.service import Service
+from millstream_runtime.simulated.clock import Clock
 from millstream_runtime.simulated.network import SimulatedNetwork
+from millstream_runtime.simulated.pace import NodePace
 from millstream_runtime.simulated.world import SimulatedWorld
 from millstream_simulation.story import Story
 
@@ -28,10 +30,13 @@ class Host:
         story: Story,
         failed: Callable[[str, BaseException | None], None],
         open_store: OpenStore,
+        clock: Clock,
     ) -> None:
         self.name = planned.name
         self.role: Role = planned.role
         self.service: Service | None = None
+        self.clock = clock
+        self.pace = NodePace(random.Random(f"{seed} {planned.name} pace"))
         self._planned = planned
         self._network = network
         self._seed = seed
@@ -55,7 +60,8 @@ class Host:
         self._lives += 1
         self._ending = False
         self._planned.directory.mkdir(parents=True, exist_ok=True)
-        world = SimulatedWorld(self._network, self.name, random.Random(f"{self._seed} {self.name} {self._lives}"))
+        draws = random.Random(f"{self._seed} {self.name} {self._lives}")
+        world = SimulatedWorld(self._network, self.name, draws, clock=self.clock, pace=self.pace)
         self.service = self._build()(world)
         self._world = world
         self._story.add("started", process=self.name, life=self._lives)

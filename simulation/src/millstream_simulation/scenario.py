@@ -16,6 +16,7 @@ from millstream_cluster.ids import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from millstream_coordinator.app import CoordinatorApp
 from millstream_runtime.nodes.controllers import ControllerLink
 from millstream_runtime.nodes.follower import MetadataFollower
+from millstream_runtime.simulated.clock import Clock
 from millstream_runtime.simulated.loop import VirtualTimeLoop
 from millstream_runtime.simulated.network import Conditions, SimulatedNetwork
 from millstream_runtime.simulated.pace import SeededPace
@@ -101,7 +102,7 @@ class _Scenario:
         self._store, open_store = metadata_store(shape, self._stage, directory)
 
         def host(process: PlannedProcess, failed: Callable[[str, BaseException | None], None]) -> Host:
-            return Host(process, self._network, seed, story, failed, open_store)
+            return Host(process, self._network, seed, story, failed, open_store, _clock(shape, process.name, seed))
 
         self._hosts = [host(each, self._host_failed) for each in planned]
         self._restored = RestoredStore(self._store, planned, directory, host, story)
@@ -253,6 +254,12 @@ def _workload(kind: Kind, stage: Stage, shape: Shape) -> Workload:
             )
         case _:
             assert_never(kind)
+
+
+def _clock(shape: Shape, host: str, seed: int) -> Clock:
+    draw = random.Random(f"{seed} {host} clock")
+    skew_ms = draw.randint(-shape.clock_skew_ms, shape.clock_skew_ms)
+    return Clock(skew_ms=skew_ms, rate=1.0 + draw.uniform(-shape.clock_drift, shape.clock_drift))
 
 
 def _shards(shape: Shape) -> dict[str, int]:

@@ -50,6 +50,10 @@ class Shape:
     """Kinds of it (troubles/)."""
     lasting_topics: bool = False
     """Some are made in the middle of trouble, and stay."""
+    clock_skew_ms: int = 0
+    """How far a host's wall clock may be off at the start."""
+    clock_drift: float = 0.0
+    """How much faster or slower a host's clock may be; its timers too."""
     twists: tuple[str, ...] = ()
     """What sets it apart from the plain one (shapes/)."""
 

@@ -21,6 +21,13 @@ SITUATIONS: Mapping[str, Situation] = {
     "process paused": Situation("a process stood still and did not know it"),
     "link cut": Situation("nothing passed between two hosts"),
     "host isolated": Situation("a host lost all its peers, while clients reached it"),
+    "link cut in one direction": Situation("a host heard another one that did not hear it"),
+    "host heard by nobody": Situation("a host heard all its peers, and none of them heard it"),
+    "link slow between two hosts": Situation("everything between two hosts took many times as long"),
+    "link whose connections break": Situation("connections between two hosts broke again and again"),
+    "node slow": Situation("everything on one host took its time"),
+    "clock set back": Situation("a host's wall clock went back"),
+    "clock set forward": Situation("a host's wall clock jumped ahead"),
     "network storm": Situation("connections broke and frames crawled everywhere"),
     "store away from a controller": Situation("a controller did not reach the API server"),
     "active controller stranded": Situation(

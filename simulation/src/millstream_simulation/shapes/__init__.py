@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from millstream_simulation.shape import Shape
-from millstream_simulation.shapes import kubernetes, lasting
+from millstream_simulation.shapes import clocks, kubernetes, lasting
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,5 +21,6 @@ class Twist:
 
 TWISTS: Mapping[str, Twist] = {
     "kubernetes": Twist(kubernetes.twist, 0.5),
+    "clocks": Twist(clocks.twist, 0.4),
     "lasting": Twist(lasting.twist, 0.5),
 }

@@ -7,7 +7,7 @@ is told to the story, and what it brings about is noted as a situation (situatio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
-from millstream_simulation.troubles import cuts, downs, pauses, stores, storms
+from millstream_simulation.troubles import clocks, cuts, downs, links, pauses, slow_nodes, stores, storms
 from millstream_simulation.troubles.scene import Scene
 
 
@@ -35,6 +35,11 @@ TROUBLES: Mapping[str, Trouble] = {
     "isolate": Trouble(cuts.isolate, weight=2),
     "pause": Trouble(pauses.pause),
     "storm": Trouble(storms.storm),
+    "cut-one-way": Trouble(links.cut_one_way, probability=0.5),
+    "slow-link": Trouble(links.slow_link, probability=0.4),
+    "breaking-link": Trouble(links.breaking_link, probability=0.4),
+    "slow-node": Trouble(slow_nodes.slow_node, probability=0.4),
+    "clock-jump": Trouble(clocks.jump, probability=0.6, needs="clocks"),
     "lose-store": Trouble(stores.lose_store, needs="kubernetes", settle=stores.settle),
     "strand-active": Trouble(stores.strand_active, weight=2, probability=0.0, needs="kubernetes", settle=stores.settle),
     "store-outage": Trouble(stores.store_outage, needs="kubernetes", settle=stores.settle),

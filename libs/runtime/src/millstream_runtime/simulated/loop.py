@@ -25,6 +25,10 @@ class Owner(Protocol):
 
     killed: bool
 
+    @property
+    def rate(self) -> float:
+        """Seconds of its clock in one second of virtual time."""
+
     def held_until(self) -> float | None:
         """While the process is stopped (SIGSTOP): when what is due now may happen; each call a little later."""
 
@@ -50,6 +54,25 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         owner = self.owner.get() if context is None else context.get(self.owner)
         if owner is None:
             return super().call_at(when, callback, *args, context=context)
+        now = self._virtual_now
+        return self._guarded(owner, now + (when - now) / owner.rate, callback, args, context)
+
+    def happen_at(self, when: float, callback: Callable[..., Any], *args: Any, context: contextvars.Context) -> None:
+        """What comes from outside: it happens in its process's context, and its process's clock has no part in when."""
+        owner = context.get(self.owner)
+        if owner is None:
+            super().call_at(when, callback, *args, context=context)
+        else:
+            self._guarded(owner, when, callback, args, context)
+
+    def _guarded(
+        self,
+        owner: Owner,
+        when: float,
+        callback: Callable[..., Any],
+        args: tuple[Any, ...],
+        context: contextvars.Context | None,
+    ) -> asyncio.TimerHandle:
         guarded = _Guarded(self, owner, callback, args)
         guarded.handle = super().call_at(when, guarded, context=context)
         return guarded.handle
@@ -72,6 +95,13 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         if timeout is None:
             raise Deadlock("nothing is scheduled")
         self._virtual_now += timeout if timeout > 0 else self.pace.turn_s()
+
+
+def virtual_loop() -> VirtualTimeLoop:
+    """The one that runs."""
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, VirtualTimeLoop)
+    return loop
 
 
 class _NoWaitSelector(selectors.DefaultSelector):

@@ -16,6 +16,7 @@ from typing import Any
 from millstream_runtime.network.channel import Channel, ChannelUser
 from millstream_runtime.network.frames import Part
 from millstream_runtime.network.links import DEFAULT_LIMITS, Accept, Limits
+from millstream_runtime.simulated.loop import virtual_loop
 
 SILENCE_MS = 8_000
 """How long a sender whose frames go nowhere believes in the connection (TCP's user timeout)."""
@@ -46,7 +47,9 @@ class SimulatedNetwork:
         self.connections: dict[int, Connection] = {}
         self._numbers = itertools.count(1)
         self._ports = itertools.count(FIRST_FREE_PORT)
-        self._cut: set[frozenset[str]] = set()
+        self.links: dict[tuple[str, str], Conditions] = {}
+        """Of one direction, where they are not everybody's: from whom, to whom."""
+        self._cut: set[tuple[str, str]] = set()
         self._awaited_frames: dict[str, list[asyncio.Future[None]]] = {}
 
     def on(self, host: str) -> "HostNetwork":
@@ -54,17 +57,31 @@ class SimulatedNetwork:
 
     def cut(self, one: str, other: str) -> None:
         """From now on nothing passes between two hosts."""
-        self._cut.add(frozenset((one, other)))
+        self.cut_one_way(one, other)
+        self.cut_one_way(other, one)
+
+    def cut_one_way(self, sender: str, receiver: str) -> None:
+        """From now on what `sender` says does not reach `receiver`, while it hears all that `receiver` says."""
+        self._cut.add((sender, receiver))
 
     def mend(self, one: str, other: str) -> None:
-        self._cut.discard(frozenset((one, other)))
+        self._cut.discard((one, other))
+        self._cut.discard((other, one))
 
     def heal(self) -> None:
         """Every partition is over; connections that fell silent meanwhile break when their sender finds out."""
         self._cut.clear()
+        self.links.clear()
+
+    def passes(self, sender: str, receiver: str) -> bool:
+        return (sender, receiver) not in self._cut
 
     def reachable(self, one: str, other: str) -> bool:
-        return frozenset((one, other)) not in self._cut
+        """Whether they hear each other."""
+        return self.passes(one, other) and self.passes(other, one)
+
+    def conditions_of(self, sender: str, receiver: str) -> Conditions:
+        return self.links.get((sender, receiver), self.conditions)
 
     def crash(self, host: str) -> None:
         """The host's process died: its listeners and connections are gone, the others learn by a reset."""
@@ -84,8 +101,8 @@ class SimulatedNetwork:
             if not sent.done():
                 sent.set_result(None)
 
-    def delay_s(self) -> float:
-        conditions = self.conditions
+    def delay_s(self, sender: str, receiver: str) -> float:
+        conditions = self.conditions_of(sender, receiver)
         slow = self.random.random() < conditions.slow_probability
         return self.random.uniform(*(conditions.slow_delay_ms if slow else conditions.delay_ms)) / 1000
 
@@ -107,7 +124,7 @@ class HostNetwork:
         self, host: str, port: int, use: Accept, *, limits: Limits = DEFAULT_LIMITS
     ) -> "SimulatedChannel":
         network = self._network
-        await asyncio.sleep(network.delay_s())
+        await asyncio.sleep(network.delay_s(self._host, host))
         if not network.reachable(self._host, host):
             await asyncio.sleep(CONNECT_TIMEOUT_MS / 1000)
             raise TimeoutError(errno.ETIMEDOUT, f"no answer from {host}:{port}")
@@ -160,15 +177,21 @@ class Connection:
         self.hosts = (client, server)
         self.ends: tuple[SimulatedChannel, SimulatedChannel]
         self._arrives_at = [0.0, 0.0]  # no frame overtakes the one before it
+        self._unheard = [False, False]
+        """Of each end: what it sent arrived, and it does not hear so."""
 
     def carry(self, sender: int, frame: bytes) -> None:
         """Take one frame towards the other end, or break."""
         network = self.network
         network.note_sent(self.hosts[sender])
         receiver = self.ends[1 - sender]
-        if not network.reachable(*self.hosts):
+        here, there = self.hosts[sender], self.hosts[1 - sender]
+        if not network.passes(here, there):
             self._fall_silent(sender)
-        elif network.random.random() < network.conditions.break_probability:
+            return
+        if not network.passes(there, here):
+            self._wait_unheard(sender)
+        if network.random.random() < network.conditions_of(here, there).break_probability:
             if network.random.random() < 0.5:  # delivered, and only the answer is lost
                 self._later(receiver, receiver.receive, frame)
             for end in self.ends:
@@ -194,20 +217,38 @@ class Connection:
 
     def _fall_silent(self, sender: int) -> None:
         """What was sent is lost; the sender finds out after a while, the other end later."""
-        if self._arrives_at[0] == SILENT:
+        lost = 1 - sender
+        if self._arrives_at[lost] == SILENT:
             return
-        self._arrives_at = [SILENT, SILENT]
+        self._arrives_at[lost] = SILENT
+        if not self.network.passes(self.hosts[lost], self.hosts[sender]):
+            self._arrives_at[sender] = SILENT
         for number, end in enumerate(self.ends):
             wait_s = SILENCE_MS / 1000 * (1 if number == sender else self.network.random.uniform(1, 3))
             asyncio.get_running_loop().call_later(wait_s, end.lose, "no answer", context=end.context)
 
+    def _wait_unheard(self, sender: int) -> None:
+        """What is sent arrives, and nobody says so: if that is so for too long, the sender gives the connection up."""
+        if self._unheard[sender]:
+            return
+        self._unheard[sender] = True
+        end = self.ends[sender]
+
+        def look() -> None:
+            self._unheard[sender] = False
+            if not self.network.passes(self.hosts[1 - sender], self.hosts[sender]):
+                end.lose("no answer")
+
+        asyncio.get_running_loop().call_later(SILENCE_MS / 1000, look, context=end.context)
+
     def _later(self, receiver: "SimulatedChannel", happen: Callable[..., None], *args: Any) -> None:
         """After the link's delay, and never before what was sent earlier the same way."""
-        loop = asyncio.get_running_loop()
-        at = max(loop.time() + self.network.delay_s(), self._arrives_at[receiver.number])
+        loop = virtual_loop()
+        delay_s = self.network.delay_s(self.hosts[1 - receiver.number], self.hosts[receiver.number])
+        at = max(loop.time() + delay_s, self._arrives_at[receiver.number])
         if at != SILENT:
             self._arrives_at[receiver.number] = at + SHORTEST_S
-            loop.call_at(at, happen, *args, context=receiver.context)
+            loop.happen_at(at, happen, *args, context=receiver.context)
 
 
 class SimulatedChannel(Channel):

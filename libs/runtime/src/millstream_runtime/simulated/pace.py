@@ -29,6 +29,18 @@ class Pace:
 INSTANT = Pace()
 
 
+class NodePace:
+    """Of one host: how long each thing that happens there keeps it busy, beside what the event loop takes anyway."""
+
+    def __init__(self, seed_random: random.Random) -> None:
+        self.slowness_s = 0.0
+        """On average; trouble changes it while the run goes on."""
+        self._random = seed_random
+
+    def busy_s(self) -> float:
+        return self._random.expovariate(1 / self.slowness_s) if self.slowness_s else 0.0
+
+
 class SeededPace(Pace):
     def __init__(self, seed_random: random.Random) -> None:
         self._random = seed_random

@@ -11,22 +11,33 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from millstream_runtime.metrics import Metrics
-from millstream_runtime.simulated.loop import VirtualTimeLoop
+from millstream_runtime.simulated.clock import Clock
+from millstream_runtime.simulated.loop import virtual_loop
 from millstream_runtime.simulated.network import SHORTEST_S, SimulatedNetwork
+from millstream_runtime.simulated.pace import NodePace
 from millstream_runtime.world import World
 
 T = TypeVar("T")
 
-EPOCH_MS = 1_700_000_000_000
-"""The wall clock when virtual time is 0."""
 ROUNDS_TO_DIE = 1000
 
 
 class SimulatedWorld(World):
     """That of one process on one host, from its start to its end; a restart is a new one."""
 
-    def __init__(self, network: SimulatedNetwork, host: str, seed_random: random.Random) -> None:
-        super().__init__(network.on(host), seed_random, Metrics(), lambda: asyncio.get_running_loop().time())
+    def __init__(
+        self,
+        network: SimulatedNetwork,
+        host: str,
+        seed_random: random.Random,
+        *,
+        clock: Clock | None = None,
+        pace: NodePace | None = None,
+    ) -> None:
+        """`clock` and `pace`: the host's, for all of its processes; without them it is right, and as fast as the others."""
+        self.clock = clock or Clock()
+        super().__init__(network.on(host), seed_random, Metrics(), self._monotonic_s)
+        self._pace = pace
         self._all = network
         self.host = host
         self._main: asyncio.Task[None] | None = None
@@ -36,10 +47,13 @@ class SimulatedWorld(World):
         self._held = 0
 
     def now_ms(self) -> int:
-        return EPOCH_MS + self.monotonic_ms()
+        return self.clock.now_ms(asyncio.get_running_loop().time())
 
     def monotonic_ms(self) -> int:
         return int(self.monotonic_s() * 1000)
+
+    def _monotonic_s(self) -> float:
+        return self.clock.monotonic_s(asyncio.get_running_loop().time())
 
     async def run_blocking(self, work: Callable[[], T]) -> T:
         """As in a thread: once it has begun it is done, whether or not somebody still waits for it."""
@@ -50,7 +64,7 @@ class SimulatedWorld(World):
         return await asyncio.shield(working)
 
     async def _work(self, work: Callable[[], T]) -> T:
-        pace = _loop().pace
+        pace = virtual_loop().pace
         await asyncio.sleep(pace.work_s())
         try:
             return work()
@@ -64,7 +78,7 @@ class SimulatedWorld(World):
 
     def start(self, main: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         """Run a process in this world."""
-        loop = _loop()
+        loop = virtual_loop()
         context = contextvars.copy_context()
         context.run(loop.owner.set, self)
         self._main = context.run(loop.create_task, main)
@@ -80,11 +94,19 @@ class SimulatedWorld(World):
 
     def pause(self, seconds: float) -> None:
         """SIGSTOP, and SIGCONT after a while: nothing happens here meanwhile, then everything that was due."""
-        self._paused_until = asyncio.get_running_loop().time() + seconds
+        self._paused_until = max(self._paused_until, asyncio.get_running_loop().time() + seconds)
         self._held = 0
 
+    @property
+    def rate(self) -> float:
+        """Of its clock: its timers go by that."""
+        return self.clock.rate
+
     def held_until(self) -> float | None:
-        if asyncio.get_running_loop().time() >= self._paused_until:
+        now_s = asyncio.get_running_loop().time()
+        if now_s >= self._paused_until:
+            if self._pace is not None and (busy_s := self._pace.busy_s()):
+                self._paused_until, self._held = now_s + busy_s, 0
             return None
         self._held += 1
         return self._paused_until + self._held * SHORTEST_S  # what was due first happens first
@@ -108,9 +130,3 @@ class SimulatedWorld(World):
             task.cancel()
         self._tasks[number] = task
         task.add_done_callback(lambda _: self._tasks.pop(number))
-
-
-def _loop() -> VirtualTimeLoop:
-    loop = asyncio.get_running_loop()
-    assert isinstance(loop, VirtualTimeLoop)
-    return loop
