@@ -99,3 +99,11 @@ def test_a_deleted_topic_is_gone_though_another_has_its_name(topic_id: UUID) -> 
 
 def test_without_an_answer_nothing_is_waited_for() -> None:
     assert is_seen(answered(CreateTopicsRequest(), None, image_of()), image_of())
+
+
+def test_two_requests_that_ask_the_same_are_two() -> None:
+    """Each is taken off the list of those that wait when it ends, and by then another may look like it (seed 47)."""
+    first, second = (TopicChanges.asked_by(CreateTopicsRequest(), image_of()) for _ in range(2))
+    waiting = [first, second]
+    waiting.remove(second)
+    assert waiting[0] is first

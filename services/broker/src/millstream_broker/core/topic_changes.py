@@ -39,7 +39,7 @@ class Gone:
     topic_id: UUID
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class TopicChanges:
     """What one request should have changed.
 
