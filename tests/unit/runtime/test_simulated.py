@@ -8,9 +8,10 @@ import pytest
 
 from millstream_runtime.nodes.client import Disconnected, Nodes, RequestTimedOut
 from millstream_runtime.serving.server import Server
+from millstream_runtime.simulated.clock import EPOCH_MS, Clock
 from millstream_runtime.simulated.loop import Deadlock, VirtualTimeLoop
 from millstream_runtime.simulated.network import Conditions, SimulatedNetwork
-from millstream_runtime.simulated.pace import Pace, SeededPace
+from millstream_runtime.simulated.pace import NodePace, Pace, SeededPace
 from millstream_runtime.simulated.world import SimulatedWorld
 from millstream_wire.api import ApiKey
 from millstream_wire.messages import HeartbeatRequest, HeartbeatResponse
@@ -185,6 +186,95 @@ def test_a_partition_is_silence_then_a_broken_connection() -> None:
         await world.kill()
 
     run(scenario())
+
+
+def test_what_is_said_in_the_open_direction_of_a_one_way_cut_arrives() -> None:
+    async def scenario() -> None:
+        network = SimulatedNetwork(random.Random(1), Conditions())
+        world = SimulatedWorld(network, "server", random.Random(2))
+        log: list[str] = []
+        world.start(service(world, log))
+        client = Nodes(SimulatedWorld(network, "client", random.Random(3)), client_id="c")
+        await client.request("server", 9092, HeartbeatRequest(), timeout_ms=10_000)
+        network.cut_one_way("server", "client")
+        with pytest.raises((Disconnected, RequestTimedOut)):
+            await client.request("server", 9092, HeartbeatRequest(), timeout_ms=60_000)
+        assert log.count("handled") == 2
+        network.mend("server", "client")
+        network.cut_one_way("client", "server")
+        with pytest.raises((Disconnected, RequestTimedOut)):
+            await client.request("server", 9092, HeartbeatRequest(), timeout_ms=60_000)
+        assert log.count("handled") == 2
+        await world.kill()
+
+    run(scenario())
+
+
+def test_one_link_is_slow_and_the_others_are_not() -> None:
+    async def scenario() -> None:
+        network = SimulatedNetwork(random.Random(1), Conditions(slow_probability=0.0))
+        world = SimulatedWorld(network, "server", random.Random(2))
+        world.start(service(world, []))
+        loop = asyncio.get_running_loop()
+        took: dict[str, float] = {}
+        network.links["far", "server"] = Conditions(delay_ms=(5_000, 5_001))
+        for name in ("near", "far"):
+            client = Nodes(SimulatedWorld(network, name, random.Random(3)), client_id=name)
+            await asyncio.sleep(0.1)
+            began = loop.time()
+            await client.request("server", 9092, HeartbeatRequest(), timeout_ms=60_000)
+            took[name] = loop.time() - began
+        assert took["near"] < 2
+        assert took["far"] > 10
+        await world.kill()
+
+    run(scenario())
+
+
+def test_timers_and_clocks_of_a_process_go_by_its_hosts_clock() -> None:
+    async def scenario() -> None:
+        network = SimulatedNetwork(random.Random(1), Conditions())
+        clock = Clock(skew_ms=-5_000, rate=2.0)
+        world = SimulatedWorld(network, "fast", random.Random(2), clock=clock)
+        ended: list[float] = []
+
+        async def sleeper() -> None:
+            before_ms = world.monotonic_ms()
+            await asyncio.sleep(10)
+            ended.append(asyncio.get_running_loop().time())
+            assert world.monotonic_ms() - before_ms == pytest.approx(10_000, abs=2)
+
+        await world.start(sleeper())
+        assert ended == [pytest.approx(5.0)]
+        assert world.now_ms() == EPOCH_MS - 5_000 + 10_000
+        clock.jump(-60_000)
+        assert world.now_ms() == EPOCH_MS - 5_000 + 10_000 - 60_000
+        assert world.monotonic_ms() == 10_000
+
+    run(scenario())
+
+
+def test_a_slow_host_does_the_same_things_in_the_same_order_later() -> None:
+    async def scenario(slowness_s: float) -> tuple[list[int], float]:
+        pace = NodePace(random.Random(4))
+        pace.slowness_s = slowness_s
+        world = SimulatedWorld(SimulatedNetwork(random.Random(1), Conditions()), "slow", random.Random(2), pace=pace)
+        done: list[int] = []
+
+        async def worker() -> None:
+            loop = asyncio.get_running_loop()
+            for number in range(50):
+                loop.call_later(number / 10_000, done.append, number)
+            over = asyncio.Event()
+            loop.call_later(0.01, over.set)
+            await over.wait()
+
+        await world.start(worker())
+        return done, asyncio.get_running_loop().time()
+
+    quick, slow = run(scenario(0.0)), run(scenario(0.1))
+    assert slow[0] == quick[0] == list(range(50))
+    assert slow[1] > 2 > 0.1 > quick[1]
 
 
 def test_the_same_seed_tells_the_same_story() -> None:
