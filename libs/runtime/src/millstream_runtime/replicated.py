@@ -5,6 +5,9 @@
 Decisions are applied at once, so the next command sees them; replies (reads too) wait until everything applied before is
 committed. If an append fails the state is not to be trusted any more: every waiting and later command raises NotCommitted,
 and the owner builds a new Replicated from the journal. The law: replaying the journal gives the live state.
+
+A command that writes nothing is answered from memory, which is right only as long as nobody else owns the state. Where that
+is not certain, `barrier` names records that are appended with it: that the journal took them proves that it still is ours.
 """
 
 import asyncio
@@ -42,13 +45,21 @@ class Replicated(Generic[M, R]):
     """Invariant: one append is in flight at most; what is applied but not committed is in `_in_flight` and `_waiting`."""
 
     def __init__(
-        self, machine: M, journal: Journal[R], now_ms: Callable[[], int], *, waiting_max: int = 10_000
+        self,
+        machine: M,
+        journal: Journal[R],
+        now_ms: Callable[[], int],
+        *,
+        waiting_max: int = 10_000,
+        barrier: Callable[[], tuple[R, ...]] = tuple,
     ) -> None:
+        """`barrier`: the records that prove the ownership of the state, or nothing while it is certain anyway."""
         self.machine = machine
         """For looking at (metrics, deadlines); what it says may not be committed yet."""
         self._journal = journal
         self._now_ms = now_ms
         self._waiting_max = waiting_max
+        self._barrier = barrier
         self._waiting: deque[tuple[R, ...]] = deque()
         self._applied = 0
         self._committed = 0
@@ -75,11 +86,25 @@ class Replicated(Generic[M, R]):
         if len(self._barriers) >= self._waiting_max:
             raise NotCommitted(f"{self._waiting_max} commands wait already")
         decision = decide(self.machine, self._now_ms())
-        if decision.records:
-            self._take(decision.records)
+        if records := decision.records or self._barrier():
+            self._take(records)
         if self._committed < self._applied:
             await self._commit_of(self._applied)
         return decision.reply
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether what the machine says may be told without asking the journal."""
+        return self._failure is None and not self._barrier()
+
+    async def confirm(self) -> None:
+        """Return once it is certain that the state was still ours when this was called; NotCommitted if it was not."""
+        if not self.is_certain:
+            await self.execute(lambda _machine, _now_ms: Decision((), None))
+
+    def refuse(self, reason: Exception) -> None:
+        """From this moment on take no commands; those that wait raise NotCommitted. `stop` has to follow."""
+        self._fail(reason)
 
     async def stop(self, reason: Exception) -> None:
         """Take no more commands; those that wait raise NotCommitted; an append under way is cancelled."""

@@ -33,6 +33,7 @@ from millstream_runtime.nodes.client import Nodes
 from millstream_runtime.nodes.controllers import ControllerLink
 from millstream_runtime.nodes.follower import MetadataFollower
 from millstream_runtime.nodes.registration import NodeIdentity, Registration, health_of
+from millstream_runtime.nodes.session import Session
 from millstream_runtime.replicated import Machine
 from millstream_runtime.service import Health, ServiceFailed
 from millstream_runtime.serving.door import Door
@@ -58,6 +59,7 @@ class CoordinatorApp:
         self.listeners: dict[str, tuple[str, int]] = {}
         self._world = world
         self._registration: Registration | None = None
+        self._session = Session(world.monotonic_ms, config.session_timeout_ms)
         self._kinds: tuple[Shards[Any], ...] = ()
 
     def machines(self) -> dict[str, Machine]:
@@ -165,6 +167,11 @@ class CoordinatorApp:
             return await self._door.join(server, CLAIMS)
         return await listen_on(server, self.config.listeners)
 
+    def _on_session_lost(self) -> None:
+        """Others may have owned our shards since, and may own them now."""
+        for kind in self._kinds:
+            kind.claim_again()
+
     def _on_records(self, image: Image, records: Sequence[MetadataRecord]) -> None:
         if self._registration is not None:
             self._registration.on_image(image)
@@ -182,6 +189,7 @@ class CoordinatorApp:
             node_id=self.config.node_id,
             world=self._world,
             controllers=link,
+            session=self._session,
             clock=clock,
             load_buffer_bytes=self.config.offsets_load_buffer_bytes,
         )
@@ -207,6 +215,8 @@ class CoordinatorApp:
             heartbeat_interval_ms=config.heartbeat_interval_ms,
             session_timeout_ms=config.session_timeout_ms,
             metadata_offset=lambda: follower.image.offset,
+            session=self._session,
+            on_session_lost=self._on_session_lost,
         )
         return self._registration
 

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from millstream_cluster.image import Image
 from millstream_runtime.nodes.controllers import ControllerLink, ControllerUnavailable
+from millstream_runtime.nodes.session import Session
 from millstream_runtime.service import Health, ServiceFailed
 from millstream_runtime.world import World
 from millstream_wire.errors import ErrorCode
@@ -92,9 +93,10 @@ class Registration:
         session_timeout_ms: int,
         metadata_offset: Callable[[], int],
         previous_epoch: int = -1,
+        session: Session | None = None,
         on_session_lost: Callable[[], None] = nothing,
     ) -> None:
-        """`previous_epoch`: the epoch of the last life of this disk, if it ended cleanly.
+        """`previous_epoch`: the epoch of the last life of this disk, if it ended cleanly. `session` is kept up to date.
 
         `on_session_lost` is called once for each session that is lost, before anything else is done about it.
         """
@@ -108,6 +110,7 @@ class Registration:
         self._session_timeout_ms = session_timeout_ms
         self._metadata_offset = metadata_offset
         self._previous_epoch = previous_epoch
+        self._session = session if session is not None else Session(world.monotonic_ms, session_timeout_ms)
         self._on_session_lost = on_session_lost
         self._let_in_offset = -1
         """How far the metadata was applied here when the heartbeat went out that was answered with leave to serve."""
@@ -219,6 +222,7 @@ class Registration:
             want_shut_down=self._leaving,
         )
         patience_ms = max(1_000, self._session_timeout_ms // 3)
+        sent_ms = self._world.monotonic_ms()
         answer = await self._link.request(request, timeout_ms=self._session_timeout_ms, attempt_timeout_ms=patience_ms)
         error = ErrorCode(answer.error_code)
         if request.want_shut_down:
@@ -228,6 +232,7 @@ class Registration:
                 self._lose_session("heartbeat")
             elif request.current_metadata_offset >= self._fenced_offset:
                 self._let_in_offset = request.current_metadata_offset
+                self._session.renewed(sent_ms)
                 self.unfenced.set()
             if answer.should_shut_down:
                 self._may_stop.set()
@@ -241,6 +246,7 @@ class Registration:
             logger.warning(
                 "session lost node=%d epoch=%d told_by=%s", self._identity.node_id, self.broker_epoch, told_by
             )
+        self._session.ended()
         self._on_session_lost()
 
     async def _pause(self) -> None:

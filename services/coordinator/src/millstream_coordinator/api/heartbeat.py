@@ -1,16 +1,27 @@
-"""Heartbeat (API key 12), versions 0 to 4. Never waits: the most frequent request there is."""
+"""Heartbeat (API key 12), versions 0 to 4. Waits for nothing while our session runs: the most frequent request there is."""
+
+from collections.abc import Awaitable
 
 from millstream_coordinator.shell.coordinator import Coordinator
+from millstream_coordinator.shell.groups import Groups
 from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import HeartbeatRequest, HeartbeatResponse
 
 
-def handle_heartbeat(coordinator: Coordinator, request: HeartbeatRequest, context: RequestContext) -> HeartbeatResponse:
+def handle_heartbeat(
+    coordinator: Coordinator, request: HeartbeatRequest, context: RequestContext
+) -> HeartbeatResponse | Awaitable[HeartbeatResponse]:
     if not request.group_id:
         return HeartbeatResponse(error_code=ErrorCode.INVALID_GROUP_ID)
     groups = coordinator.groups_of(request.group_id)
     if isinstance(groups, ErrorCode):
         return HeartbeatResponse(error_code=groups)
     error = groups.heartbeat(request.group_id, request.member_id, request.generation_id, request.group_instance_id)
+    if not groups.is_certain:
+        return _confirmed(coordinator, groups, error)
     return HeartbeatResponse(error_code=error)
+
+
+async def _confirmed(coordinator: Coordinator, groups: Groups, error: ErrorCode) -> HeartbeatResponse:
+    return HeartbeatResponse(error_code=await coordinator.confirmed(groups) or error)

@@ -13,12 +13,14 @@ SHARE = "share"
 """The type of a group; also the protocol type of what such groups do, and of what most classic ones do."""
 
 
-def handle_list_groups(
+async def handle_list_groups(
     coordinator: Coordinator, request: ListGroupsRequest, context: RequestContext
 ) -> ListGroupsResponse:
     if coordinator.shards.loading:
         # Some of our groups are not known yet, and a list that leaves them out reads as if they were gone.
         return ListGroupsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    if error := await coordinator.confirmed(*coordinator.shards.serving()):
+        return ListGroupsResponse(error_code=error)
     states = {state.strip().lower() for state in request.states_filter}
     types = {kind.lower() for kind in request.types_filter}
     response = ListGroupsResponse()

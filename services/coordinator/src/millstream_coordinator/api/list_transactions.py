@@ -15,12 +15,14 @@ PREPARE_EPOCH_FENCE = "PrepareEpochFence"
 STATES = {PREPARE_EPOCH_FENCE, *(state.text for state in TransactionState)}
 
 
-def handle_list_transactions(
+async def handle_list_transactions(
     coordinator: Coordinator, request: ListTransactionsRequest, context: RequestContext
 ) -> ListTransactionsResponse:
     if coordinator.transaction_shards.loading:
         # Some are not known yet, and a list that leaves them out reads as if they were gone.
         return ListTransactionsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    if error := await coordinator.confirmed(*coordinator.transaction_shards.serving()):
+        return ListTransactionsResponse(error_code=error)
     response = ListTransactionsResponse(
         unknown_state_filters=list(dict.fromkeys(state for state in request.state_filters if state not in STATES))
     )

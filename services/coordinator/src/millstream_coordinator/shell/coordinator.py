@@ -93,6 +93,13 @@ class Coordinator:
         except TimeoutError:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
 
+    async def confirmed(self, *served: Groups | Transactions) -> ErrorCode:
+        """NONE once it is certain that these shards are ours; at once while our session runs."""
+        for shard in served:
+            if error := await self.committed(shard.confirm()):
+                return error
+        return ErrorCode.NONE
+
     async def look(self, group_id: str, seen: Callable[[Shard], T]) -> T | ErrorCode:
         """What `seen` makes of the group's shard, once all that it could see there is in the log."""
         groups = self.groups_of(group_id)

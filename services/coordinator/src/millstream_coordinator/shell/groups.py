@@ -79,6 +79,22 @@ class Groups:
     # ---- the classic protocol ----
 
     async def join(self, group_id: str, request: Callable[[Ticket], JoinRequest]) -> JoinAnswer:
+        """NotCommitted if this shard is not ours any more; so for `sync` and `leave`."""
+        answer = await self._join(group_id, request)
+        await self._replicated.confirm()
+        return answer
+
+    async def sync(self, group_id: str, request: Callable[[Ticket], SyncRequest]) -> SyncAnswer:
+        answer = await self._sync(group_id, request)
+        await self._replicated.confirm()
+        return answer
+
+    async def leave(self, group_id: str, leaving: Sequence[LeavingMember]) -> tuple[LeftMember, ...] | ErrorCode:
+        left = await self._leave(group_id, leaving)
+        await self._replicated.confirm()
+        return left
+
+    async def _join(self, group_id: str, request: Callable[[Ticket], JoinRequest]) -> JoinAnswer:
         limits = self._limits_of(group_id)
         # Nobody waits for others there: the ticket is for nothing.
         unwaiting = request(Ticket(0))
@@ -97,7 +113,7 @@ class Groups:
         self._perform(group, on_join(group, request(ticket), now_ms))
         return cast(JoinAnswer, await answer)
 
-    async def sync(self, group_id: str, request: Callable[[Ticket], SyncRequest]) -> SyncAnswer:
+    async def _sync(self, group_id: str, request: Callable[[Ticket], SyncRequest]) -> SyncAnswer:
         if group_id in self.shard.consumers:
             return await self.consumers.classic_sync(group_id, request(Ticket(0)))
         group = self.shard.groups.get(group_id)
@@ -108,6 +124,7 @@ class Groups:
         return cast(SyncAnswer, await answer)
 
     def heartbeat(self, group_id: str, member_id: str, generation: int, instance_id: str | None) -> ErrorCode:
+        """What the member is to be told; unless `is_certain`, only after `confirm`."""
         if group_id in self.shard.consumers:
             return self.consumers.classic_heartbeat(group_id, member_id, generation, instance_id)
         group = self.shard.groups.get(group_id)
@@ -121,7 +138,7 @@ class Groups:
             self._perform(group, group.take_effects())
         return error
 
-    async def leave(self, group_id: str, leaving: Sequence[LeavingMember]) -> tuple[LeftMember, ...] | ErrorCode:
+    async def _leave(self, group_id: str, leaving: Sequence[LeavingMember]) -> tuple[LeftMember, ...] | ErrorCode:
         if group_id in self.shard.consumers:
             return await self.consumers.classic_leave(group_id, leaving)
         group = self.shard.groups.get(group_id)
@@ -149,6 +166,15 @@ class Groups:
     async def read(self, look: Callable[[Shard], T]) -> T:
         """Look at the shard, and return what was seen once it is certain that nobody else owned it by then."""
         return await self._replicated.execute(lambda shard, _: Decision((self._barrier,), look(shard)))
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether nobody else can own this shard, so that what is in memory may be told."""
+        return self._replicated.is_certain
+
+    async def confirm(self) -> None:
+        """Return once it is certain that nobody else owned this shard when this was called; else NotCommitted."""
+        await self._replicated.confirm()
 
     async def _store(self, group: ClassicGroup, effect: StoreGroup) -> None:
         record = GroupStored(effect.group)
@@ -183,6 +209,8 @@ class Groups:
     # ---- carrying out ----
 
     def _ticket(self) -> tuple[Ticket, asyncio.Future[JoinAnswer | SyncAnswer]]:
+        if self._replicated.failure is not None:  # nobody would ever answer
+            raise NotCommitted(str(self._replicated.failure))
         self._tickets += 1
         ticket = Ticket(self._tickets)
         answer = self._waiting[ticket] = asyncio.get_running_loop().create_future()

@@ -1,6 +1,7 @@
 """One shard that the cluster's metadata says is ours: claim it, load it, serve it, until it is somebody else's.
 
-Claim and load are repeated whenever what is in memory may not be what is in the log.
+Claim and load are repeated whenever what is in memory may not be what is in the log. While this node cannot be sure of its
+session at the controller, somebody else may own the shard by now: then nothing is answered before the claim is in the log again.
 """
 
 import asyncio
@@ -15,6 +16,7 @@ from millstream_coordinator.shell.journal import Codec, ShardJournal
 from millstream_coordinator.shell.partition import AppendRefused, Deposed, ShardPartition
 from millstream_runtime.nodes.client import ClientError
 from millstream_runtime.nodes.controllers import ControllerLink
+from millstream_runtime.nodes.session import Session
 from millstream_runtime.replicated import Machine, Replicated
 from millstream_runtime.world import World
 from millstream_wire.errors import ErrorCode
@@ -39,6 +41,7 @@ class Surroundings:
     node_id: int
     world: World
     controllers: ControllerLink
+    session: Session
     clock: SteadyClock
     load_buffer_bytes: int
 
@@ -86,10 +89,11 @@ class OwnedShard(Generic[M, S]):
         """Whether somebody claimed this shard after we did; the ids that a shard gets only grow."""
         return self._claimed is not None and (producer_id, producer_epoch) > self._claimed
 
-    async def restart(self) -> None:
-        """Claim and load again."""
+    def restart(self, reason: str) -> None:
+        """From this moment on answer nothing from memory; claim and load again."""
+        self.service = None
         if self._replicated is not None:
-            await self._replicated.stop(Deposed(f"{self.partition.name} was claimed again"))
+            self._replicated.refuse(Deposed(f"{self.partition.name}: {reason}"))
 
     async def run(self) -> None:
         attempt = 0
@@ -108,6 +112,7 @@ class OwnedShard(Generic[M, S]):
     async def _claim_and_load(self) -> tuple[ShardJournal[Any], M]:
         around = self._around
         started_ms = around.world.monotonic_ms()
+        session = around.session.number
         self._claimed = None
         producer_id, epoch = await self._ask_for_epoch()
         journal = ShardJournal(
@@ -121,6 +126,8 @@ class OwnedShard(Generic[M, S]):
         end_offset = await journal.claim()
         shard = self._kind.new_machine()
         records = await journal.load(shard, end_offset, around.load_buffer_bytes)
+        if around.session.number != session:
+            raise ClaimRefused(f"{self.partition.name}: the session ended while it was loaded")
         self._claimed = producer_id, epoch
         self.load_ms = around.world.monotonic_ms() - started_ms
         logger.info(
@@ -143,7 +150,10 @@ class OwnedShard(Generic[M, S]):
     async def _serve(self, journal: ShardJournal[Any], shard: M) -> Exception:
         """Serve until an append fails or the shard is taken away; return why."""
         around = self._around
-        replicated = Replicated[M, Any](shard, journal, around.clock.now_ms)
+        claim = (journal.claimed,)
+        replicated = Replicated[M, Any](
+            shard, journal, around.clock.now_ms, barrier=lambda: () if around.session.is_certain else claim
+        )
         self._replicated = replicated
         try:
             async with asyncio.TaskGroup() as tasks:

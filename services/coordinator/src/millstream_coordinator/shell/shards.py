@@ -37,12 +37,17 @@ class Shards(Generic[S]):
         """The metadata changed."""
         self._changed.set()
 
+    def claim_again(self) -> None:
+        """Answer nothing from what the shards know now."""
+        for shard, _ in self._owned.values():
+            shard.restart("the session at the controller was lost")
+
     async def run(self) -> None:
         async with asyncio.TaskGroup() as tasks:
             while True:
                 await self._changed.wait()
                 self._changed.clear()
-                await self._follow(self._image(), tasks)
+                self._follow(self._image(), tasks)
 
     def of(self, key: str) -> S | ErrorCode:
         """Where this group or transactional id is kept, or what its client has to be told."""
@@ -75,7 +80,7 @@ class Shards(Generic[S]):
     def owned(self) -> list[OwnedShard[Any, S]]:
         return [shard for shard, _ in self._owned.values()]
 
-    async def _follow(self, image: Image, tasks: asyncio.TaskGroup) -> None:
+    def _follow(self, image: Image, tasks: asyncio.TaskGroup) -> None:
         topic = image.topic(self._kind.topic)
         ours = {
             (shard.topic_id, shard.partition): shard
@@ -90,7 +95,7 @@ class Shards(Generic[S]):
             if key not in self._owned:
                 self._take_up(key, tasks)
             elif self._owned[key][0].is_behind(assigned.producer_id, assigned.producer_epoch):
-                await self._owned[key][0].restart()
+                self._owned[key][0].restart("it was claimed again")
 
     def _take_up(self, key: ShardKey, tasks: asyncio.TaskGroup) -> None:
         topic_id, partition = key

@@ -11,10 +11,12 @@ from typing import TypeVar
 from millstream_cluster.decision import Decision
 from millstream_cluster.ids import TRANSACTIONS_TOPIC
 from millstream_coordinator.core.records import ShardClaimed
+from millstream_coordinator.core.transactions.bumping_end import Ended
 from millstream_coordinator.core.transactions.courses import abort_overdue, complete
 from millstream_coordinator.core.transactions.expiry import forget_unused
 from millstream_coordinator.core.transactions.limits import TransactionLimits
 from millstream_coordinator.core.transactions.machine import TransactionShard
+from millstream_coordinator.core.transactions.producers import Initialized
 from millstream_coordinator.core.transactions.record_format import decode_transaction_record, encode_transaction_record
 from millstream_coordinator.core.transactions.records import TransactionRecord, TransactionStored
 from millstream_coordinator.core.transactions.transaction import Transaction
@@ -23,6 +25,7 @@ from millstream_coordinator.shell.journal import Codec
 from millstream_coordinator.shell.markers import Markers
 from millstream_coordinator.shell.owned_shard import ShardKind
 from millstream_runtime.replicated import NotCommitted, Replicated
+from millstream_wire.errors import ErrorCode
 
 logger = logging.getLogger(__name__)
 
@@ -62,10 +65,16 @@ class Transactions:
                 self._end(transaction)
 
     async def execute(self, decide: Callable[[TransactionShard, int], Decision[TransactionRecord, T]]) -> T:
-        """Decide, and return the reply once it is committed; NotCommitted if this shard is not ours any more."""
+        """Decide, and return the reply once it is committed; NotCommitted if this shard is not ours any more.
+
+        A refusal for good ends a producer, so it is told only once it is certain that nobody else owned the shard by then: a
+        shard that was moved away is still served here until the metadata says so.
+        """
 
         def deciding(shard: TransactionShard, now_ms: int) -> Decision[TransactionRecord, T]:
             decision = decide(shard, now_ms)
+            if not decision.records and _refuses_for_good(decision.reply):
+                return Decision((self._barrier,), decision.reply)
             for record in decision.records:
                 # Even if nobody waits for the reply any more: what is decided has to be carried out.
                 if isinstance(record, TransactionStored) and record.transaction.state.is_prepared:
@@ -77,6 +86,10 @@ class Transactions:
     async def read(self, look: Callable[[TransactionShard], T]) -> T:
         """Look at the shard, and return what was seen once it is certain that nobody else owned it by then."""
         return await self._replicated.execute(lambda shard, _: Decision((self._barrier,), look(shard)))
+
+    async def confirm(self) -> None:
+        """Return once it is certain that nobody else owned this shard when this was called; else NotCommitted."""
+        await self._replicated.confirm()
 
     def close(self, reason: str) -> None:
         """The shard is not ours any more: its new owner ends what is left."""
@@ -151,6 +164,11 @@ class Transactions:
                     pass
             except NotCommitted:
                 continue  # again later, or never: the shard may be another's now
+
+
+def _refuses_for_good(reply: object) -> bool:
+    error = reply.error if isinstance(reply, Initialized | Ended) else reply
+    return isinstance(error, ErrorCode) and error is not ErrorCode.NONE and not error.retriable
 
 
 def _abort_of(transactional_id: str) -> Callable[[TransactionShard, int], Decision[TransactionRecord, bool]]:
