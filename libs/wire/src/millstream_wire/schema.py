@@ -1,7 +1,7 @@
 """Declare a Kafka message once, for every version we speak.
 
     @message(api_key=12, versions=(0, 4), flexible=4)
-    class HeartbeatRequest(Request):
+    class HeartbeatRequest(Request["HeartbeatResponse"]):
         group_id: string = ""
         group_instance_id: string | None = field(default=None, since=3)
 
@@ -10,13 +10,14 @@ Defaults are Kafka's own: zero, empty, or what the protocol says.
 """
 
 import dataclasses
+import sys
 import typing
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from types import NoneType
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar, cast, dataclass_transform
+from typing import Annotated, Any, ClassVar, Generic, Literal, TypeAlias, TypeVar, cast, dataclass_transform
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,14 +120,25 @@ class Message(Declared):
     is_request: ClassVar[bool]
 
 
-class Request(Message):
-    __slots__ = ()
-    is_request = True
-
-
 class Response(Message):
     __slots__ = ()
     is_request = False
+
+
+R = TypeVar("R", bound=Response)
+
+
+class Request(Message, Generic[R]):
+    """A request that `R` answers: whoever serves or sends one is held to it by the type checker."""
+
+    __slots__ = ()
+    is_request = True
+
+    @classmethod
+    def answer_type(cls) -> type[R]:
+        (named,) = typing.get_args(cls.__orig_bases__[0])  # type: ignore[attr-defined]
+        found: type[R] = vars(sys.modules[cls.__module__])[named.__forward_arg__]
+        return found
 
 
 class Stored(Declared):

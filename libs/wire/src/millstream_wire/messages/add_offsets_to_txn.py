@@ -4,7 +4,7 @@ from millstream_wire.schema import Request, Response, int16, int32, int64, messa
 
 
 @message(api_key=25, versions=(0, 4), flexible=3)
-class AddOffsetsToTxnRequest(Request):
+class AddOffsetsToTxnRequest(Request["AddOffsetsToTxnResponse"]):
     transactional_id: string = ""
     producer_id: int64 = 0
     producer_epoch: int16 = 0

@@ -19,7 +19,7 @@ class AddPartitionsToTxnTransaction:
 
 
 @message(api_key=24, versions=(0, 5), flexible=3)
-class AddPartitionsToTxnRequest(Request):
+class AddPartitionsToTxnRequest(Request["AddPartitionsToTxnResponse"]):
     transactions: list[AddPartitionsToTxnTransaction] = field(default_factory=list, since=4)
     v3_and_below_transactional_id: string = field(default="", until=3)
     v3_and_below_producer_id: int64 = field(default=0, until=3)

@@ -24,7 +24,7 @@ class Listener:
 
 
 @message(api_key=80, versions=(0, 1), flexible=0)
-class AddRaftVoterRequest(Request):
+class AddRaftVoterRequest(Request["AddRaftVoterResponse"]):
     cluster_id: string | None = ""
     timeout_ms: int32 = 0
     voter_id: int32 = 0

@@ -4,7 +4,7 @@ from millstream_wire.schema import Request, Response, int16, int32, int64, messa
 
 
 @message(api_key=67, versions=(0, 0), flexible=0)
-class AllocateProducerIdsRequest(Request):
+class AllocateProducerIdsRequest(Request["AllocateProducerIdsResponse"]):
     broker_id: int32 = 0
     broker_epoch: int64 = -1
 

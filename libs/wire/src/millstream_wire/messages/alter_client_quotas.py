@@ -23,7 +23,7 @@ class RequestEntryData:
 
 
 @message(api_key=49, versions=(0, 1), flexible=1)
-class AlterClientQuotasRequest(Request):
+class AlterClientQuotasRequest(Request["AlterClientQuotasResponse"]):
     entries: list[RequestEntryData] = field(default_factory=list)
     validate_only: boolean = False
 

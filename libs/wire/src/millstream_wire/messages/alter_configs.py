@@ -17,7 +17,7 @@ class AlterConfigsResource:
 
 
 @message(api_key=33, versions=(0, 2), flexible=2)
-class AlterConfigsRequest(Request):
+class AlterConfigsRequest(Request["AlterConfigsResponse"]):
     resources: list[AlterConfigsResource] = field(default_factory=list)
     validate_only: boolean = False
 

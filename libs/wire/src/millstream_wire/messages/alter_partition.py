@@ -38,7 +38,7 @@ class RequestTopicData:
 
 
 @message(api_key=56, versions=(2, 3), flexible=2)
-class AlterPartitionRequest(Request):
+class AlterPartitionRequest(Request["AlterPartitionResponse"]):
     broker_id: int32 = 0
     broker_epoch: int64 = -1
     topics: list[RequestTopicData] = field(default_factory=list)

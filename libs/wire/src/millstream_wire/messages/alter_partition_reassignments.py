@@ -16,7 +16,7 @@ class ReassignableTopic:
 
 
 @message(api_key=45, versions=(0, 1), flexible=0)
-class AlterPartitionReassignmentsRequest(Request):
+class AlterPartitionReassignmentsRequest(Request["AlterPartitionReassignmentsResponse"]):
     timeout_ms: int32 = 60000
     allow_replication_factor_change: boolean = field(default=True, since=1)
     topics: list[ReassignableTopic] = field(default_factory=list)

@@ -16,7 +16,7 @@ class AlterReplicaLogDir:
 
 
 @message(api_key=34, versions=(1, 2), flexible=2)
-class AlterReplicaLogDirsRequest(Request):
+class AlterReplicaLogDirsRequest(Request["AlterReplicaLogDirsResponse"]):
     dirs: list[AlterReplicaLogDir] = field(default_factory=list)
 
 

@@ -28,7 +28,7 @@ class AlterShareGroupOffsetsRequestTopic:
 
 
 @message(api_key=91, versions=(0, 0), flexible=0)
-class AlterShareGroupOffsetsRequest(Request):
+class AlterShareGroupOffsetsRequest(Request["AlterShareGroupOffsetsResponse"]):
     group_id: string = ""
     topics: list[AlterShareGroupOffsetsRequestTopic] = field(default_factory=list)
 

@@ -19,7 +19,7 @@ class ScramCredentialUpsertion:
 
 
 @message(api_key=51, versions=(0, 0), flexible=0)
-class AlterUserScramCredentialsRequest(Request):
+class AlterUserScramCredentialsRequest(Request["AlterUserScramCredentialsResponse"]):
     deletions: list[ScramCredentialDeletion] = field(default_factory=list)
     upsertions: list[ScramCredentialUpsertion] = field(default_factory=list)
 

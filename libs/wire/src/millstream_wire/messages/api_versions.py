@@ -4,7 +4,7 @@ from millstream_wire.schema import Request, Response, boolean, field, int16, int
 
 
 @message(api_key=18, versions=(0, 4), flexible=3)
-class ApiVersionsRequest(Request):
+class ApiVersionsRequest(Request["ApiVersionsResponse"]):
     client_software_name: string = field(default="", since=3)
     client_software_version: string = field(default="", since=3)
 

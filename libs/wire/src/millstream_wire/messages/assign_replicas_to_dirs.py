@@ -21,7 +21,7 @@ class RequestDirectoryData:
 
 
 @message(api_key=73, versions=(0, 0), flexible=0)
-class AssignReplicasToDirsRequest(Request):
+class AssignReplicasToDirsRequest(Request["AssignReplicasToDirsResponse"]):
     broker_id: int32 = 0
     broker_epoch: int64 = -1
     directories: list[RequestDirectoryData] = field(default_factory=list)

@@ -4,7 +4,7 @@ from millstream_wire.schema import Request, Response, boolean, field, int16, int
 
 
 @message(api_key=63, versions=(0, 2), flexible=0)
-class BrokerHeartbeatRequest(Request):
+class BrokerHeartbeatRequest(Request["BrokerHeartbeatResponse"]):
     broker_id: int32 = 0
     broker_epoch: int64 = -1
     current_metadata_offset: int64 = 0

@@ -33,7 +33,7 @@ class Feature:
 
 
 @message(api_key=62, versions=(0, 4), flexible=0)
-class BrokerRegistrationRequest(Request):
+class BrokerRegistrationRequest(Request["BrokerRegistrationResponse"]):
     broker_id: int32 = 0
     cluster_id: string = ""
     incarnation_id: uuid128 = ZERO_UUID

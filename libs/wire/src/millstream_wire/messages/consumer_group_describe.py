@@ -17,7 +17,7 @@ from millstream_wire.schema import (
 
 
 @message(api_key=69, versions=(0, 1), flexible=0)
-class ConsumerGroupDescribeRequest(Request):
+class ConsumerGroupDescribeRequest(Request["ConsumerGroupDescribeResponse"]):
     group_ids: list[string] = field(default_factory=list)
     include_authorized_operations: boolean = False
 

@@ -10,7 +10,7 @@ class TopicPartitions:
 
 
 @message(api_key=68, versions=(0, 1), flexible=0)
-class ConsumerGroupHeartbeatRequest(Request):
+class ConsumerGroupHeartbeatRequest(Request["ConsumerGroupHeartbeatResponse"]):
     group_id: string = ""
     member_id: string = ""
     member_epoch: int32 = 0

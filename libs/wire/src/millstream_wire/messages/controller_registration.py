@@ -32,7 +32,7 @@ class Feature:
 
 
 @message(api_key=70, versions=(0, 0), flexible=0)
-class ControllerRegistrationRequest(Request):
+class ControllerRegistrationRequest(Request["ControllerRegistrationResponse"]):
     controller_id: int32 = 0
     incarnation_id: uuid128 = ZERO_UUID
     zk_migration_ready: boolean = False

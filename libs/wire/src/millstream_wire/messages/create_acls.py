@@ -15,7 +15,7 @@ class AclCreation:
 
 
 @message(api_key=30, versions=(1, 3), flexible=2)
-class CreateAclsRequest(Request):
+class CreateAclsRequest(Request["CreateAclsResponse"]):
     creations: list[AclCreation] = field(default_factory=list)
 
 

@@ -10,7 +10,7 @@ class CreatableRenewers:
 
 
 @message(api_key=38, versions=(1, 3), flexible=2)
-class CreateDelegationTokenRequest(Request):
+class CreateDelegationTokenRequest(Request["CreateDelegationTokenResponse"]):
     owner_principal_type: string | None = field(default="", since=3)
     owner_principal_name: string | None = field(default="", since=3)
     renewers: list[CreatableRenewers] = field(default_factory=list)

@@ -16,7 +16,7 @@ class CreatePartitionsTopic:
 
 
 @message(api_key=37, versions=(0, 3), flexible=2)
-class CreatePartitionsRequest(Request):
+class CreatePartitionsRequest(Request["CreatePartitionsResponse"]):
     topics: list[CreatePartitionsTopic] = field(default_factory=list)
     timeout_ms: int32 = 0
     validate_only: boolean = False

@@ -38,7 +38,7 @@ class CreatableTopic:
 
 
 @message(api_key=19, versions=(2, 7), flexible=5)
-class CreateTopicsRequest(Request):
+class CreateTopicsRequest(Request["CreateTopicsResponse"]):
     topics: list[CreatableTopic] = field(default_factory=list)
     timeout_ms: int32 = 60000
     validate_only: boolean = False

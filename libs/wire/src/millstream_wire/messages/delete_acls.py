@@ -15,7 +15,7 @@ class DeleteAclsFilter:
 
 
 @message(api_key=31, versions=(1, 3), flexible=2)
-class DeleteAclsRequest(Request):
+class DeleteAclsRequest(Request["DeleteAclsResponse"]):
     filters: list[DeleteAclsFilter] = field(default_factory=list)
 
 

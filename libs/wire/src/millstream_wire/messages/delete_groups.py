@@ -4,7 +4,7 @@ from millstream_wire.schema import Request, Response, field, int16, int32, messa
 
 
 @message(api_key=42, versions=(0, 2), flexible=2)
-class DeleteGroupsRequest(Request):
+class DeleteGroupsRequest(Request["DeleteGroupsResponse"]):
     groups_names: list[string] = field(default_factory=list)
 
 

@@ -16,7 +16,7 @@ class DeleteRecordsTopic:
 
 
 @message(api_key=21, versions=(0, 2), flexible=2)
-class DeleteRecordsRequest(Request):
+class DeleteRecordsRequest(Request["DeleteRecordsResponse"]):
     topics: list[DeleteRecordsTopic] = field(default_factory=list)
     timeout_ms: int32 = 0
 

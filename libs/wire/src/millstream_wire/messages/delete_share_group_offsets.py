@@ -9,7 +9,7 @@ class DeleteShareGroupOffsetsRequestTopic:
 
 
 @message(api_key=92, versions=(0, 0), flexible=0)
-class DeleteShareGroupOffsetsRequest(Request):
+class DeleteShareGroupOffsetsRequest(Request["DeleteShareGroupOffsetsResponse"]):
     group_id: string = ""
     topics: list[DeleteShareGroupOffsetsRequestTopic] = field(default_factory=list)
 

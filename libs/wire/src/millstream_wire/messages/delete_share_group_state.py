@@ -15,7 +15,7 @@ class DeleteStateData:
 
 
 @message(api_key=86, versions=(0, 0), flexible=0)
-class DeleteShareGroupStateRequest(Request):
+class DeleteShareGroupStateRequest(Request["DeleteShareGroupStateResponse"]):
     group_id: string = ""
     topics: list[DeleteStateData] = field(default_factory=list)
 

@@ -10,7 +10,7 @@ class DeleteTopicState:
 
 
 @message(api_key=20, versions=(1, 6), flexible=4)
-class DeleteTopicsRequest(Request):
+class DeleteTopicsRequest(Request["DeleteTopicsResponse"]):
     topics: list[DeleteTopicState] = field(default_factory=list, since=6)
     topic_names: list[string] = field(default_factory=list, until=5)
     timeout_ms: int32 = 0

@@ -4,7 +4,7 @@ from millstream_wire.schema import Request, Response, field, int8, int16, int32,
 
 
 @message(api_key=29, versions=(1, 3), flexible=2)
-class DescribeAclsRequest(Request):
+class DescribeAclsRequest(Request["DescribeAclsResponse"]):
     resource_type_filter: int8 = 0
     resource_name_filter: string | None = ""
     pattern_type_filter: int8 = 3

@@ -23,7 +23,7 @@ class ComponentData:
 
 
 @message(api_key=48, versions=(0, 1), flexible=1)
-class DescribeClientQuotasRequest(Request):
+class DescribeClientQuotasRequest(Request["DescribeClientQuotasResponse"]):
     components: list[ComponentData] = field(default_factory=list)
     strict: boolean = False
 

@@ -4,7 +4,7 @@ from millstream_wire.schema import Request, Response, boolean, field, int8, int1
 
 
 @message(api_key=60, versions=(0, 2), flexible=0)
-class DescribeClusterRequest(Request):
+class DescribeClusterRequest(Request["DescribeClusterResponse"]):
     include_cluster_authorized_operations: boolean = False
     endpoint_type: int8 = field(default=1, since=1)
     include_fenced_brokers: boolean = field(default=False, since=2)

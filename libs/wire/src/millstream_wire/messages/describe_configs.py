@@ -11,7 +11,7 @@ class DescribeConfigsResource:
 
 
 @message(api_key=32, versions=(1, 4), flexible=4)
-class DescribeConfigsRequest(Request):
+class DescribeConfigsRequest(Request["DescribeConfigsResponse"]):
     resources: list[DescribeConfigsResource] = field(default_factory=list)
     include_synonyms: boolean = False
     include_documentation: boolean = field(default=False, since=3)

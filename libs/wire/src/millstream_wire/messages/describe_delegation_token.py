@@ -10,7 +10,7 @@ class DescribeDelegationTokenOwner:
 
 
 @message(api_key=41, versions=(1, 3), flexible=2)
-class DescribeDelegationTokenRequest(Request):
+class DescribeDelegationTokenRequest(Request["DescribeDelegationTokenResponse"]):
     owners: list[DescribeDelegationTokenOwner] | None = field(default_factory=list)
 
 

@@ -4,7 +4,7 @@ from millstream_wire.schema import Request, Response, binary, boolean, field, in
 
 
 @message(api_key=15, versions=(0, 6), flexible=5)
-class DescribeGroupsRequest(Request):
+class DescribeGroupsRequest(Request["DescribeGroupsResponse"]):
     groups: list[string] = field(default_factory=list)
     include_authorized_operations: boolean = field(default=False, since=3)
 

@@ -10,7 +10,7 @@ class DescribableLogDirTopic:
 
 
 @message(api_key=35, versions=(1, 5), flexible=2)
-class DescribeLogDirsRequest(Request):
+class DescribeLogDirsRequest(Request["DescribeLogDirsResponse"]):
     topics: list[DescribableLogDirTopic] | None = field(default_factory=list)
 
 

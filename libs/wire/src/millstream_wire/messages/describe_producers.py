@@ -10,7 +10,7 @@ class TopicRequest:
 
 
 @message(api_key=61, versions=(0, 0), flexible=0)
-class DescribeProducersRequest(Request):
+class DescribeProducersRequest(Request["DescribeProducersResponse"]):
     topics: list[TopicRequest] = field(default_factory=list)
 
 

@@ -28,7 +28,7 @@ class RequestTopicData:
 
 
 @message(api_key=55, versions=(0, 2), flexible=0)
-class DescribeQuorumRequest(Request):
+class DescribeQuorumRequest(Request["DescribeQuorumResponse"]):
     topics: list[RequestTopicData] = field(default_factory=list)
 
 

@@ -28,7 +28,7 @@ class DescribeShareGroupOffsetsRequestGroup:
 
 
 @message(api_key=90, versions=(0, 1), flexible=0)
-class DescribeShareGroupOffsetsRequest(Request):
+class DescribeShareGroupOffsetsRequest(Request["DescribeShareGroupOffsetsResponse"]):
     groups: list[DescribeShareGroupOffsetsRequestGroup] = field(default_factory=list)
 
 

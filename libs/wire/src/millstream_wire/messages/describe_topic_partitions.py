@@ -27,7 +27,7 @@ class Cursor:
 
 
 @message(api_key=75, versions=(0, 0), flexible=0)
-class DescribeTopicPartitionsRequest(Request):
+class DescribeTopicPartitionsRequest(Request["DescribeTopicPartitionsResponse"]):
     topics: list[TopicRequest] = field(default_factory=list)
     response_partition_limit: int32 = 2000
     cursor: Cursor | None = None

@@ -4,7 +4,7 @@ from millstream_wire.schema import Request, Response, field, int16, int32, int64
 
 
 @message(api_key=65, versions=(0, 0), flexible=0)
-class DescribeTransactionsRequest(Request):
+class DescribeTransactionsRequest(Request["DescribeTransactionsResponse"]):
     transactional_ids: list[string] = field(default_factory=list)
 
 

@@ -9,7 +9,7 @@ class UserName:
 
 
 @message(api_key=50, versions=(0, 0), flexible=0)
-class DescribeUserScramCredentialsRequest(Request):
+class DescribeUserScramCredentialsRequest(Request["DescribeUserScramCredentialsResponse"]):
     users: list[UserName] | None = field(default_factory=list)
 
 

@@ -10,7 +10,7 @@ class TopicPartitions:
 
 
 @message(api_key=43, versions=(0, 2), flexible=2)
-class ElectLeadersRequest(Request):
+class ElectLeadersRequest(Request["ElectLeadersResponse"]):
     election_type: int8 = field(default=0, since=1)
     topic_partitions: list[TopicPartitions] | None = field(default_factory=list)
     timeout_ms: int32 = 60000

@@ -4,7 +4,7 @@ from millstream_wire.schema import Request, Response, boolean, field, int16, int
 
 
 @message(api_key=26, versions=(0, 5), flexible=3)
-class EndTxnRequest(Request):
+class EndTxnRequest(Request["EndTxnResponse"]):
     transactional_id: string = ""
     producer_id: int64 = 0
     producer_epoch: int16 = 0

@@ -4,7 +4,7 @@ from millstream_wire.schema import Request, Response, binary, int16, message
 
 
 @message(api_key=58, versions=(0, 0), flexible=0)
-class EnvelopeRequest(Request):
+class EnvelopeRequest(Request["EnvelopeResponse"]):
     request_data: binary = b""
     request_principal: binary | None = b""
     client_host_address: binary = b""

@@ -4,7 +4,7 @@ from millstream_wire.schema import Request, Response, binary, int16, int32, int6
 
 
 @message(api_key=40, versions=(1, 2), flexible=2)
-class ExpireDelegationTokenRequest(Request):
+class ExpireDelegationTokenRequest(Request["ExpireDelegationTokenResponse"]):
     hmac: binary = b""
     expiry_time_period_ms: int64 = 0
 

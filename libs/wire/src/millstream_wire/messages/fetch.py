@@ -50,7 +50,7 @@ class ForgottenTopic:
 
 
 @message(api_key=1, versions=(4, 18), flexible=12)
-class FetchRequest(Request):
+class FetchRequest(Request["FetchResponse"]):
     cluster_id: string | None = field(default=None, since=12, tag=0)
     replica_id: int32 = field(default=-1, until=14)
     replica_state: ReplicaState = field(default_factory=ReplicaState, since=15, tag=1)

@@ -39,7 +39,7 @@ class RequestTopicSnapshot:
 
 
 @message(api_key=59, versions=(0, 1), flexible=0)
-class FetchSnapshotRequest(Request):
+class FetchSnapshotRequest(Request["FetchSnapshotResponse"]):
     cluster_id: string | None = field(default=None, tag=0)
     replica_id: int32 = -1
     max_bytes: int32 = 2147483647

@@ -4,7 +4,7 @@ from millstream_wire.schema import Request, Response, field, int8, int16, int32,
 
 
 @message(api_key=10, versions=(0, 6), flexible=3)
-class FindCoordinatorRequest(Request):
+class FindCoordinatorRequest(Request["FindCoordinatorResponse"]):
     key: string = field(default="", until=3)
     key_type: int8 = field(default=0, since=1)
     coordinator_keys: list[string] = field(default_factory=list, since=4)

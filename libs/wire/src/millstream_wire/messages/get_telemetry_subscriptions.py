@@ -16,7 +16,7 @@ from millstream_wire.schema import (
 
 
 @message(api_key=71, versions=(0, 0), flexible=0)
-class GetTelemetrySubscriptionsRequest(Request):
+class GetTelemetrySubscriptionsRequest(Request["GetTelemetrySubscriptionsResponse"]):
     client_instance_id: uuid128 = ZERO_UUID
 
 

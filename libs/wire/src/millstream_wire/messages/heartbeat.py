@@ -4,7 +4,7 @@ from millstream_wire.schema import Request, Response, field, int16, int32, messa
 
 
 @message(api_key=12, versions=(0, 4), flexible=4)
-class HeartbeatRequest(Request):
+class HeartbeatRequest(Request["HeartbeatResponse"]):
     group_id: string = ""
     generation_id: int32 = 0
     member_id: string = ""

@@ -18,7 +18,7 @@ class AlterConfigsResource:
 
 
 @message(api_key=44, versions=(0, 1), flexible=1)
-class IncrementalAlterConfigsRequest(Request):
+class IncrementalAlterConfigsRequest(Request["IncrementalAlterConfigsResponse"]):
     resources: list[AlterConfigsResource] = field(default_factory=list)
     validate_only: boolean = False
 

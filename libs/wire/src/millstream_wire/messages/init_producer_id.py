@@ -4,7 +4,7 @@ from millstream_wire.schema import Request, Response, boolean, field, int16, int
 
 
 @message(api_key=22, versions=(0, 6), flexible=2)
-class InitProducerIdRequest(Request):
+class InitProducerIdRequest(Request["InitProducerIdResponse"]):
     transactional_id: string | None = ""
     transaction_timeout_ms: int32 = 0
     producer_id: int64 = field(default=-1, since=3)

@@ -29,7 +29,7 @@ class InitializeStateData:
 
 
 @message(api_key=83, versions=(0, 0), flexible=0)
-class InitializeShareGroupStateRequest(Request):
+class InitializeShareGroupStateRequest(Request["InitializeShareGroupStateResponse"]):
     group_id: string = ""
     topics: list[InitializeStateData] = field(default_factory=list)
 

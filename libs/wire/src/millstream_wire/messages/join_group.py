@@ -10,7 +10,7 @@ class JoinGroupRequestProtocol:
 
 
 @message(api_key=11, versions=(0, 9), flexible=6)
-class JoinGroupRequest(Request):
+class JoinGroupRequest(Request["JoinGroupResponse"]):
     group_id: string = ""
     session_timeout_ms: int32 = 0
     rebalance_timeout_ms: int32 = field(default=-1, since=1)

@@ -11,7 +11,7 @@ class MemberIdentity:
 
 
 @message(api_key=13, versions=(0, 5), flexible=4)
-class LeaveGroupRequest(Request):
+class LeaveGroupRequest(Request["LeaveGroupResponse"]):
     group_id: string = ""
     member_id: string = field(default="", until=2)
     members: list[MemberIdentity] = field(default_factory=list, since=3)

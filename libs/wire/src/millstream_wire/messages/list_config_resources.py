@@ -4,7 +4,7 @@ from millstream_wire.schema import Request, Response, field, int8, int16, int32,
 
 
 @message(api_key=74, versions=(0, 1), flexible=0)
-class ListConfigResourcesRequest(Request):
+class ListConfigResourcesRequest(Request["ListConfigResourcesResponse"]):
     resource_types: list[int8] = field(default_factory=list, since=1)
 
 

@@ -4,7 +4,7 @@ from millstream_wire.schema import Request, Response, field, int16, int32, messa
 
 
 @message(api_key=16, versions=(0, 5), flexible=3)
-class ListGroupsRequest(Request):
+class ListGroupsRequest(Request["ListGroupsResponse"]):
     states_filter: list[string] = field(default_factory=list, since=4)
     types_filter: list[string] = field(default_factory=list, since=5)
 

@@ -17,7 +17,7 @@ class ListOffsetsTopic:
 
 
 @message(api_key=2, versions=(1, 11), flexible=6)
-class ListOffsetsRequest(Request):
+class ListOffsetsRequest(Request["ListOffsetsResponse"]):
     replica_id: int32 = 0
     isolation_level: int8 = field(default=0, since=2)
     topics: list[ListOffsetsTopic] = field(default_factory=list)

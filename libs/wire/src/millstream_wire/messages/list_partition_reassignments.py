@@ -10,7 +10,7 @@ class ListPartitionReassignmentsTopics:
 
 
 @message(api_key=46, versions=(0, 0), flexible=0)
-class ListPartitionReassignmentsRequest(Request):
+class ListPartitionReassignmentsRequest(Request["ListPartitionReassignmentsResponse"]):
     timeout_ms: int32 = 60000
     topics: list[ListPartitionReassignmentsTopics] | None = None
 

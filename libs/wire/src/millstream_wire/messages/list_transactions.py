@@ -4,7 +4,7 @@ from millstream_wire.schema import Request, Response, field, int16, int32, int64
 
 
 @message(api_key=66, versions=(0, 2), flexible=0)
-class ListTransactionsRequest(Request):
+class ListTransactionsRequest(Request["ListTransactionsResponse"]):
     state_filters: list[string] = field(default_factory=list)
     producer_id_filters: list[int64] = field(default_factory=list)
     duration_filter: int64 = field(default=-1, since=1)

@@ -22,7 +22,7 @@ class MetadataRequestTopic:
 
 
 @message(api_key=3, versions=(0, 13), flexible=9)
-class MetadataRequest(Request):
+class MetadataRequest(Request["MetadataResponse"]):
     topics: list[MetadataRequestTopic] | None = field(default_factory=list, nullable_since=1)
     allow_auto_topic_creation: boolean = field(default=True, since=4)
     include_cluster_authorized_operations: boolean = field(default=False, since=8, until=10)

@@ -31,7 +31,7 @@ class OffsetCommitRequestTopic:
 
 
 @message(api_key=8, versions=(2, 10), flexible=8)
-class OffsetCommitRequest(Request):
+class OffsetCommitRequest(Request["OffsetCommitResponse"]):
     group_id: string = ""
     generation_id_or_member_epoch: int32 = -1
     member_id: string = ""

@@ -15,7 +15,7 @@ class OffsetDeleteRequestTopic:
 
 
 @message(api_key=47, versions=(0, 0), flexible=None)
-class OffsetDeleteRequest(Request):
+class OffsetDeleteRequest(Request["OffsetDeleteResponse"]):
     group_id: string = ""
     topics: list[OffsetDeleteRequestTopic] = field(default_factory=list)
 

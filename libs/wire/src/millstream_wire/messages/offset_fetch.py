@@ -38,7 +38,7 @@ class OffsetFetchRequestGroup:
 
 
 @message(api_key=9, versions=(1, 10), flexible=6)
-class OffsetFetchRequest(Request):
+class OffsetFetchRequest(Request["OffsetFetchResponse"]):
     group_id: string = field(default="", until=7)
     topics: list[OffsetFetchRequestTopic] | None = field(default_factory=list, until=7, nullable_since=2)
     groups: list[OffsetFetchRequestGroup] = field(default_factory=list, since=8)

@@ -17,7 +17,7 @@ class OffsetForLeaderTopic:
 
 
 @message(api_key=23, versions=(2, 4), flexible=4)
-class OffsetForLeaderEpochRequest(Request):
+class OffsetForLeaderEpochRequest(Request["OffsetForLeaderEpochResponse"]):
     replica_id: int32 = field(default=-2, since=3)
     topics: list[OffsetForLeaderTopic] = field(default_factory=list)
 

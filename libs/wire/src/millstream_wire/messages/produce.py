@@ -30,7 +30,7 @@ class TopicProduceData:
 
 
 @message(api_key=0, versions=(3, 13), flexible=9)
-class ProduceRequest(Request):
+class ProduceRequest(Request["ProduceResponse"]):
     transactional_id: string | None = None
     acks: int16 = 0
     timeout_ms: int32 = 0

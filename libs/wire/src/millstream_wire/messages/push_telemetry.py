@@ -4,7 +4,7 @@ from millstream_wire.schema import ZERO_UUID, Request, Response, binary, boolean
 
 
 @message(api_key=72, versions=(0, 0), flexible=0)
-class PushTelemetryRequest(Request):
+class PushTelemetryRequest(Request["PushTelemetryResponse"]):
     client_instance_id: uuid128 = ZERO_UUID
     subscription_id: int32 = 0
     terminating: boolean = False

@@ -29,7 +29,7 @@ class ReadStateData:
 
 
 @message(api_key=84, versions=(0, 0), flexible=0)
-class ReadShareGroupStateRequest(Request):
+class ReadShareGroupStateRequest(Request["ReadShareGroupStateResponse"]):
     group_id: string = ""
     topics: list[ReadStateData] = field(default_factory=list)
 

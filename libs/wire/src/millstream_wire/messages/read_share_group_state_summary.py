@@ -28,7 +28,7 @@ class ReadStateSummaryData:
 
 
 @message(api_key=87, versions=(0, 1), flexible=0)
-class ReadShareGroupStateSummaryRequest(Request):
+class ReadShareGroupStateSummaryRequest(Request["ReadShareGroupStateSummaryResponse"]):
     group_id: string = ""
     topics: list[ReadStateSummaryData] = field(default_factory=list)
 

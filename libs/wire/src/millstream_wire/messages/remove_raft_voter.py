@@ -4,7 +4,7 @@ from millstream_wire.schema import ZERO_UUID, Request, Response, int16, int32, m
 
 
 @message(api_key=81, versions=(0, 0), flexible=0)
-class RemoveRaftVoterRequest(Request):
+class RemoveRaftVoterRequest(Request["RemoveRaftVoterResponse"]):
     cluster_id: string | None = ""
     voter_id: int32 = 0
     voter_directory_id: uuid128 = ZERO_UUID

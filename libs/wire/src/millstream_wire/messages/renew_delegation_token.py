@@ -4,7 +4,7 @@ from millstream_wire.schema import Request, Response, binary, int16, int32, int6
 
 
 @message(api_key=39, versions=(1, 2), flexible=2)
-class RenewDelegationTokenRequest(Request):
+class RenewDelegationTokenRequest(Request["RenewDelegationTokenResponse"]):
     hmac: binary = b""
     renew_period_ms: int64 = 0
 

@@ -4,7 +4,7 @@ from millstream_wire.schema import Request, Response, binary, field, int16, int6
 
 
 @message(api_key=36, versions=(0, 2), flexible=2)
-class SaslAuthenticateRequest(Request):
+class SaslAuthenticateRequest(Request["SaslAuthenticateResponse"]):
     auth_bytes: binary = b""
 
 

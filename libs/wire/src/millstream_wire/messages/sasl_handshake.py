@@ -4,7 +4,7 @@ from millstream_wire.schema import Request, Response, field, int16, message, str
 
 
 @message(api_key=17, versions=(0, 1), flexible=None)
-class SaslHandshakeRequest(Request):
+class SaslHandshakeRequest(Request["SaslHandshakeResponse"]):
     mechanism: string = ""
 
 

@@ -37,7 +37,7 @@ class AcknowledgeTopic:
 
 
 @message(api_key=79, versions=(1, 2), flexible=1)
-class ShareAcknowledgeRequest(Request):
+class ShareAcknowledgeRequest(Request["ShareAcknowledgeResponse"]):
     group_id: string | None = None
     member_id: string | None = ""
     share_session_epoch: int32 = 0

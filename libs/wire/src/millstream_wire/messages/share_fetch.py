@@ -44,7 +44,7 @@ class ForgottenTopic:
 
 
 @message(api_key=78, versions=(1, 2), flexible=1)
-class ShareFetchRequest(Request):
+class ShareFetchRequest(Request["ShareFetchResponse"]):
     group_id: string | None = None
     member_id: string | None = ""
     share_session_epoch: int32 = 0

@@ -16,7 +16,7 @@ from millstream_wire.schema import (
 
 
 @message(api_key=77, versions=(1, 1), flexible=1)
-class ShareGroupDescribeRequest(Request):
+class ShareGroupDescribeRequest(Request["ShareGroupDescribeResponse"]):
     group_ids: list[string] = field(default_factory=list)
     include_authorized_operations: boolean = False
 

@@ -4,7 +4,7 @@ from millstream_wire.schema import ZERO_UUID, Request, Response, field, int16, i
 
 
 @message(api_key=76, versions=(1, 1), flexible=1)
-class ShareGroupHeartbeatRequest(Request):
+class ShareGroupHeartbeatRequest(Request["ShareGroupHeartbeatResponse"]):
     group_id: string = ""
     member_id: string = ""
     member_epoch: int32 = 0

@@ -16,7 +16,7 @@ from millstream_wire.schema import (
 
 
 @message(api_key=89, versions=(0, 0), flexible=0)
-class StreamsGroupDescribeRequest(Request):
+class StreamsGroupDescribeRequest(Request["StreamsGroupDescribeResponse"]):
     group_ids: list[string] = field(default_factory=list)
     include_authorized_operations: boolean = False
 

@@ -74,7 +74,7 @@ class TaskOffset:
 
 
 @message(api_key=88, versions=(0, 0), flexible=0)
-class StreamsGroupHeartbeatRequest(Request):
+class StreamsGroupHeartbeatRequest(Request["StreamsGroupHeartbeatResponse"]):
     group_id: string = ""
     member_id: string = ""
     member_epoch: int32 = 0

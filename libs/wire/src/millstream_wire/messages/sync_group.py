@@ -10,7 +10,7 @@ class SyncGroupRequestAssignment:
 
 
 @message(api_key=14, versions=(0, 5), flexible=4)
-class SyncGroupRequest(Request):
+class SyncGroupRequest(Request["SyncGroupResponse"]):
     group_id: string = ""
     generation_id: int32 = 0
     member_id: string = ""

@@ -18,7 +18,7 @@ class TxnOffsetCommitRequestTopic:
 
 
 @message(api_key=28, versions=(0, 5), flexible=3)
-class TxnOffsetCommitRequest(Request):
+class TxnOffsetCommitRequest(Request["TxnOffsetCommitResponse"]):
     transactional_id: string = ""
     group_id: string = ""
     producer_id: int64 = 0

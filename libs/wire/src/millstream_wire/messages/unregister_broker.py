@@ -4,7 +4,7 @@ from millstream_wire.schema import Request, Response, int16, int32, message, str
 
 
 @message(api_key=64, versions=(0, 0), flexible=0)
-class UnregisterBrokerRequest(Request):
+class UnregisterBrokerRequest(Request["UnregisterBrokerResponse"]):
     broker_id: int32 = 0
 
 

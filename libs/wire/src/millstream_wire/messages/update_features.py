@@ -12,7 +12,7 @@ class FeatureUpdateKey:
 
 
 @message(api_key=57, versions=(0, 2), flexible=0)
-class UpdateFeaturesRequest(Request):
+class UpdateFeaturesRequest(Request["UpdateFeaturesResponse"]):
     timeout_ms: int32 = 60000
     feature_updates: list[FeatureUpdateKey] = field(default_factory=list)
     validate_only: boolean = field(default=False, since=1)

@@ -41,7 +41,7 @@ class WriteStateData:
 
 
 @message(api_key=85, versions=(0, 1), flexible=0)
-class WriteShareGroupStateRequest(Request):
+class WriteShareGroupStateRequest(Request["WriteShareGroupStateResponse"]):
     group_id: string = ""
     topics: list[WriteStateData] = field(default_factory=list)
 

@@ -20,7 +20,7 @@ class WritableTxnMarker:
 
 
 @message(api_key=27, versions=(1, 2), flexible=1)
-class WriteTxnMarkersRequest(Request):
+class WriteTxnMarkersRequest(Request["WriteTxnMarkersResponse"]):
     markers: list[WritableTxnMarker] = field(default_factory=list)
 
 
