@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from millstream_broker.api import HANDLERS, SHORTCUTS
+from millstream_broker.api import HANDLERS
 from millstream_broker.config import BrokerConfig
 from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.delays import Delays
@@ -114,9 +114,11 @@ class TestBroker:
             Connection(1, "127.0.0.1:5", "PLAINTEXT"),
             self.world.monotonic_ms(),
         )
-        shortcut = SHORTCUTS.get(api_key)
-        reply = shortcut(self.broker, memoryview(bytearray(encoded)), 0, context) if shortcut is not None else None
-        return HANDLERS[api_key](self.broker, request, context) if reply is None else reply
+        handler = HANDLERS[api_key]
+        reply = None
+        if handler.shortcut is not None:
+            reply = handler.shortcut(self.broker, memoryview(bytearray(encoded)), 0, context)
+        return handler.handle(self.broker, request, context) if reply is None else reply
 
 
 def as_read(api_key: int, reply: Any, version: int) -> Any:

@@ -26,7 +26,7 @@ class Muted:
         context = RequestContext(
             ApiKey(request.api_key), version, 7, client_id, encode(request, version), self.connection, 0
         )
-        return HANDLERS[context.api_key](self.node.broker, request, context)
+        return HANDLERS[context.api_key].handle(self.node.broker, request, context)
 
 
 def produce(batch, topic: str = "t", acks: int = -1, count: int = 1) -> ProduceRequest:

@@ -21,17 +21,22 @@ from millstream_cluster.records import (
 from millstream_runtime.nodes.controllers import ControllerLink, ControllerUnavailable
 from millstream_runtime.nodes.follower import MetadataDiverged, MetadataFollower
 from millstream_runtime.nodes.registration import AdvertisedListener, NodeIdentity, Registration, RegistrationRefused
+from millstream_runtime.serving.handlers import serve
 from millstream_runtime.serving.server import Server
 from millstream_wire.api import ApiKey
 from millstream_wire.codec import decode, encode
 from millstream_wire.errors import ErrorCode
 from millstream_wire.header import RequestHeader, encode_request_header
 from millstream_wire.messages import (
+    BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
+    BrokerRegistrationRequest,
     BrokerRegistrationResponse,
     CreateTopicsRequest,
     CreateTopicsResponse,
+    FetchRequest,
     FetchResponse,
+    FetchSnapshotRequest,
     FetchSnapshotResponse,
 )
 from millstream_wire.messages.create_topics import CreatableTopic, CreatableTopicResult
@@ -114,11 +119,11 @@ def fetch_snapshot(app: Controller, request, context) -> FetchSnapshotResponse:
 
 
 HANDLERS = {
-    ApiKey.CREATE_TOPICS: create_topics,
-    ApiKey.BROKER_REGISTRATION: register,
-    ApiKey.BROKER_HEARTBEAT: heartbeat,
-    ApiKey.FETCH: fetch,
-    ApiKey.FETCH_SNAPSHOT: fetch_snapshot,
+    ApiKey.CREATE_TOPICS: serve(CreateTopicsRequest, create_topics),
+    ApiKey.BROKER_REGISTRATION: serve(BrokerRegistrationRequest, register),
+    ApiKey.BROKER_HEARTBEAT: serve(BrokerHeartbeatRequest, heartbeat),
+    ApiKey.FETCH: serve(FetchRequest, fetch),
+    ApiKey.FETCH_SNAPSHOT: serve(FetchSnapshotRequest, fetch_snapshot),
 }
 
 

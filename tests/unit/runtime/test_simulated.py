@@ -7,6 +7,7 @@ from functools import partial
 import pytest
 
 from millstream_runtime.nodes.client import Disconnected, Nodes, RequestTimedOut
+from millstream_runtime.serving.handlers import serve
 from millstream_runtime.serving.server import Server
 from millstream_runtime.simulated.clock import EPOCH_MS, Clock
 from millstream_runtime.simulated.loop import Deadlock, VirtualTimeLoop
@@ -108,7 +109,7 @@ async def service(world: SimulatedWorld, log: list[str]) -> None:
         log.append("timer")
         asyncio.get_running_loop().call_later(1, tick)
 
-    server = Server("s", {ApiKey.HEARTBEAT: slow}, None, world)
+    server = Server("s", {ApiKey.HEARTBEAT: serve(HeartbeatRequest, slow)}, None, world)
     await server.listen("server", 9092)
     tick()
     try:

@@ -6,9 +6,9 @@ Levels have Kafka's names. They belong to the process and are forgotten when it 
 import logging
 from collections import Counter
 
-from millstream_cluster.answers.refusal import refuse_admin
 from millstream_runtime.nodes.client import ClientError
 from millstream_runtime.nodes.controllers import ControllerLink
+from millstream_wire.error_response import error_response
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse
 from millstream_wire.messages.incremental_alter_configs import AlterConfigsResource, AlterConfigsResourceResponse
@@ -70,7 +70,7 @@ async def alter_log_levels(
         except ClientError as error:
             # Perhaps it was executed: the client has to look, as after any timeout.
             text = f"No answer from the controller: {error}"
-            answered = refuse_admin(there, ErrorCode.REQUEST_TIMED_OUT, text)
+            answered = error_response(there, there.versions[1], ErrorCode.REQUEST_TIMED_OUT, text)
         answers += answered.responses
     told = {(answer.resource_type, answer.resource_name): answer for answer in answers}
     return IncrementalAlterConfigsResponse(

@@ -10,7 +10,7 @@ import os
 from collections.abc import Sequence
 from uuid import UUID
 
-from millstream_broker.api import HANDLERS, SHORTCUTS
+from millstream_broker.api import HANDLERS
 from millstream_broker.config import BrokerConfig
 from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.delays import Delays
@@ -133,7 +133,6 @@ class BrokerApp:
             broker,
             world,
             config.limits,
-            shortcuts=SHORTCUTS,
             features=lambda: _features(follower.image),
         )
         world.metrics.register(broker.metrics)

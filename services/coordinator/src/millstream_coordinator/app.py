@@ -139,7 +139,7 @@ class CoordinatorApp:
             await link.close()
 
     async def _serve(
-        self, server: Server, coordinator: Coordinator, link: ControllerLink, follower: MetadataFollower
+        self, server: Server[Coordinator], coordinator: Coordinator, link: ControllerLink, follower: MetadataFollower
     ) -> None:
         async with asyncio.TaskGroup() as tasks:
             children = [tasks.create_task(follower.run())]
@@ -162,7 +162,7 @@ class CoordinatorApp:
                     await registration.leave(timeout_ms=LEAVE_TIMEOUT_MS)
                 raise
 
-    async def _open(self, server: Server) -> Mapping[str, tuple[str, int]]:
+    async def _open(self, server: Server[Coordinator]) -> Mapping[str, tuple[str, int]]:
         if self._door is not None:
             return await self._door.join(server, CLAIMS)
         return await listen_on(server, self.config.listeners)

@@ -18,15 +18,18 @@ from millstream_cluster.ids import (
     ProducerId,
 )
 from millstream_runtime.serving.context import Connection, RequestContext
+from millstream_runtime.serving.handlers import serve
 from millstream_runtime.serving.server import Server
 from millstream_wire.api import ApiKey
 from millstream_wire.codec import decode, encode, encode_parts
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import (
     ProduceRequest,
+    ReadShareGroupStateRequest,
     ReadShareGroupStateResponse,
     ShareAcknowledgeRequest,
     ShareFetchRequest,
+    WriteShareGroupStateRequest,
     WriteShareGroupStateResponse,
     read_share_group_state,
     share_acknowledge,
@@ -162,7 +165,7 @@ class Member:
         request = decode(type(request), self.version, memoryview(encode(request, self.version)))
         now_ms = self.node.world.monotonic_ms()
         context = RequestContext(key, self.version, 7, "client", b"", self.connection, now_ms)
-        reply = HANDLERS[key](self.node.broker, request, context)
+        reply = HANDLERS[key].handle(self.node.broker, request, context)
         if asyncio.iscoroutine(reply):
             reply = await reply
         parts = [
@@ -197,8 +200,8 @@ async def serving(node: Any) -> AsyncIterator[Group]:
     """A broker whose shares are loaded and stored, and their coordinator on the loopback."""
     coordinator = Coordinator()
     handlers = {
-        ApiKey.READ_SHARE_GROUP_STATE: coordinator.read,
-        ApiKey.WRITE_SHARE_GROUP_STATE: coordinator.write,
+        ApiKey.READ_SHARE_GROUP_STATE: serve(ReadShareGroupStateRequest, coordinator.read),
+        ApiKey.WRITE_SHARE_GROUP_STATE: serve(WriteShareGroupStateRequest, coordinator.write),
     }
     server = Server("coordinator", handlers, None, node.world)
     listener = await server.listen("127.0.0.1", 0)

@@ -82,7 +82,7 @@ def test_no_groups_are_here(node: Any) -> None:
     assert node.call(ListGroupsRequest(), 4).groups == []
 
 
-GROUP_APIS = [key for key, handler in HANDLERS.items() if handler.__name__ == "handle_group_request"]
+GROUP_APIS = [key for key, handler in HANDLERS.items() if handler.handle.__name__ == "handle_group_request"]
 
 
 @pytest.mark.parametrize("key", GROUP_APIS)

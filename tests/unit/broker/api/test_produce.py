@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from millstream_broker.api import SHORTCUTS
+from millstream_broker.api.produce import answer_single_produce
 from millstream_runtime.serving.context import CloseConnection, Connection, RequestContext
 from millstream_wire.api import ApiKey
 from millstream_wire.codec import encode
@@ -141,7 +141,7 @@ def test_the_usual_request_takes_the_shortcut(node: Any, batch: Any) -> None:
     context = RequestContext(ApiKey.PRODUCE, 12, 7, "client", b"", Connection(1, "127.0.0.1:5", "PLAINTEXT"), 0)
 
     def shortcut(request: ProduceRequest) -> Any:
-        return SHORTCUTS[ApiKey.PRODUCE](node.broker, memoryview(bytearray(encode(request, 12))), 0, context)
+        return answer_single_produce(node.broker, memoryview(bytearray(encode(request, 12))), 0, context)
 
     assert isinstance(shortcut(produce(batch("a"))), bytes)
     assert isinstance(shortcut(produce(corrupted(batch("a")))), ProduceResponse)

@@ -26,6 +26,7 @@ from millstream_coordinator.shell.partition import AppendRefused, Connections, D
 from millstream_runtime.network.sockets.network import SocketNetwork
 from millstream_runtime.nodes.client import Nodes
 from millstream_runtime.serving.context import RequestContext
+from millstream_runtime.serving.handlers import serve
 from millstream_runtime.serving.server import Server
 from millstream_runtime.world import RealWorld
 from millstream_wire.api import ApiKey
@@ -126,7 +127,12 @@ def run(leader: Leader, scenario: Callable[[Callable[[int], ShardJournal[ShardRe
 
     async def main() -> None:
         world = RealWorld(SocketNetwork())
-        server = Server("leader", {ApiKey.PRODUCE: handle_produce, ApiKey.FETCH: handle_fetch}, leader, world)
+        server = Server(
+            "leader",
+            {ApiKey.PRODUCE: serve(ProduceRequest, handle_produce), ApiKey.FETCH: serve(FetchRequest, handle_fetch)},
+            leader,
+            world,
+        )
         listener = await server.listen("127.0.0.1", 0)
         image = image_with_leader(listener.host, listener.port)
         connections = Connections(Nodes(world, client_id="a"), Nodes(world, client_id="b"), asyncio.Semaphore(1))

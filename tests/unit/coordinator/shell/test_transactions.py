@@ -22,6 +22,7 @@ from millstream_runtime.network.sockets.network import SocketNetwork
 from millstream_runtime.nodes.client import Nodes
 from millstream_runtime.replicated import Replicated
 from millstream_runtime.serving.context import RequestContext
+from millstream_runtime.serving.handlers import serve
 from millstream_runtime.serving.server import Server
 from millstream_runtime.world import RealWorld
 from millstream_wire.api import ApiKey
@@ -112,12 +113,14 @@ def image_of(host: str, port: int) -> Image:
 Scenario = Callable[[Transactions, Journal, Image], Awaitable[None]]
 
 
-def serve(leader: Leader, scenario: Scenario, *found: Transaction, check_interval_ms: int = 10_000) -> None:
+def run_shard(leader: Leader, scenario: Scenario, *found: Transaction, check_interval_ms: int = 10_000) -> None:
     """Run the scenario with a shard in whose log these transactions were found."""
 
     async def main() -> None:
         world = RealWorld(SocketNetwork())
-        server = Server("leader", {ApiKey.WRITE_TXN_MARKERS: handle_markers}, leader, world)
+        server = Server(
+            "leader", {ApiKey.WRITE_TXN_MARKERS: serve(WriteTxnMarkersRequest, handle_markers)}, leader, world
+        )
         listener = await server.listen("127.0.0.1", 0)
         image = image_of(listener.host, listener.port)
         nodes = Nodes(world, client_id="a")
@@ -167,7 +170,7 @@ def test_a_new_owner_ends_what_it_finds_decided() -> None:
     async def scenario(served: Transactions, journal: Journal, image: Image) -> None:
         await until(lambda: journal.states == [State.COMPLETE_ABORT])
 
-    serve(leader, scenario, prepared(State.PREPARE_ABORT))
+    run_shard(leader, scenario, prepared(State.PREPARE_ABORT))
     assert leader.markers == [(5, 3, False, 4)]
 
 
@@ -183,7 +186,7 @@ def test_markers_are_sent_until_every_partition_has_them() -> None:
         await served.execute(lambda shard, now_ms: end_transaction(shard, PRODUCER, now_ms, commit=True))
         await until(lambda: journal.states == [State.PREPARE_COMMIT, State.COMPLETE_COMMIT])
 
-    serve(leader, scenario, ONGOING)
+    run_shard(leader, scenario, ONGOING)
     assert leader.partitions == [[0, 1], [0], [0], [0]]
     assert set(leader.markers) == {(5, 3, True, 4)}
 
@@ -202,7 +205,7 @@ def test_no_marker_goes_out_before_the_decision_is_committed() -> None:
         journal.free.set()
         await until(lambda: journal.states == [State.PREPARE_COMMIT, State.COMPLETE_COMMIT])
 
-    serve(leader, scenario, ONGOING)
+    run_shard(leader, scenario, ONGOING)
     assert len(leader.markers) == 1
 
 
@@ -216,7 +219,7 @@ def test_a_deleted_topic_needs_no_marker() -> None:
         image.apply(r.TopicDeleted(TOPIC_ID), image.offset + 1)
         await until(lambda: journal.states == [State.PREPARE_COMMIT, State.COMPLETE_COMMIT])
 
-    serve(leader, scenario, ONGOING)
+    run_shard(leader, scenario, ONGOING)
 
 
 def test_a_transaction_that_takes_too_long_is_aborted() -> None:
@@ -227,5 +230,5 @@ def test_a_transaction_that_takes_too_long_is_aborted() -> None:
         again = await served.execute(lambda shard, now_ms: add_partitions(shard, PRODUCER, [("t", 0)], now_ms))
         assert again is ErrorCode.PRODUCER_FENCED
 
-    serve(leader, scenario, ONGOING, check_interval_ms=20)
+    run_shard(leader, scenario, ONGOING, check_interval_ms=20)
     assert leader.markers == [(5, 4, False, 4)]

@@ -9,10 +9,16 @@ from millstream_runtime.network.channel import ChannelUser
 from millstream_runtime.network.links import Limits
 from millstream_runtime.nodes.client import Client, Disconnected, Nodes, RequestTimedOut
 from millstream_runtime.serving.api_versions import Features
+from millstream_runtime.serving.handlers import serve
 from millstream_runtime.serving.server import RawReply, Server
 from millstream_wire.api import API, ApiKey
 from millstream_wire.codec import decode, encode
-from millstream_wire.header import RequestHeader, decode_response_header, encode_request_header
+from millstream_wire.header import (
+    RequestHeader,
+    decode_response_header,
+    encode_request_header,
+    encode_response_header,
+)
 from millstream_wire.messages import (
     ApiVersionsRequest,
     ApiVersionsResponse,
@@ -59,28 +65,43 @@ def unregister(app: App, request: UnregisterBrokerRequest, context) -> RawReply:
     return RawReply([b"\x00" + body])
 
 
-HANDLERS = {ApiKey.HEARTBEAT: heartbeat, ApiKey.METADATA: metadata, ApiKey.UNREGISTER_BROKER: unregister}
+HANDLERS = {
+    ApiKey.HEARTBEAT: serve(HeartbeatRequest, heartbeat),
+    ApiKey.METADATA: serve(MetadataRequest, metadata),
+    ApiKey.UNREGISTER_BROKER: serve(UnregisterBrokerRequest, unregister),
+}
 
 
-async def serve(hosts, app: App, **options) -> tuple[Server, str, int]:
-    server = Server("broker-1", HANDLERS, app, hosts.world("server"), **options)
+async def started(hosts, app: App, handlers=HANDLERS, **options) -> tuple[Server, str, int]:
+    server = Server("broker-1", handlers, app, hosts.world("server"), **options)
     listener = await server.listen(hosts.address("server"), 0)
     return server, hosts.address("server"), listener.port
 
 
-def heartbeat_shortcut(app: App, frame: memoryview, position: int, context) -> HeartbeatResponse | None:
+def heartbeat_shortcut(app: App, frame: memoryview, position: int, context) -> object:
     group_id = decode(HeartbeatRequest, context.version, frame, position).group_id
     if group_id == "fails":
         raise RuntimeError("a bug")
+    if group_id == "bytes":
+        return encode_response_header(12, context.version, context.correlation_id) + encode(
+            HeartbeatResponse(error_code=101), context.version
+        )
+    if group_id == "waits":
+        gate = app.gates[group_id] = asyncio.get_running_loop().create_future()
+        return gate
     return None if group_id.startswith("unusual") else HeartbeatResponse(error_code=100)
+
+
+SHORT = HANDLERS | {ApiKey.HEARTBEAT: serve(HeartbeatRequest, heartbeat, shortcut=heartbeat_shortcut)}
 
 
 def test_a_shortcut_is_asked_before_the_handler(hosts) -> None:
     async def scenario() -> None:
         app = App()
-        server, host, port = await serve(hosts, app, shortcuts={ApiKey.HEARTBEAT: heartbeat_shortcut})
+        server, host, port = await started(hosts, app, SHORT)
         client = await Client.connect(hosts.world("client"), host, port, client_id="me")
         assert (await client.request(HeartbeatRequest(group_id="abc"), timeout_ms=1000)).error_code == 100
+        assert (await client.request(HeartbeatRequest(group_id="bytes"), timeout_ms=1000)).error_code == 101
         assert (await client.request(HeartbeatRequest(group_id="unusual"), timeout_ms=1000)).error_code == 7
         assert (await client.request(MetadataRequest(), timeout_ms=1000)).cluster_id == "me"
         assert app.seen == ["unusual"]
@@ -92,9 +113,57 @@ def test_a_shortcut_is_asked_before_the_handler(hosts) -> None:
     hosts.run(scenario())
 
 
+def test_a_shortcut_may_answer_later_and_its_place_is_kept(hosts) -> None:
+    async def scenario() -> None:
+        app = App()
+        server, host, port = await started(hosts, app, SHORT)
+        client = await Client.connect(hosts.world("client"), host, port, client_id="me")
+        asked = [
+            asyncio.ensure_future(client.request(HeartbeatRequest(group_id=group), timeout_ms=5000))
+            for group in ("waits", "bytes")
+        ]
+        assert await settled(lambda: "waits" in app.gates)
+        app.gates["waits"].set_result(HeartbeatResponse(error_code=102))
+        assert [(await each).error_code for each in asked] == [102, 101]
+        await client.close()
+        await server.close()
+
+    hosts.run(scenario())
+
+
+def test_a_handler_may_answer_with_all_the_bytes_now_or_later(hosts) -> None:
+    def in_bytes(app: App, request: HeartbeatRequest, context) -> object:
+        answer = encode_response_header(12, context.version, context.correlation_id) + encode(
+            HeartbeatResponse(error_code=len(request.group_id)), context.version
+        )
+        if request.group_id != "later":
+            return answer
+        gate = asyncio.get_running_loop().create_future()
+        asyncio.get_running_loop().call_soon(gate.set_result, answer)
+        return gate
+
+    async def scenario() -> None:
+        handlers = {ApiKey.HEARTBEAT: serve(HeartbeatRequest, in_bytes)}
+        server, host, port = await started(hosts, App(), handlers)
+        client = await Client.connect(hosts.world("client"), host, port, client_id="me")
+        for group in ("now", "later"):
+            answer = await client.request(HeartbeatRequest(group_id=group), timeout_ms=1000)
+            assert answer.error_code == len(group)
+        await client.close()
+        await server.close()
+
+    hosts.run(scenario())
+
+
+def test_a_row_under_another_api_is_refused_at_once(hosts) -> None:
+    handlers = {ApiKey.METADATA: serve(HeartbeatRequest, heartbeat)}
+    with pytest.raises(AssertionError, match="METADATA is served as HeartbeatRequest"):
+        Server("broker-1", handlers, App(), hosts.world("server"))
+
+
 def test_requests_are_answered_whatever_the_kind_of_handler(hosts) -> None:
     async def scenario() -> None:
-        server, host, port = await serve(hosts, App())
+        server, host, port = await started(hosts, App())
         client = await Client.connect(hosts.world("client"), host, port, client_id="me")
         assert (await client.request(HeartbeatRequest(group_id="abc"), timeout_ms=1000)).error_code == 3
         assert (await client.request(MetadataRequest(), timeout_ms=1000)).cluster_id == "me"
@@ -117,7 +186,7 @@ async def settled(condition) -> bool:
 def test_a_muted_client_is_answered_and_then_not_read_for_that_time(hosts) -> None:
     async def scenario() -> None:
         app, world = App(), hosts.world("client")
-        server, host, port = await serve(hosts, app, limits=Limits(pending_requests_max=2))
+        server, host, port = await started(hosts, app, limits=Limits(pending_requests_max=2))
         client = await Client.connect(world, host, port, client_id="me")
         began_ms = world.monotonic_ms()
         muted = client.request(HeartbeatRequest(group_id="mute", generation_id=300), timeout_ms=9000)
@@ -139,7 +208,7 @@ def test_a_muted_client_is_answered_and_then_not_read_for_that_time(hosts) -> No
 def test_answers_keep_the_order_of_the_requests(hosts) -> None:
     async def scenario() -> None:
         app = App()
-        server, host, port = await serve(hosts, app)
+        server, host, port = await started(hosts, app)
         client = await Client.connect(hosts.world("client"), host, port, client_id="me")
         names = ["later-1", "x", "later-2", "yy"]
         answers = [
@@ -159,7 +228,7 @@ def test_answers_keep_the_order_of_the_requests(hosts) -> None:
 
 def test_a_forwarded_frame_is_answered_like_the_original(hosts) -> None:
     async def scenario() -> None:
-        server, host, port = await serve(hosts, App())
+        server, host, port = await started(hosts, App())
         nodes = Nodes(hosts.world("client"), client_id="node")
         header = RequestHeader(api_key=12, version=4, correlation_id=999, client_id="original")
         frame = encode_request_header(header) + encode(HeartbeatRequest(group_id="four"), 4)
@@ -176,7 +245,7 @@ def test_api_versions_is_answered_in_every_version(hosts, version: int) -> None:
     features = Features(supported={"group.version": (0, 1)}, finalized={"group.version": 1}, epoch=5)
 
     async def scenario() -> ApiVersionsResponse:
-        server, host, port = await serve(
+        server, host, port = await started(
             hosts, App(), unadvertised={ApiKey.UNREGISTER_BROKER}, features=lambda: features
         )
         raw = await RawPeer.connect(hosts, host, port)
@@ -245,7 +314,7 @@ def test_what_makes_no_sense_closes_the_connection_with_one_line(hosts, caplog, 
     caplog.set_level(logging.INFO)
 
     async def scenario() -> None:
-        server, host, port = await serve(hosts, App())
+        server, host, port = await started(hosts, App())
         raw = await RawPeer.connect(hosts, host, port)
         raw.send(frame)
         assert await raw.receive() is None
@@ -258,7 +327,7 @@ def test_what_makes_no_sense_closes_the_connection_with_one_line(hosts, caplog, 
 
 def test_an_api_versions_of_a_version_to_come_is_answered_whatever_follows(hosts) -> None:
     async def scenario() -> None:
-        server, host, port = await serve(hosts, App())
+        server, host, port = await started(hosts, App())
         raw = await RawPeer.connect(hosts, host, port)
         raw.send(b"\x00\x12\x00\x4d\x00\x00\x00\x05\xff\xff\xee")
         answer = await raw.receive()
@@ -270,7 +339,7 @@ def test_an_api_versions_of_a_version_to_come_is_answered_whatever_follows(hosts
 
 def test_a_handler_that_raises_closes_only_its_connection(hosts, caplog) -> None:
     async def scenario() -> None:
-        server, host, port = await serve(hosts, App())
+        server, host, port = await started(hosts, App())
         nodes, other = Nodes(hosts.world("a"), client_id="a"), Nodes(hosts.world("b"), client_id="b")
         await other.request(host, port, HeartbeatRequest(group_id="x"), timeout_ms=1000)
         with pytest.raises(Disconnected):
@@ -289,7 +358,7 @@ def test_a_handler_that_raises_closes_only_its_connection(hosts, caplog) -> None
 def test_no_answer_in_time_closes_the_connection(hosts) -> None:
     async def scenario() -> None:
         app = App()
-        server, host, port = await serve(hosts, app)
+        server, host, port = await started(hosts, app)
         client = await Client.connect(hosts.world("client"), host, port, client_id="me")
         with pytest.raises(RequestTimedOut):
             await client.request(HeartbeatRequest(group_id="later"), timeout_ms=50)
@@ -304,7 +373,7 @@ def test_no_answer_in_time_closes_the_connection(hosts) -> None:
 def test_a_connection_with_too_much_under_way_is_not_read(hosts) -> None:
     async def scenario() -> None:
         app = App()
-        server, host, port = await serve(hosts, app, limits=Limits(pending_requests_max=3))
+        server, host, port = await started(hosts, app, limits=Limits(pending_requests_max=3))
         client = await Client.connect(hosts.world("client"), host, port, client_id="me")
         names = [f"later-{number}" for number in range(10)]
         answers = [
@@ -353,7 +422,7 @@ def test_requests_are_counted(hosts) -> None:
 def test_what_handlers_keep_on_account_of_a_connection_ends_with_it(hosts) -> None:
     async def scenario() -> None:
         app = App()
-        server, host, port = await serve(hosts, app)
+        server, host, port = await started(hosts, app)
         first = await Client.connect(hosts.world("client"), host, port, client_id="me")
         second = await Client.connect(hosts.world("client"), host, port, client_id="me")
         for client in (first, second):

@@ -5,6 +5,7 @@ delegation tokens (38 to 41). There are no SCRAM credentials (50) to describe. T
 """
 
 from collections import Counter
+from typing import Any, TypeVar, cast
 
 from millstream_wire import messages as m
 from millstream_wire.errors import ErrorCode
@@ -20,7 +21,14 @@ NOT_ALLOWED = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
 """Tokens are for who has authenticated, which nobody can on a plaintext listener."""
 
 
-def refuse_security(request: Request, version: int) -> Response:
+R = TypeVar("R", bound=Response)
+
+
+def refuse_security(request: Request[R], version: int) -> R:
+    return cast(R, _refusal(request, version))
+
+
+def _refusal(request: Request[Any], version: int) -> Response:
     match request:
         case m.DescribeAclsRequest():
             message = "No Authorizer is configured on the broker"

@@ -195,13 +195,13 @@ class Nodes:
         self._connecting: dict[tuple[str, int], asyncio.Task[Client]] = {}
 
     async def request(
-        self, host: str, port: int, message: Request, *, timeout_ms: int, version: int | None = None
+        self, host: str, port: int, message: Request[Any], *, timeout_ms: int, version: int | None = None
     ) -> Any:
         """As Client.request; the timeout covers connecting too."""
         client, left_ms = await self._client(host, port, timeout_ms)
         return await client.request(message, timeout_ms=left_ms, version=version)
 
-    async def send(self, host: str, port: int, message: Request, *, timeout_ms: int) -> None:
+    async def send(self, host: str, port: int, message: Request[Any], *, timeout_ms: int) -> None:
         """As Client.send; the timeout is for connecting."""
         client, _ = await self._client(host, port, timeout_ms)
         client.send(message)

@@ -15,15 +15,7 @@ from millstream_runtime.metrics import Latency
 from millstream_runtime.network.channel import Channel, ChannelUser
 from millstream_runtime.network.frames import Frame, Part
 from millstream_runtime.serving import api_versions
-from millstream_runtime.serving.context import (
-    CloseConnection,
-    Connection,
-    Handler,
-    RawReply,
-    RequestContext,
-    Shortcut,
-    ignore_mute,
-)
+from millstream_runtime.serving.context import CloseConnection, Connection, RawReply, RequestContext, ignore_mute
 from millstream_wire.api import ApiKey
 from millstream_wire.codec import DecodeError, decode, encode_parts
 from millstream_wire.header import encode_response_header, read_request_header
@@ -38,16 +30,21 @@ _CORRELATION_BYTES: Final = 4
 _FIXED = Struct(">hhi")  # API key, version, correlation id: how every request begins
 
 
+# As in the rows of `handlers.Handler`, with their types erased.
+Handle = Callable[[Any, Any, RequestContext], Any]
+Shortcut = Callable[[Any, Frame, int, RequestContext], Any]
+
+
 @dataclass(frozen=True, slots=True)
 class Route:
     """How one API is served."""
 
     api_key: ApiKey
     name: str
-    request: type[Request]
+    request: type[Request[Any]]
     least: int
     most: int
-    handler: Handler
+    handle: Handle
     app: Any
     """What the handler is about; most often the server's."""
     start: Callable[[Coroutine[Any, Any, Any]], "asyncio.Task[Any]"]
@@ -66,9 +63,9 @@ def divided(own: Route | None, theirs: Route, is_theirs: Callable[[Any], bool]) 
 
     def handle(_: Any, request: Any, context: RequestContext) -> Any:
         route = theirs if is_theirs(request) else ours
-        return route.handler(route.app, request, context)
+        return route.handle(route.app, request, context)
 
-    return replace(theirs, handler=handle, owns_bytes=ours.owns_bytes or theirs.owns_bytes, shortcut=None)
+    return replace(theirs, handle=handle, owns_bytes=ours.owns_bytes or theirs.owns_bytes, shortcut=None)
 
 
 class _Rejected(Exception):
@@ -88,7 +85,7 @@ class _Pending:
 class ServedConnection(ChannelUser):
     """Invariant: answers leave in the order of `_pending`; nothing leaves after `_closed`."""
 
-    def __init__(self, server: "Server", connection: Connection, channel: Channel) -> None:
+    def __init__(self, server: "Server[Any]", connection: Connection, channel: Channel) -> None:
         self._server = server
         self._connection = connection
         self._channel = channel
@@ -195,26 +192,31 @@ class ServedConnection(ChannelUser):
             reply = shortcut(route.app, frame, position, context)
             if reply is None:
                 return False
-            route.latency.observe((self._time() - started) * 1000)
             if isinstance(reply, bytes):
+                route.latency.observe((self._time() - started) * 1000)
                 self._answer_small(reply)
-            else:
+            elif isinstance(reply, (Response, RawReply)):
+                route.latency.observe((self._time() - started) * 1000)
                 self._answer(_encoded(route.api_key, context.version, context.correlation_id, reply))
+            else:
+                self._answer_later(route, context, reply, started)
         except Exception as error:
             self._failed(route, context, error)
         return True
 
-    def _call(self, route: Route, request: Request, context: RequestContext, started: float) -> None:
+    def _call(self, route: Route, request: Request[Any], context: RequestContext, started: float) -> None:
         try:
-            reply = route.handler(route.app, request, context)
-            if reply is None or isinstance(reply, (Response, RawReply)):
+            reply = route.handle(route.app, request, context)
+            if reply is None or isinstance(reply, (Response, RawReply, bytes)):
                 route.latency.observe((self._time() - started) * 1000)
                 if reply is not None:
                     self._answer(_encoded(route.api_key, context.version, context.correlation_id, reply))
                 return
+            self._answer_later(route, context, reply, started)
         except Exception as error:
             self._failed(route, context, error)
-            return
+
+    def _answer_later(self, route: Route, context: RequestContext, reply: Any, started: float) -> None:
         awaited = reply if asyncio.isfuture(reply) else route.start(cast(Coroutine[Any, Any, Any], reply))
         if not route.owns_bytes:
             context.frame = b""  # the handler has returned: the bytes are not its any more
@@ -298,7 +300,9 @@ class ServedConnection(ChannelUser):
         self._channel.send(parts)
 
 
-def _encoded(api_key: int, version: int, correlation_id: int, reply: Response | RawReply) -> list[Part]:
+def _encoded(api_key: int, version: int, correlation_id: int, reply: Response | RawReply | bytes) -> list[Part]:
+    if isinstance(reply, bytes):
+        return [reply]
     if isinstance(reply, RawReply):
         return [correlation_id.to_bytes(_CORRELATION_BYTES, "big", signed=True), *reply.parts]
     parts = cast(list[Part], encode_parts(reply, version))

@@ -1,6 +1,6 @@
 """What a handler is told about a request beside its content, and what it may answer with."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -84,21 +84,3 @@ class RawReply:
 
 class CloseConnection(Exception):
     """Raised by a handler whose client cannot be told in any other way; the message goes to the log."""
-
-
-Handler = Callable[[Any, Any, RequestContext], Any]
-"""(app, request message, context) -> response message | RawReply | None (no reply), or an awaitable of one.
-
-A plain function is called within the tick in which the frame arrived: views into the request are valid until it returns; it
-may return a future or coroutine for the rest. An `async def` handler gets a request that owns its bytes. The awaitable is
-cancelled when the connection goes away or the server closes: who completes such a future checks `done()` first, and work
-that must not stop half-way is shielded (Replicated does).
-"""
-
-Handlers = Mapping[ApiKey, Handler]
-
-Shortcut = Callable[[Any, Frame, int, RequestContext], Any]
-"""(app, frame, position of the body, context) -> response message | all bytes of the answer, correlation id included, or None: the request is not of
-the usual form, so it is decoded and the handler called. For APIs whose usual request would cost more to decode than to serve."""
-Reply = Any
-AwaitableReply = Awaitable[Any]

@@ -25,14 +25,14 @@ class Door:
 
     def __init__(self) -> None:
         self._opened = asyncio.Event()
-        self._server: Server | None = None
+        self._server: Server[Any] | None = None
         self._listeners: Mapping[str, tuple[str, int]] = {}
 
-    def open(self, server: Server, listeners: Mapping[str, tuple[str, int]]) -> None:
+    def open(self, server: Server[Any], listeners: Mapping[str, tuple[str, int]]) -> None:
         self._server, self._listeners = server, listeners
         self._opened.set()
 
-    async def join(self, server: Server, claims: Mapping[ApiKey, Claim]) -> Mapping[str, tuple[str, int]]:
+    async def join(self, server: Server[Any], claims: Mapping[ApiKey, Claim]) -> Mapping[str, tuple[str, int]]:
         """Serve at the door what `claims` names of this server's APIs; where that is, once it is open."""
         await self._opened.wait()
         assert self._server is not None, "opened"

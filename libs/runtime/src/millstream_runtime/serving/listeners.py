@@ -1,6 +1,7 @@
 """Where a node listens, what others are told of that, and what its peers may use up: the same properties for every service."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from millstream_cluster.records import Endpoint
 from millstream_runtime.network.links import Limits
@@ -57,7 +58,7 @@ def limits_of(properties: Properties) -> Limits:
     )
 
 
-async def listen_on(server: Server, endpoints: Sequence[Endpoint]) -> dict[str, tuple[str, int]]:
+async def listen_on(server: Server[Any], endpoints: Sequence[Endpoint]) -> dict[str, tuple[str, int]]:
     """Take connections on all of these; where they really are, by name. Raises ServiceFailed."""
     listening = {}
     for endpoint in endpoints:

@@ -7,39 +7,38 @@ means is not. One connection's requests and answers are in `serving.py`.
 import asyncio
 import inspect
 from collections.abc import Callable, Coroutine, Iterable, Mapping
-from typing import Any
+from typing import Any, Generic
 
 from millstream_runtime.network.channel import Channel
 from millstream_runtime.network.links import DEFAULT_LIMITS, Limits, Listener
 from millstream_runtime.serving import api_versions
 from millstream_runtime.serving.api_versions import NO_FEATURES, Features
 from millstream_runtime.serving.connection import Route, ServedConnection, divided
-from millstream_runtime.serving.context import Connection, Handler, RawReply, RequestContext, Shortcut
+from millstream_runtime.serving.context import Connection, RawReply, RequestContext
+from millstream_runtime.serving.handlers import App, Handler, Handlers, serve
 from millstream_runtime.world import World
 from millstream_wire.api import API, ApiKey
+from millstream_wire.messages import ApiVersionsRequest, ApiVersionsResponse
 
 __all__ = ["Connection", "Features", "Handler", "RawReply", "RequestContext", "Server"]
 
-NO_SHORTCUTS: Mapping[ApiKey, Shortcut] = {}
 
-
-class Server:
+class Server(Generic[App]):
     """Serves `handlers` of `app` on any number of listeners until it is closed."""
 
     def __init__(
         self,
         name: str,
-        handlers: Mapping[ApiKey, Handler],
-        app: Any,
+        handlers: Handlers[App],
+        app: App,
         world: World,
         limits: Limits = DEFAULT_LIMITS,
         *,
-        shortcuts: Mapping[ApiKey, Shortcut] = NO_SHORTCUTS,
         unadvertised: Iterable[ApiKey] = (),
         versions: Mapping[ApiKey, tuple[int, int]] | None = None,
         features: Callable[[], Features] = lambda: NO_FEATURES,
     ) -> None:
-        """`shortcuts`: are asked before the handlers of the same API. `unadvertised`: served but left out of ApiVersions (what only nodes of the cluster send).
+        """`unadvertised`: served but left out of ApiVersions (what only nodes of the cluster send).
 
         `versions` narrows what the table of APIs says; `features` is asked at each ApiVersions request.
         """
@@ -50,10 +49,9 @@ class Server:
         self.features = features
         self.counters = world.metrics.server(name)
         self.advertised = _advertised(handlers, frozenset(unadvertised), versions or {})
-        self.routes = {
-            int(key): self._route(key, handler, versions or {}, shortcuts.get(key)) for key, handler in handlers.items()
-        }
-        self.routes[ApiKey.API_VERSIONS] = self._route(ApiKey.API_VERSIONS, self._answer_api_versions, {}, None)
+        served: dict[ApiKey, Handler[App]] = dict(handlers)
+        served[ApiKey.API_VERSIONS] = serve(ApiVersionsRequest, self._answer_api_versions)
+        self.routes = {int(key): self._route(key, handler, versions or {}) for key, handler in served.items()}
         self._listeners: list[Listener] = []
         self._connections: dict[int, ServedConnection] = {}
         self._accepted = 0
@@ -96,7 +94,7 @@ class Server:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def share(self, other: "Server", claims: Mapping[ApiKey, Callable[[Any], bool]]) -> None:
+    def share(self, other: "Server[Any]", claims: Mapping[ApiKey, Callable[[Any], bool]]) -> None:
         """Pass on to another server of this process the requests that these say are its own."""
         for key, is_theirs in claims.items():
             own = self._unshared.setdefault(int(key), self.routes.get(key))
@@ -122,10 +120,9 @@ class Server:
         task.add_done_callback(self._tasks.discard)
         return task
 
-    def _route(
-        self, key: ApiKey, handler: Handler, narrowed: Mapping[ApiKey, tuple[int, int]], shortcut: Shortcut | None
-    ) -> Route:
-        request = API[key].request
+    def _route(self, key: ApiKey, handler: Handler[App], narrowed: Mapping[ApiKey, tuple[int, int]]) -> Route:
+        request = handler.request
+        assert request is API[key].request, f"{key.name} is served as {request.__name__}"
         least, most = narrowed.get(key, API[key].versions)
         return Route(
             api_key=key,
@@ -135,18 +132,20 @@ class Server:
             start=self.start,
             least=max(least, request.versions[0]),
             most=min(most, request.versions[1]),
-            handler=handler,
-            owns_bytes=inspect.iscoroutinefunction(handler),
+            handle=handler.handle,
+            owns_bytes=inspect.iscoroutinefunction(handler.handle),
             latency=self.counters.latency(API[key].name),
-            shortcut=shortcut,
+            shortcut=handler.shortcut,
         )
 
-    def _answer_api_versions(self, app: Any, request: Any, context: RequestContext) -> Any:
+    def _answer_api_versions(
+        self, app: App, request: ApiVersionsRequest, context: RequestContext
+    ) -> ApiVersionsResponse:
         return api_versions.answer(request, context.version, self.advertised, self.features())
 
 
 def _advertised(
-    handlers: Mapping[ApiKey, Handler], hidden: frozenset[ApiKey], narrowed: Mapping[ApiKey, tuple[int, int]]
+    handlers: Handlers[Any], hidden: frozenset[ApiKey], narrowed: Mapping[ApiKey, tuple[int, int]]
 ) -> dict[ApiKey, tuple[int, int]]:
     keys = {*handlers, ApiKey.API_VERSIONS} - hidden
     return {key: narrowed.get(key, API[key].versions) for key in sorted(keys)}

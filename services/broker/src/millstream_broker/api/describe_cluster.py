@@ -1,6 +1,6 @@
 """DescribeCluster (API key 60), versions 0 to 2: brokers, not coordinators and not controllers."""
 
-from typing import Any
+from collections.abc import Awaitable
 
 from millstream_broker.shell.broker import Broker
 from millstream_cluster.answers.describe_cluster import describe_cluster
@@ -8,7 +8,9 @@ from millstream_runtime.serving.context import RequestContext
 from millstream_wire.messages import DescribeClusterRequest, DescribeClusterResponse
 
 
-def handle_describe_cluster(broker: Broker, request: DescribeClusterRequest, context: RequestContext) -> Any:
+def handle_describe_cluster(
+    broker: Broker, request: DescribeClusterRequest, context: RequestContext
+) -> DescribeClusterResponse | Awaitable[DescribeClusterResponse]:
     if broker.sees_cluster:
         return _answer(broker, request, context)
     return _answer_later(broker, request, context)

@@ -5,8 +5,8 @@ go out as slices of files. A reader whose last record is of an epoch that ended 
 """
 
 import asyncio
-from collections.abc import Coroutine, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Awaitable, Coroutine, Sequence
+from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID
 
 from millstream_broker.core.reads.fetch_session import FetchContext, FetchKey, FetchKind, FetchPartition, FetchSession
@@ -30,6 +30,8 @@ from millstream_wire.messages.fetch import (
 )
 from millstream_wire.usual.fetch_response import COMPACT_SINCE, TAIL, head_of_one
 
+Answer: TypeAlias = FetchResponse | RawReply
+
 TOPIC_IDS_SINCE = 13
 REPLICA_STATE_SINCE = 15
 LEADER_HINTS_SINCE = 16
@@ -38,7 +40,7 @@ SESSION_ID_MAX = 2**31 - 1
 _NOT_THERE = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 
 
-def handle_fetch(broker: Broker, request: FetchRequest, context: RequestContext) -> Any:
+def handle_fetch(broker: Broker, request: FetchRequest, context: RequestContext) -> Answer | Awaitable[Answer]:
     version = context.version
     replica_id = request.replica_state.replica_id if version >= REPLICA_STATE_SINCE else request.replica_id
     session = broker.fetch_sessions.begin(
@@ -55,9 +57,7 @@ def handle_fetch(broker: Broker, request: FetchRequest, context: RequestContext)
     return fetch.answer(reads) if isinstance(reads, list) else _answer_later(fetch, reads)
 
 
-async def _answer_later(
-    fetch: "_Fetch", reads: Coroutine[Any, Any, "list[_PartitionRead]"]
-) -> FetchResponse | RawReply:
+async def _answer_later(fetch: "_Fetch", reads: Coroutine[Any, Any, "list[_PartitionRead]"]) -> Answer:
     answer = fetch.answer(await reads)
     return await answer if isinstance(answer, asyncio.Future) else answer
 
@@ -179,16 +179,14 @@ class _Fetch:
 
     # ---- waiting ----
 
-    def answer(
-        self, reads: list[_PartitionRead]
-    ) -> "FetchResponse | RawReply | asyncio.Future[FetchResponse | RawReply]":
+    def answer(self, reads: list[_PartitionRead]) -> "Answer | asyncio.Future[Answer]":
         if self.is_complete or self._request.max_wait_ms <= 0 or not reads:
             return self.respond(reads)
         return self._wait(reads)
 
-    def _wait(self, reads: list[_PartitionRead]) -> "asyncio.Future[FetchResponse | RawReply]":
+    def _wait(self, reads: list[_PartitionRead]) -> "asyncio.Future[Answer]":
         """Answer once enough was appended to the partitions or the client's patience is over."""
-        answer: asyncio.Future[FetchResponse | RawReply] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         for each in reads:
             if each.read is not None:
                 each.read.slice.release()

@@ -1,6 +1,6 @@
 """FindCoordinator (API key 10), versions 0 to 6: groups, transactions, share partitions. The first request of all has their topic created."""
 
-from typing import Any
+from collections.abc import Awaitable
 
 from millstream_broker.shell.broker import Broker
 from millstream_cluster.answers.find_coordinator import find_coordinator, missing_topic
@@ -8,7 +8,9 @@ from millstream_runtime.serving.context import RequestContext
 from millstream_wire.messages import FindCoordinatorRequest, FindCoordinatorResponse
 
 
-def handle_find_coordinator(broker: Broker, request: FindCoordinatorRequest, context: RequestContext) -> Any:
+def handle_find_coordinator(
+    broker: Broker, request: FindCoordinatorRequest, context: RequestContext
+) -> FindCoordinatorResponse | Awaitable[FindCoordinatorResponse]:
     if broker.sees_cluster:
         return _answer(broker, request, context)
     return _answer_later(broker, request, context)

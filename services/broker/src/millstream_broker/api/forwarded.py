@@ -4,17 +4,23 @@ AlterClientQuotas (49), DescribeQuorum (55), UpdateFeatures (57), UnregisterBrok
 The client's frame goes to the active controller unchanged and the answer comes back unread.
 """
 
+from typing import TypeVar
+
 from millstream_broker.shell.broker import Broker
-from millstream_cluster.answers.refusal import refuse_admin
 from millstream_runtime.nodes.client import ClientError
 from millstream_runtime.serving.context import RawReply, RequestContext
+from millstream_wire.error_response import error_response
 from millstream_wire.errors import ErrorCode
 from millstream_wire.schema import Request, Response
 
+R = TypeVar("R", bound=Response)
 
-async def handle_forwarded(broker: Broker, request: Request, context: RequestContext) -> RawReply | Response:
+
+async def handle_forwarded(broker: Broker, request: Request[R], context: RequestContext) -> RawReply | R:
     try:
         return await broker.controllers.forward(context.frame, timeout_ms=broker.config.request_timeout_ms)
     except ClientError as error:
         # Perhaps it was executed: the client has to look, as after any timeout.
-        return refuse_admin(request, ErrorCode.REQUEST_TIMED_OUT, f"No answer from the controller: {error}")
+        return error_response(
+            request, context.version, ErrorCode.REQUEST_TIMED_OUT, f"No answer from the controller: {error}"
+        )

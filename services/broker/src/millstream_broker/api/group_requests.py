@@ -6,9 +6,11 @@ They are offered because some clients take one node's ApiVersions for the whole 
 after which clients ask where to go. ListGroups (16) and ListTransactions (66) go to every node: nothing is here.
 """
 
+from typing import TypeVar
+
 from millstream_broker.shell.broker import Broker
-from millstream_cluster.answers.refusal import refuse_group
 from millstream_runtime.serving.context import RequestContext
+from millstream_wire.error_response import error_response
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import (
     ListGroupsRequest,
@@ -18,9 +20,11 @@ from millstream_wire.messages import (
 )
 from millstream_wire.schema import Request, Response
 
+R = TypeVar("R", bound=Response)
 
-def handle_group_request(broker: Broker, request: Request, context: RequestContext) -> Response:
-    return refuse_group(request, context.version, ErrorCode.NOT_COORDINATOR)
+
+def handle_group_request(broker: Broker, request: Request[R], context: RequestContext) -> R:
+    return error_response(request, context.version, ErrorCode.NOT_COORDINATOR)
 
 
 def handle_list_groups(broker: Broker, request: ListGroupsRequest, context: RequestContext) -> ListGroupsResponse:

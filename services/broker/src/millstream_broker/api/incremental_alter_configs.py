@@ -4,13 +4,12 @@ from millstream_broker.api.forwarded import handle_forwarded
 from millstream_broker.shell.broker import Broker
 from millstream_runtime.log_levels import alter_log_levels, changes_log_levels
 from millstream_runtime.serving.context import RawReply, RequestContext
-from millstream_wire.messages import IncrementalAlterConfigsRequest
-from millstream_wire.schema import Response
+from millstream_wire.messages import IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse
 
 
 async def handle_incremental_alter_configs(
     broker: Broker, request: IncrementalAlterConfigsRequest, context: RequestContext
-) -> RawReply | Response:
+) -> RawReply | IncrementalAlterConfigsResponse:
     if not changes_log_levels(request):
         return await handle_forwarded(broker, request, context)
     config = broker.config

@@ -1,7 +1,7 @@
 """InitProducerId (API key 22), versions 0 to 5, without a transactional id; with one, its coordinator is to be asked."""
 
 from millstream_broker.shell.broker import Broker
-from millstream_cluster.answers.transaction_refusal import is_half_known
+from millstream_cluster.answers.init_producer_id import is_half_known
 from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import InitProducerIdRequest, InitProducerIdResponse

@@ -5,8 +5,8 @@ Without tiered storage the local log is all there is: -4 (earliest local) is the
 """
 
 from collections import Counter
+from collections.abc import Awaitable
 from functools import partial
-from typing import Any
 
 from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.cold_reads import once_loaded
@@ -33,7 +33,9 @@ READ_COMMITTED = 1
 _UNKNOWN = TimestampedOffset(-1, -1, -1)
 
 
-def handle_list_offsets(broker: Broker, request: ListOffsetsRequest, context: RequestContext) -> Any:
+def handle_list_offsets(
+    broker: Broker, request: ListOffsetsRequest, context: RequestContext
+) -> ListOffsetsResponse | Awaitable[ListOffsetsResponse]:
     return once_loaded(broker.world, partial(_answer, broker, request, context.version))
 
 

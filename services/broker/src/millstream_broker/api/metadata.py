@@ -1,6 +1,6 @@
 """Metadata (API key 3), versions 0 to 13. Topics that are missing are created where that is allowed; the client asks again."""
 
-from typing import Any
+from collections.abc import Awaitable
 
 from millstream_broker.shell.broker import Broker
 from millstream_cluster.answers.metadata import metadata, missing_topics
@@ -8,7 +8,9 @@ from millstream_runtime.serving.context import RequestContext
 from millstream_wire.messages import MetadataRequest, MetadataResponse
 
 
-def handle_metadata(broker: Broker, request: MetadataRequest, context: RequestContext) -> Any:
+def handle_metadata(
+    broker: Broker, request: MetadataRequest, context: RequestContext
+) -> MetadataResponse | Awaitable[MetadataResponse]:
     if broker.sees_cluster:
         return _answer(broker, request, context)
     return _answer_later(broker, request, context)

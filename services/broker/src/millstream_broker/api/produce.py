@@ -4,8 +4,8 @@ Acknowledges 0, 1 and all; topic ids at version 13. One record batch per partiti
 in a partition waits until its coordinator has confirmed it.
 """
 
-from collections.abc import Sequence
-from typing import Any, Final, TypeAlias
+from collections.abc import Awaitable, Sequence
+from typing import Final, TypeAlias
 from uuid import UUID
 
 from millstream_broker.core.appends.shard_fence import shard_refusal
@@ -46,7 +46,9 @@ COORDINATOR_CLIENT_ID: Final = "__coordinator"
 LEADER_HINTS_SINCE: Final = 10
 
 
-def answer_single_produce(broker: Broker, frame: bytes | memoryview, position: int, context: RequestContext) -> Any:
+def answer_single_produce(
+    broker: Broker, frame: bytes | memoryview, position: int, context: RequestContext
+) -> bytes | ProduceResponse | None:
     """A `Shortcut`: serve the request that nearly every producer sends without making a message of it."""
     version = context.version
     single = read_single(frame, position, version)
@@ -67,7 +69,9 @@ def answer_single_produce(broker: Broker, frame: bytes | memoryview, position: i
     )
 
 
-def handle_produce(broker: Broker, request: ProduceRequest, context: RequestContext) -> Any:
+def handle_produce(
+    broker: Broker, request: ProduceRequest, context: RequestContext
+) -> ProduceResponse | Awaitable[ProduceResponse | None] | None:
     if request.transactional_id is not None and (broker.config.verifies_transactions or context.version >= ADDS_SINCE):
         producer_id = waiting_producer(broker, request, by_id=context.version >= TOPIC_IDS_SINCE)
         if producer_id is not None:
@@ -79,12 +83,14 @@ def handle_produce(broker: Broker, request: ProduceRequest, context: RequestCont
     return _produce(broker, request, context, NO_REFUSALS)
 
 
-async def _produce_verified(broker: Broker, request: ProduceRequest, context: RequestContext) -> Any:
+async def _produce_verified(broker: Broker, request: ProduceRequest, context: RequestContext) -> ProduceResponse | None:
     refusals = await verify(broker, request, context.version, by_id=context.version >= TOPIC_IDS_SINCE)
     return _produce(broker, request, context, refusals)
 
 
-def _produce(broker: Broker, request: ProduceRequest, context: RequestContext, refusals: Refusals) -> Any:
+def _produce(
+    broker: Broker, request: ProduceRequest, context: RequestContext, refusals: Refusals
+) -> ProduceResponse | None:
     acks, version = request.acks, context.version
     by_id = version >= TOPIC_IDS_SINCE
     transactional = request.transactional_id is not None

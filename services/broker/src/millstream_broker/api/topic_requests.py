@@ -5,12 +5,21 @@ partitions that belong here can be written to, and one that was deleted is gone.
 """
 
 import logging
+from collections.abc import Awaitable
+from typing import TypeVar
 
 from millstream_broker.api.forwarded import handle_forwarded
 from millstream_broker.shell.broker import Broker
 from millstream_runtime.nodes.controllers import decoded_answer
 from millstream_runtime.serving.context import RawReply, RequestContext
-from millstream_wire.messages import CreatePartitionsRequest, CreateTopicsRequest, DeleteTopicsRequest
+from millstream_wire.messages import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+)
 from millstream_wire.schema import Response
 
 logger = logging.getLogger(__name__)
@@ -18,9 +27,32 @@ logger = logging.getLogger(__name__)
 TopicRequest = CreateTopicsRequest | DeleteTopicsRequest | CreatePartitionsRequest
 
 
-async def handle_topic_request(broker: Broker, request: TopicRequest, context: RequestContext) -> RawReply | Response:
+R = TypeVar("R", bound=Response)
+
+
+async def handle_create_topics(
+    broker: Broker, request: CreateTopicsRequest, context: RequestContext
+) -> RawReply | CreateTopicsResponse:
+    return await _once_seen(broker, request, context, handle_forwarded(broker, request, context))
+
+
+async def handle_delete_topics(
+    broker: Broker, request: DeleteTopicsRequest, context: RequestContext
+) -> RawReply | DeleteTopicsResponse:
+    return await _once_seen(broker, request, context, handle_forwarded(broker, request, context))
+
+
+async def handle_create_partitions(
+    broker: Broker, request: CreatePartitionsRequest, context: RequestContext
+) -> RawReply | CreatePartitionsResponse:
+    return await _once_seen(broker, request, context, handle_forwarded(broker, request, context))
+
+
+async def _once_seen(
+    broker: Broker, request: TopicRequest, context: RequestContext, forwarded: Awaitable[RawReply | R]
+) -> RawReply | R:
     with broker.topic_changes.begun(request) as changes:
-        reply = await handle_forwarded(broker, request, context)
+        reply = await forwarded
         if isinstance(reply, RawReply):  # else nobody could be asked
             [answer] = reply.parts
             assert isinstance(answer, bytes), "an answer that was forwarded is in memory"

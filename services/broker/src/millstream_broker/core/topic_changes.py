@@ -6,6 +6,7 @@ does not know the topic yet, and with acks=0 nobody tells it that its records we
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Any
 from uuid import UUID
 
 from millstream_broker.core.hosting import ReplicaKey
@@ -54,14 +55,14 @@ class TopicChanges:
     """Empty until the controller has answered, then what it says it did."""
 
     @staticmethod
-    def asked_by(request: Request, image: Image) -> "TopicChanges":
+    def asked_by(request: Request[Any], image: Image) -> "TopicChanges":
         topics = {name: topic.topic_id for name in _names(request) if (topic := image.topic(name)) is not None}
         return TopicChanges(topics)
 
     def on_records(self, records: Iterable[r.MetadataRecord]) -> None:
         self.passed.update(record.name for record in records if isinstance(record, r.TopicCreated))
 
-    def on_answer(self, request: Request, answer: Response | None) -> None:
+    def on_answer(self, request: Request[Any], answer: Response | None) -> None:
         """Note what was done; what was refused changes nothing."""
         match request, answer:
             case CreateTopicsRequest(validate_only=False), CreateTopicsResponse():
@@ -92,7 +93,7 @@ class TopicChanges:
         )
 
 
-def _names(request: Request) -> list[str]:
+def _names(request: Request[Any]) -> list[str]:
     match request:
         case DeleteTopicsRequest():
             return [*request.topic_names, *(each.name for each in request.topics if each.name is not None)]

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from millstream_broker.core.hosting import ReplicaKey
 from millstream_broker.core.topic_changes import TopicChanges
@@ -24,7 +25,7 @@ class TopicChangesAwaited:
         partitions.on_added = self._move
 
     @contextmanager
-    def begun(self, request: Request) -> Iterator[TopicChanges]:
+    def begun(self, request: Request[Any]) -> Iterator[TopicChanges]:
         """Watch the metadata go by while the controller is asked and afterwards."""
         changes = TopicChanges.asked_by(request, self._image())
         self._awaited.append(changes)

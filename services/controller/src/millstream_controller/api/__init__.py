@@ -1,7 +1,5 @@
 """The APIs a controller serves, each by the function that handles it; ApiVersions is derived from this table."""
 
-from collections.abc import Mapping
-
 from millstream_controller.api.allocate_producer_ids import handle_allocate_producer_ids
 from millstream_controller.api.alter_client_quotas import handle_alter_client_quotas
 from millstream_controller.api.alter_configs import handle_alter_configs
@@ -22,30 +20,34 @@ from millstream_controller.api.metadata import handle_metadata
 from millstream_controller.api.produce import handle_produce
 from millstream_controller.api.unregister_broker import handle_unregister_broker
 from millstream_controller.api.update_features import handle_update_features
-from millstream_runtime.serving.context import Handler
+from millstream_controller.shell.controller import Controller
+from millstream_runtime.serving.handlers import Handlers, serve
+from millstream_wire import messages as m
 from millstream_wire.api import ApiKey
 
-HANDLERS: Mapping[ApiKey, Handler] = {
-    ApiKey.PRODUCE: handle_produce,
-    ApiKey.FETCH: handle_fetch,
-    ApiKey.LIST_OFFSETS: handle_list_offsets,
-    ApiKey.METADATA: handle_metadata,
-    ApiKey.CREATE_TOPICS: handle_create_topics,
-    ApiKey.DELETE_TOPICS: handle_delete_topics,
-    ApiKey.INIT_PRODUCER_ID: handle_init_producer_id,
-    ApiKey.ALTER_CONFIGS: handle_alter_configs,
-    ApiKey.CREATE_PARTITIONS: handle_create_partitions,
-    ApiKey.ELECT_LEADERS: handle_elect_leaders,
-    ApiKey.INCREMENTAL_ALTER_CONFIGS: handle_incremental_alter_configs,
-    ApiKey.ALTER_PARTITION_REASSIGNMENTS: handle_alter_partition_reassignments,
-    ApiKey.ALTER_CLIENT_QUOTAS: handle_alter_client_quotas,
-    ApiKey.DESCRIBE_QUORUM: handle_describe_quorum,
-    ApiKey.UPDATE_FEATURES: handle_update_features,
-    ApiKey.FETCH_SNAPSHOT: handle_fetch_snapshot,
-    ApiKey.BROKER_REGISTRATION: handle_broker_registration,
-    ApiKey.BROKER_HEARTBEAT: handle_broker_heartbeat,
-    ApiKey.UNREGISTER_BROKER: handle_unregister_broker,
-    ApiKey.ALLOCATE_PRODUCER_IDS: handle_allocate_producer_ids,
+HANDLERS: Handlers[Controller] = {
+    ApiKey.PRODUCE: serve(m.ProduceRequest, handle_produce),
+    ApiKey.FETCH: serve(m.FetchRequest, handle_fetch),
+    ApiKey.LIST_OFFSETS: serve(m.ListOffsetsRequest, handle_list_offsets),
+    ApiKey.METADATA: serve(m.MetadataRequest, handle_metadata),
+    ApiKey.CREATE_TOPICS: serve(m.CreateTopicsRequest, handle_create_topics),
+    ApiKey.DELETE_TOPICS: serve(m.DeleteTopicsRequest, handle_delete_topics),
+    ApiKey.INIT_PRODUCER_ID: serve(m.InitProducerIdRequest, handle_init_producer_id),
+    ApiKey.ALTER_CONFIGS: serve(m.AlterConfigsRequest, handle_alter_configs),
+    ApiKey.CREATE_PARTITIONS: serve(m.CreatePartitionsRequest, handle_create_partitions),
+    ApiKey.ELECT_LEADERS: serve(m.ElectLeadersRequest, handle_elect_leaders),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: serve(m.IncrementalAlterConfigsRequest, handle_incremental_alter_configs),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: serve(
+        m.AlterPartitionReassignmentsRequest, handle_alter_partition_reassignments
+    ),
+    ApiKey.ALTER_CLIENT_QUOTAS: serve(m.AlterClientQuotasRequest, handle_alter_client_quotas),
+    ApiKey.DESCRIBE_QUORUM: serve(m.DescribeQuorumRequest, handle_describe_quorum),
+    ApiKey.UPDATE_FEATURES: serve(m.UpdateFeaturesRequest, handle_update_features),
+    ApiKey.FETCH_SNAPSHOT: serve(m.FetchSnapshotRequest, handle_fetch_snapshot),
+    ApiKey.BROKER_REGISTRATION: serve(m.BrokerRegistrationRequest, handle_broker_registration),
+    ApiKey.BROKER_HEARTBEAT: serve(m.BrokerHeartbeatRequest, handle_broker_heartbeat),
+    ApiKey.UNREGISTER_BROKER: serve(m.UnregisterBrokerRequest, handle_unregister_broker),
+    ApiKey.ALLOCATE_PRODUCER_IDS: serve(m.AllocateProducerIdsRequest, handle_allocate_producer_ids),
 }
 
 UNADVERTISED = (

@@ -1,19 +1,18 @@
 """AlterClientQuotas (49), versions 0 and 1: byte rates of users and client ids. Left out: what brokers do not enforce."""
 
-from millstream_cluster.answers.refusal import refuse_admin
 from millstream_controller.core.client_quotas import QuotaChange, alter_client_quotas, entity_of
 from millstream_controller.shell.active import NotActive
 from millstream_controller.shell.controller import Controller
 from millstream_runtime.serving.context import RequestContext
+from millstream_wire.error_response import error_response
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import AlterClientQuotasRequest, AlterClientQuotasResponse
 from millstream_wire.messages.alter_client_quotas import EntityData, ResponseEntryData
-from millstream_wire.schema import Response
 
 
 async def handle_alter_client_quotas(
     controller: Controller, request: AlterClientQuotasRequest, context: RequestContext
-) -> Response:
+) -> AlterClientQuotasResponse:
     wanted = [
         (
             entity_of([(part.entity_type, part.entity_name) for part in entry.entity]),
@@ -26,7 +25,7 @@ async def handle_alter_client_quotas(
             lambda machine: alter_client_quotas(machine, wanted, validate_only=request.validate_only)
         )
     except NotActive as reason:
-        return refuse_admin(request, ErrorCode.NOT_CONTROLLER, str(reason))
+        return error_response(request, context.version, ErrorCode.NOT_CONTROLLER, str(reason))
     return AlterClientQuotasResponse(
         entries=[
             ResponseEntryData(

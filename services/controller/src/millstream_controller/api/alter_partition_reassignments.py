@@ -1,11 +1,11 @@
 """AlterPartitionReassignments (45), versions 0 and 1. Left out: moving a replica, which needs followers."""
 
-from millstream_cluster.answers.refusal import refuse_admin
 from millstream_cluster.decision import Decision
 from millstream_controller.core.partitions.reassignments import Move, check_moves
 from millstream_controller.shell.active import NotActive
 from millstream_controller.shell.controller import Controller
 from millstream_runtime.serving.context import RequestContext
+from millstream_wire.error_response import error_response
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import AlterPartitionReassignmentsRequest, AlterPartitionReassignmentsResponse
 from millstream_wire.messages.alter_partition_reassignments import (
@@ -13,19 +13,18 @@ from millstream_wire.messages.alter_partition_reassignments import (
     ReassignablePartitionResponse,
     ReassignableTopicResponse,
 )
-from millstream_wire.schema import Response
 
 
 async def handle_alter_partition_reassignments(
     controller: Controller, request: AlterPartitionReassignmentsRequest, context: RequestContext
-) -> Response:
+) -> AlterPartitionReassignmentsResponse:
     if request.timeout_ms <= 0 and request.topics:
-        return refuse_admin(request, ErrorCode.REQUEST_TIMED_OUT, None)
+        return error_response(request, context.version, ErrorCode.REQUEST_TIMED_OUT)
     moves = [_move(topic.name, partition) for topic in request.topics for partition in topic.partitions]
     try:
         outcomes = await controller.active.execute(lambda machine: Decision((), check_moves(machine, moves)))
     except NotActive as reason:
-        return refuse_admin(request, ErrorCode.NOT_CONTROLLER, str(reason))
+        return error_response(request, context.version, ErrorCode.NOT_CONTROLLER, str(reason))
     if not request.topics:
         return AlterPartitionReassignmentsResponse(error_message="")
     told = iter(outcomes)

@@ -1,22 +1,21 @@
 """CreatePartitions (37), versions 0 to 3."""
 
-from millstream_cluster.answers.refusal import refuse_admin
 from millstream_controller.core.partitions.new_partitions import Growth, create_partitions, leaves_some
 from millstream_controller.shell.active import NotActive
 from millstream_controller.shell.controller import Controller
 from millstream_runtime.serving.context import RequestContext
+from millstream_wire.error_response import error_response
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import CreatePartitionsRequest, CreatePartitionsResponse
 from millstream_wire.messages.create_partitions import CreatePartitionsTopic, CreatePartitionsTopicResult
-from millstream_wire.schema import Response
 
 
 async def handle_create_partitions(
     controller: Controller, request: CreatePartitionsRequest, context: RequestContext
-) -> Response:
+) -> CreatePartitionsResponse:
     wanted = [_growth(topic) for topic in request.topics]
     if request.timeout_ms <= 0 and leaves_some(wanted):
-        return refuse_admin(request, ErrorCode.REQUEST_TIMED_OUT, None)
+        return error_response(request, context.version, ErrorCode.REQUEST_TIMED_OUT)
     try:
         answers = await controller.active.execute(
             lambda machine: create_partitions(machine, wanted, validate_only=request.validate_only)

@@ -1,23 +1,22 @@
 """CreateTopics (19), versions 2 to 7. Left out: nothing; quotas on it come with quotas."""
 
-from millstream_cluster.answers.refusal import refuse_admin
 from millstream_cluster.configs import ConfigEntry
 from millstream_controller.core.topics.new_topics import CreatedTopic, NewTopic, create_topics, leaves_some
 from millstream_controller.shell.active import NotActive
 from millstream_controller.shell.controller import Controller
 from millstream_runtime.serving.context import RequestContext
+from millstream_wire.error_response import error_response
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import CreateTopicsRequest, CreateTopicsResponse
 from millstream_wire.messages.create_topics import CreatableTopic, CreatableTopicConfigs, CreatableTopicResult
-from millstream_wire.schema import Response
 
 
 async def handle_create_topics(
     controller: Controller, request: CreateTopicsRequest, context: RequestContext
-) -> Response:
+) -> CreateTopicsResponse:
     wanted = [_new_topic(topic) for topic in request.topics]
     if request.timeout_ms <= 0 and leaves_some(wanted):
-        return refuse_admin(request, ErrorCode.REQUEST_TIMED_OUT, None)
+        return error_response(request, context.version, ErrorCode.REQUEST_TIMED_OUT)
     try:
         created = await controller.active.execute(
             lambda machine: create_topics(

@@ -1,25 +1,26 @@
 """ElectLeaders (43), versions 0 to 2: preferred and unclean elections."""
 
-from millstream_cluster.answers.refusal import refuse_admin
 from millstream_controller.core.partitions.elections import Ballot, ElectionType, elect_leaders
 from millstream_controller.shell.active import NotActive
 from millstream_controller.shell.controller import Controller
 from millstream_runtime.serving.context import CloseConnection, RequestContext
+from millstream_wire.error_response import error_response
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import ElectLeadersRequest, ElectLeadersResponse
 from millstream_wire.messages.elect_leaders import PartitionResult, ReplicaElectionResult
-from millstream_wire.schema import Response
 
 
 async def handle_elect_leaders(
     controller: Controller, request: ElectLeadersRequest, context: RequestContext
-) -> Response:
+) -> ElectLeadersResponse:
     if request.topic_partitions == []:
         return ElectLeadersResponse()
     if request.timeout_ms <= 0:
-        return refuse_admin(request, ErrorCode.REQUEST_TIMED_OUT, None)
+        return error_response(request, context.version, ErrorCode.REQUEST_TIMED_OUT)
     if request.election_type not in tuple(ElectionType):
-        return refuse_admin(request, ErrorCode.INVALID_REQUEST, f"Unknown election type {request.election_type}")
+        return error_response(
+            request, context.version, ErrorCode.INVALID_REQUEST, f"Unknown election type {request.election_type}"
+        )
     kind = ElectionType(request.election_type)
     ballots = None
     if request.topic_partitions is not None:
@@ -29,7 +30,7 @@ async def handle_elect_leaders(
     except NotActive as reason:
         if context.version == 0 and ballots is None:
             raise CloseConnection("version 0 cannot say that this is not the controller") from reason
-        return refuse_admin(request, ErrorCode.NOT_CONTROLLER, str(reason))
+        return error_response(request, context.version, ErrorCode.NOT_CONTROLLER, str(reason))
     results = [
         ReplicaElectionResult(
             topic=topic,

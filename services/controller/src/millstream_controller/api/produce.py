@@ -3,9 +3,9 @@
 It is offered because librdkafka (kcat and much else) fetches in today's format only from nodes that offer Produce too.
 """
 
-from millstream_cluster.answers.produce_refusal import refuse_produce
 from millstream_controller.shell.controller import Controller
 from millstream_runtime.serving.context import RequestContext
+from millstream_wire.error_response import error_response
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import ProduceRequest, ProduceResponse
 
@@ -13,4 +13,4 @@ from millstream_wire.messages import ProduceRequest, ProduceResponse
 def handle_produce(controller: Controller, request: ProduceRequest, context: RequestContext) -> ProduceResponse | None:
     if request.acks == 0:
         return None
-    return refuse_produce(request, ErrorCode.INVALID_TOPIC_EXCEPTION, "a controller takes no records")
+    return error_response(request, context.version, ErrorCode.INVALID_TOPIC_EXCEPTION, "a controller takes no records")

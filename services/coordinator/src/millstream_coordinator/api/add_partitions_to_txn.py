@@ -4,7 +4,6 @@ from brokers: to register what a producer of transactions version 2 writes, or o
 
 from collections.abc import Mapping, Sequence
 
-from millstream_cluster.answers.transaction_refusal import BATCHED_SINCE, refuse_partitions
 from millstream_cluster.ids import COORDINATOR_TOPICS
 from millstream_coordinator.core.transactions.courses import Producer, add_partitions, verify_partitions
 from millstream_coordinator.core.transactions.transaction import EPOCH_BUMPED, EPOCH_KEPT, TopicPartition
@@ -20,6 +19,8 @@ from millstream_wire.messages.add_partitions_to_txn import (
 )
 
 PRODUCER_FENCED_SINCE = 2
+BATCHED_SINCE = 4
+"""Several transactions in a request, from nodes only."""
 Topics = Sequence[AddPartitionsToTxnTopic]
 
 
@@ -56,7 +57,7 @@ async def _add(
         return _answer(topics, {each: code or ErrorCode.OPERATION_NOT_ATTEMPTED for each, code in refused.items()})
     transactions = coordinator.transactions_of(producer.transactional_id)
     if isinstance(transactions, ErrorCode):
-        return refuse_partitions(topics, transactions)
+        return _refused(topics, transactions)
     client_version = EPOCH_BUMPED if version >= BATCHED_SINCE else EPOCH_KEPT
     error = await coordinator.committed(
         transactions.execute(
@@ -65,7 +66,7 @@ async def _add(
     )
     if error is ErrorCode.PRODUCER_FENCED and version < PRODUCER_FENCED_SINCE:
         error = ErrorCode.INVALID_PRODUCER_EPOCH
-    return refuse_partitions(topics, error)
+    return _refused(topics, error)
 
 
 def _refusal(coordinator: Coordinator, partition: TopicPartition, version: int) -> ErrorCode:
@@ -78,14 +79,18 @@ def _refusal(coordinator: Coordinator, partition: TopicPartition, version: int) 
 async def _verify(coordinator: Coordinator, producer: Producer, topics: Topics) -> list[AddPartitionsToTxnTopicResult]:
     transactions = coordinator.transactions_of(producer.transactional_id)
     if isinstance(transactions, ErrorCode):
-        return refuse_partitions(topics, transactions)
+        return _refused(topics, transactions)
     wanted = _partitions(topics)
     found = await coordinator.committed(transactions.read(lambda shard: verify_partitions(shard, producer, wanted)))
-    return refuse_partitions(topics, found) if isinstance(found, ErrorCode) else _answer(topics, found)
+    return _refused(topics, found) if isinstance(found, ErrorCode) else _answer(topics, found)
 
 
 def _partitions(topics: Topics) -> list[TopicPartition]:
     return [(topic.name, index) for topic in topics for index in topic.partitions]
+
+
+def _refused(topics: Topics, error: ErrorCode) -> list[AddPartitionsToTxnTopicResult]:
+    return _answer(topics, dict.fromkeys(_partitions(topics), error))
 
 
 def _answer(topics: Topics, errors: Mapping[TopicPartition, ErrorCode]) -> list[AddPartitionsToTxnTopicResult]:

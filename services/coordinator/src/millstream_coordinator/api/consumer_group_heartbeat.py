@@ -3,7 +3,6 @@
 Version 0 has no regular expressions and lets the coordinator choose the member's id. Racks are kept and not assigned by.
 """
 
-from millstream_cluster.answers.refusal import refuse_group
 from millstream_cluster.features import GROUP_VERSION, feature_level
 from millstream_coordinator.core.consumer.assignors import ASSIGNORS
 from millstream_coordinator.core.consumer.member import (
@@ -17,10 +16,10 @@ from millstream_coordinator.core.consumer.messages import HeartbeatAnswer, Heart
 from millstream_coordinator.core.record_format import fits
 from millstream_coordinator.shell.coordinator import Coordinator
 from millstream_runtime.serving.context import RequestContext
+from millstream_wire.error_response import error_response
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from millstream_wire.messages.consumer_group_heartbeat import Assignment, TopicPartitions
-from millstream_wire.schema import Response
 
 MEMBER_ID_REQUIRED_SINCE = 1
 INSTANCE_ID_MAX = 249
@@ -29,7 +28,7 @@ INSTANCE_ID_MAX = 249
 
 async def handle_consumer_group_heartbeat(
     coordinator: Coordinator, request: ConsumerGroupHeartbeatRequest, context: RequestContext
-) -> Response:
+) -> ConsumerGroupHeartbeatResponse:
     """Answer when what the heartbeat changed is in the log; most change nothing."""
     if not feature_level(coordinator.image.feature_levels, GROUP_VERSION):
         return ConsumerGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
@@ -38,12 +37,12 @@ async def handle_consumer_group_heartbeat(
         return ConsumerGroupHeartbeatResponse(error_code=error, error_message=message)
     groups = coordinator.groups_of(request.group_id)
     if isinstance(groups, ErrorCode):
-        return refuse_group(request, context.version, groups)
+        return error_response(request, context.version, groups)
     member_id = request.member_id or coordinator.new_member_id("")[1:]
     asked = _asked(request, context, member_id)
     answer = await coordinator.committed(groups.consumers.heartbeat(asked))
     if isinstance(answer, ErrorCode):
-        return refuse_group(request, context.version, answer)
+        return error_response(request, context.version, answer)
     return _response(answer)
 
 

@@ -5,17 +5,23 @@ UpdateFeatures (57), UnregisterBroker (64), in every version.
 The client's frame goes to the active controller unchanged and the answer comes back unread.
 """
 
-from millstream_cluster.answers.refusal import refuse_admin
+from typing import TypeVar
+
 from millstream_coordinator.shell.coordinator import Coordinator
 from millstream_runtime.nodes.client import ClientError
 from millstream_runtime.serving.context import RawReply, RequestContext
+from millstream_wire.error_response import error_response
 from millstream_wire.errors import ErrorCode
 from millstream_wire.schema import Request, Response
 
+R = TypeVar("R", bound=Response)
 
-async def handle_forwarded(coordinator: Coordinator, request: Request, context: RequestContext) -> RawReply | Response:
+
+async def handle_forwarded(coordinator: Coordinator, request: Request[R], context: RequestContext) -> RawReply | R:
     try:
         return await coordinator.controllers.forward(context.frame, timeout_ms=coordinator.config.request_timeout_ms)
     except ClientError as error:
         # Perhaps it was executed: the client has to look, as after any timeout.
-        return refuse_admin(request, ErrorCode.REQUEST_TIMED_OUT, f"No answer from the controller: {error}")
+        return error_response(
+            request, context.version, ErrorCode.REQUEST_TIMED_OUT, f"No answer from the controller: {error}"
+        )

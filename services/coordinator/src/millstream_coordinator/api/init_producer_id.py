@@ -1,6 +1,6 @@
 """InitProducerId (API key 22), versions 0 to 5: of a transactional id's producer; without one any broker gives an id."""
 
-from millstream_cluster.answers.transaction_refusal import is_half_known
+from millstream_cluster.answers.init_producer_id import is_half_known
 from millstream_coordinator.core.transactions.producers import Initialized, InitRequest, init_producer
 from millstream_coordinator.shell.coordinator import Coordinator
 from millstream_runtime.nodes.client import ClientError

@@ -1,15 +1,14 @@
 """JoinGroup (API key 11), versions 0 to 9."""
 
-from millstream_cluster.answers.refusal import refuse_group
 from millstream_coordinator.core.classic.messages import JoinAnswer, JoinRequest, MemberProtocol, Ticket
 from millstream_coordinator.core.record_format import COMMAND_BYTES_MAX, fits
 from millstream_coordinator.shell.coordinator import Coordinator
 from millstream_runtime.replicated import NotCommitted
 from millstream_runtime.serving.context import RequestContext
+from millstream_wire.error_response import error_response
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import JoinGroupRequest, JoinGroupResponse
 from millstream_wire.messages.join_group import JoinGroupResponseMember
-from millstream_wire.schema import Response
 
 REBALANCE_TIMEOUT_SINCE = 1
 KNOWN_MEMBER_ID_SINCE = 4
@@ -19,20 +18,22 @@ INSTANCE_ID_MAX = 249
 """As long as a topic's name: Kafka's clients allow no more."""
 
 
-async def handle_join_group(coordinator: Coordinator, request: JoinGroupRequest, context: RequestContext) -> Response:
+async def handle_join_group(
+    coordinator: Coordinator, request: JoinGroupRequest, context: RequestContext
+) -> JoinGroupResponse:
     """Answer when the group's rebalance is complete, which may take its whole rebalance timeout."""
     if not request.group_id:
-        return refuse_group(request, context.version, ErrorCode.INVALID_GROUP_ID)
+        return error_response(request, context.version, ErrorCode.INVALID_GROUP_ID)
     if error := _excess(request):
-        return refuse_group(request, context.version, error)
+        return error_response(request, context.version, error)
     groups = coordinator.groups_of(request.group_id)
     if isinstance(groups, ErrorCode):
-        return refuse_group(request, context.version, groups)
+        return error_response(request, context.version, groups)
     new_member_id = coordinator.new_member_id(request.group_instance_id or context.client_id or "")
     try:
         answer = await groups.join(request.group_id, lambda ticket: _asked(request, context, ticket, new_member_id))
     except NotCommitted:
-        return refuse_group(request, context.version, ErrorCode.NOT_COORDINATOR)
+        return error_response(request, context.version, ErrorCode.NOT_COORDINATOR)
     return _response(answer, context.version)
 
 

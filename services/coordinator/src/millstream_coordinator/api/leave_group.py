@@ -1,23 +1,24 @@
 """LeaveGroup (API key 13), versions 0 to 5: one member until version 2, then several, by member or instance id."""
 
-from millstream_cluster.answers.refusal import refuse_group
 from millstream_coordinator.core.classic.messages import LeavingMember, LeftMember
 from millstream_coordinator.shell.coordinator import Coordinator
 from millstream_runtime.serving.context import RequestContext
+from millstream_wire.error_response import error_response
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import LeaveGroupRequest, LeaveGroupResponse
 from millstream_wire.messages.leave_group import MemberResponse
-from millstream_wire.schema import Response
 
 BATCHED_SINCE = 3
 
 
-async def handle_leave_group(coordinator: Coordinator, request: LeaveGroupRequest, context: RequestContext) -> Response:
+async def handle_leave_group(
+    coordinator: Coordinator, request: LeaveGroupRequest, context: RequestContext
+) -> LeaveGroupResponse:
     if not request.group_id:
-        return refuse_group(request, context.version, ErrorCode.INVALID_GROUP_ID)
+        return error_response(request, context.version, ErrorCode.INVALID_GROUP_ID)
     groups = coordinator.groups_of(request.group_id)
     if isinstance(groups, ErrorCode):
-        return refuse_group(request, context.version, groups)
+        return error_response(request, context.version, groups)
     batched = context.version >= BATCHED_SINCE
     if batched:
         leaving = [LeavingMember(member.member_id, member.group_instance_id) for member in request.members]

@@ -4,7 +4,7 @@ A client that has met only this node so far asks nobody else, so that sending it
 """
 
 import logging
-from typing import Any
+from collections.abc import Awaitable
 
 from millstream_cluster.answers.metadata import any_live_broker, metadata, missing_topics
 from millstream_cluster.ids import NO_NODE
@@ -16,7 +16,9 @@ from millstream_wire.messages import MetadataRequest, MetadataResponse
 logger = logging.getLogger(__name__)
 
 
-def handle_metadata(coordinator: Coordinator, request: MetadataRequest, context: RequestContext) -> Any:
+def handle_metadata(
+    coordinator: Coordinator, request: MetadataRequest, context: RequestContext
+) -> MetadataResponse | Awaitable[MetadataResponse]:
     if any_live_broker(coordinator.image) == NO_NODE:
         # librdkafka takes an answer without nodes for one and waits a minute; without an answer it asks somebody else.
         raise CloseConnection("no live broker is known")

@@ -5,10 +5,10 @@ A retention time that a client asks for (until version 4) is not kept to: the co
 
 from collections.abc import Iterator
 
-from millstream_cluster.answers.refusal import refuse_group
 from millstream_coordinator.core.offsets import CommitRequest, OffsetToCommit, commit
 from millstream_coordinator.shell.coordinator import Coordinator
 from millstream_runtime.serving.context import RequestContext
+from millstream_wire.error_response import error_response
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import OffsetCommitRequest, OffsetCommitResponse
 from millstream_wire.messages.offset_commit import (
@@ -17,7 +17,6 @@ from millstream_wire.messages.offset_commit import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
-from millstream_wire.schema import Response
 
 GROUP_ID_NOT_FOUND_SINCE = 9
 TOPIC_IDS_SINCE = 10
@@ -25,10 +24,10 @@ TOPIC_IDS_SINCE = 10
 
 async def handle_offset_commit(
     coordinator: Coordinator, request: OffsetCommitRequest, context: RequestContext
-) -> Response:
+) -> OffsetCommitResponse:
     groups = coordinator.groups_of(request.group_id)
     if isinstance(groups, ErrorCode):
-        return refuse_group(request, context.version, groups)
+        return error_response(request, context.version, groups)
     response = OffsetCommitResponse()
     accepted: list[OffsetToCommit] = []
     answers: list[OffsetCommitResponsePartition] = []

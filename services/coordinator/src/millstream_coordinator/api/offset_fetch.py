@@ -7,7 +7,6 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from millstream_cluster.answers.refusal import refuse_group
 from millstream_cluster.records import ResourceType
 from millstream_coordinator.core.consumer.commits import NO_EPOCH, fetch_refusal
 from millstream_coordinator.core.offsets import begin
@@ -16,6 +15,7 @@ from millstream_coordinator.core.records import CommittedOffset
 from millstream_coordinator.core.shard import Shard, TopicPartition
 from millstream_coordinator.shell.coordinator import Coordinator
 from millstream_runtime.serving.context import RequestContext
+from millstream_wire.error_response import error_response
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import OffsetFetchRequest, OffsetFetchResponse
 from millstream_wire.messages.offset_fetch import (
@@ -27,7 +27,6 @@ from millstream_wire.messages.offset_fetch import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
-from millstream_wire.schema import Response
 
 BATCHED_SINCE = 8
 TOPIC_IDS_SINCE = 10
@@ -43,14 +42,14 @@ logger = logging.getLogger(__name__)
 
 async def handle_offset_fetch(
     coordinator: Coordinator, request: OffsetFetchRequest, context: RequestContext
-) -> Response:
+) -> OffsetFetchResponse:
     version = context.version
     if version < BATCHED_SINCE:
         wanted = [(topic.name, number) for topic in request.topics or () for number in topic.partition_indexes]
         look = _look(request.group_id, None, NO_EPOCH, stable=request.require_stable)
         offsets = await _offsets_of(coordinator, request.group_id, wanted, look)
         if isinstance(offsets, ErrorCode):
-            return refuse_group(request, version, offsets)
+            return error_response(request, version, offsets)
         return _one_group(request, offsets)
     async with asyncio.TaskGroup() as tasks:
         found = [

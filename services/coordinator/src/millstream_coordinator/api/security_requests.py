@@ -1,11 +1,15 @@
 """What is about security, which there is none of: SaslHandshake (17), DescribeAcls (29), CreateAcls (30), DeleteAcls (31),
 SaslAuthenticate (36), delegation tokens (38 to 41) and DescribeUserScramCredentials (50), in every version."""
 
+from typing import TypeVar
+
 from millstream_cluster.answers.no_security import refuse_security
 from millstream_coordinator.shell.coordinator import Coordinator
 from millstream_runtime.serving.context import RequestContext
 from millstream_wire.schema import Request, Response
 
+R = TypeVar("R", bound=Response)
 
-def handle_security_request(coordinator: Coordinator, request: Request, context: RequestContext) -> Response:
+
+def handle_security_request(coordinator: Coordinator, request: Request[R], context: RequestContext) -> R:
     return refuse_security(request, context.version)

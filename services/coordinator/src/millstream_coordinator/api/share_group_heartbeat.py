@@ -1,6 +1,5 @@
 """ShareGroupHeartbeat (API key 76), version 1: join, stay in and leave a share group (KIP-932). Racks are kept and not assigned by."""
 
-from millstream_cluster.answers.refusal import refuse_group
 from millstream_cluster.features import SHARE_VERSION, feature_level
 from millstream_coordinator.core.consumer.member import JOINING_EPOCH, LEAVING_EPOCH, by_topic
 from millstream_coordinator.core.consumer.messages import HeartbeatAnswer
@@ -8,15 +7,15 @@ from millstream_coordinator.core.record_format import fits
 from millstream_coordinator.core.share.messages import ShareHeartbeatRequest
 from millstream_coordinator.shell.coordinator import Coordinator
 from millstream_runtime.serving.context import RequestContext
+from millstream_wire.error_response import error_response
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse
 from millstream_wire.messages.share_group_heartbeat import Assignment, TopicPartitions
-from millstream_wire.schema import Response
 
 
 async def handle_share_group_heartbeat(
     coordinator: Coordinator, request: ShareGroupHeartbeatRequest, context: RequestContext
-) -> Response:
+) -> ShareGroupHeartbeatResponse:
     """Answer when what the heartbeat changed is in the log; most change nothing."""
     if not feature_level(coordinator.image.feature_levels, SHARE_VERSION):
         return ShareGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
@@ -26,7 +25,7 @@ async def handle_share_group_heartbeat(
         return ShareGroupHeartbeatResponse(error_code=ErrorCode.INVALID_REQUEST, error_message=flaw)
     groups = coordinator.groups_of(request.group_id)
     if isinstance(groups, ErrorCode):
-        return refuse_group(request, context.version, groups)
+        return error_response(request, context.version, groups)
     topics = request.subscribed_topic_names
     asked = ShareHeartbeatRequest(
         group_id=request.group_id,
@@ -39,7 +38,7 @@ async def handle_share_group_heartbeat(
     )
     answer = await coordinator.committed(groups.shares.heartbeat(asked))
     if isinstance(answer, ErrorCode):
-        return refuse_group(request, context.version, answer)
+        return error_response(request, context.version, answer)
     return _response(answer)
 
 

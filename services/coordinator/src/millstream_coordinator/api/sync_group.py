@@ -1,30 +1,31 @@
 """SyncGroup (API key 14), versions 0 to 5."""
 
-from millstream_cluster.answers.refusal import refuse_group
 from millstream_coordinator.core.classic.messages import SyncRequest, Ticket
 from millstream_coordinator.shell.coordinator import Coordinator
 from millstream_runtime.replicated import NotCommitted
 from millstream_runtime.serving.context import RequestContext
+from millstream_wire.error_response import error_response
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import SyncGroupRequest, SyncGroupResponse
-from millstream_wire.schema import Response
 
 PROTOCOL_SINCE = 5
 
 
-async def handle_sync_group(coordinator: Coordinator, request: SyncGroupRequest, context: RequestContext) -> Response:
+async def handle_sync_group(
+    coordinator: Coordinator, request: SyncGroupRequest, context: RequestContext
+) -> SyncGroupResponse:
     """Answer when the leader's assignment is stored."""
     if context.version >= PROTOCOL_SINCE and (request.protocol_type is None or request.protocol_name is None):
-        return refuse_group(request, context.version, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        return error_response(request, context.version, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     if not request.group_id:
-        return refuse_group(request, context.version, ErrorCode.INVALID_GROUP_ID)
+        return error_response(request, context.version, ErrorCode.INVALID_GROUP_ID)
     groups = coordinator.groups_of(request.group_id)
     if isinstance(groups, ErrorCode):
-        return refuse_group(request, context.version, groups)
+        return error_response(request, context.version, groups)
     try:
         answer = await groups.sync(request.group_id, lambda ticket: _asked(request, ticket))
     except NotCommitted:
-        return refuse_group(request, context.version, ErrorCode.NOT_COORDINATOR)
+        return error_response(request, context.version, ErrorCode.NOT_COORDINATOR)
     return SyncGroupResponse(
         error_code=answer.error,
         protocol_type=answer.protocol_type,

@@ -52,7 +52,7 @@ class ShareStateNodes:
     ) -> dict[TopicIdPartition, ErrorCode]:
         """What became of each of the partitions."""
 
-        def request(partitions: Iterable[TopicIdPartition]) -> Request:
+        def request(partitions: Iterable[TopicIdPartition]) -> Request[Any]:
             asked = InitializeShareGroupStateRequest(group_id=group_id)
             for topic_id, numbers in by_topic(partitions):
                 data = initialize_share_group_state.InitializeStateData(topic_id=topic_id)
@@ -68,7 +68,7 @@ class ShareStateNodes:
         return _errors(await self._ask(group_id, start_offsets, request))
 
     async def delete(self, group_id: str, partitions: Iterable[TopicIdPartition]) -> dict[TopicIdPartition, ErrorCode]:
-        def request(some: Iterable[TopicIdPartition]) -> Request:
+        def request(some: Iterable[TopicIdPartition]) -> Request[Any]:
             topics = [
                 delete_share_group_state.DeleteStateData(
                     topic_id=topic_id,
@@ -85,7 +85,7 @@ class ShareStateNodes:
     ) -> dict[TopicIdPartition, read_share_group_state_summary.PartitionResult]:
         """How far the group has come in each of the partitions."""
 
-        def request(some: Iterable[TopicIdPartition]) -> Request:
+        def request(some: Iterable[TopicIdPartition]) -> Request[Any]:
             topics = [
                 read_share_group_state_summary.ReadStateSummaryData(
                     topic_id=topic_id,
@@ -104,7 +104,7 @@ class ShareStateNodes:
         self,
         group_id: str,
         partitions: Iterable[TopicIdPartition],
-        request: Callable[[Iterable[TopicIdPartition]], Request],
+        request: Callable[[Iterable[TopicIdPartition]], Request[Any]],
     ) -> dict[TopicIdPartition, Any]:
         """The result of each partition; of those that nobody could be asked about there is none."""
         left = set(partitions)
@@ -137,7 +137,7 @@ class ShareStateNodes:
         shard = image.shard(topic.topic_id, shard_of(share_key(group_id, *partition), len(topic.partitions)))
         return shard.coordinator_id if shard is not None else None
 
-    async def _send(self, node_id: NodeId, request: Request) -> Any:
+    async def _send(self, node_id: NodeId, request: Request[Any]) -> Any:
         node = self._image().node(node_id)
         endpoint = node.endpoint("") if node is not None and not node.fenced else None
         if endpoint is None:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from millstream_cluster.ids import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, NodeId
 from millstream_cluster.image import Image
@@ -109,7 +110,7 @@ class TransactionNodes:
         shard = self._image().shard(*partition)
         return shard.coordinator_id if shard is not None else None
 
-    async def _ask(self, node_id: NodeId | None, request: Request) -> object:
+    async def _ask(self, node_id: NodeId | None, request: Request[Any]) -> object:
         node = self._image().node(node_id) if node_id is not None else None
         endpoint = node.endpoint("") if node is not None and not node.fenced else None
         if endpoint is None:
