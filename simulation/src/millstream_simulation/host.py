@@ -52,6 +52,11 @@ class Host:
         return self._planned.host, self._planned.port
 
     @property
+    def world(self) -> SimulatedWorld | None:
+        """That of its process, while it is up."""
+        return self._world
+
+    @property
     def up(self) -> bool:
         return self._world is not None
 

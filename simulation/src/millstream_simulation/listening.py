@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable
 
+from millstream_runtime.simulated.loop import virtual_loop
 from millstream_simulation.situations import LOGGED
 from millstream_simulation.story import Story
 
@@ -19,17 +20,21 @@ class Listening(logging.Handler):
         fail: Callable[[str], None],
         now_s: Callable[[], float],
         tell: Callable[[str], None] | None,
+        hear: Callable[[object, logging.LogRecord], None],
     ) -> None:
+        """`hear` is told each line, and whose it is."""
         super().__init__(logging.INFO)
         self._story = story
         self._fail = fail
         self._now_s = now_s
         self._tell = tell
+        self._hear = hear
 
     def emit(self, record: logging.LogRecord) -> None:
         situation = LOGGED.get(_event(str(record.msg)))
         if situation is not None:
             self._story.note(situation)
+        self._hear(virtual_loop().owner.get(), record)
         if self._tell is not None:
             self._tell(f"{self._now_s():.6f}     {record.levelname} {record.getMessage()}")
         if record.exc_info:

@@ -22,6 +22,7 @@ from millstream_runtime.simulated.network import Conditions, SimulatedNetwork
 from millstream_runtime.simulated.pace import SeededPace
 from millstream_simulation import lasting_topics, passing_topics
 from millstream_simulation.audit import Audit
+from millstream_simulation.checks import Checks
 from millstream_simulation.classic_workload import ClassicWorkload
 from millstream_simulation.consumer_workload import ConsumerWorkload
 from millstream_simulation.drawing import drawn
@@ -73,9 +74,11 @@ def simulate(seed: int, shape: Shape | None = None, *, tell: Callable[[str], Non
         asyncio.Runner(loop_factory=partial(VirtualTimeLoop, pace)) as runner,
     ):
         loop = runner.get_loop()
+        assert isinstance(loop, VirtualTimeLoop)
         story = Story(loop.time, tell=tell)
         scenario = _Scenario(seed, shape or drawn(seed), Path(directory), story)
-        with Listening(story, scenario.fail, loop.time, tell):
+        loop.watch = scenario.checks.look
+        with Listening(story, scenario.fail, loop.time, tell, scenario.checks.hear):
             loop.set_exception_handler(lambda _, context: scenario.fail(str(context.get("exception") or context)))
             return runner.run(scenario.run())
 
@@ -105,6 +108,7 @@ class _Scenario:
             return Host(process, self._network, seed, story, failed, open_store, _clock(shape, process.name, seed))
 
         self._hosts = [host(each, self._host_failed) for each in planned]
+        self.checks = Checks(self._hosts, self._network, story, self.fail)
         self._restored = RestoredStore(self._store, planned, directory, host, story)
         self._lasting = LastingTopics(self._stage)
         self._workloads = [_workload(kind, self._stage, shape) for kind in shape.kinds]
@@ -163,10 +167,12 @@ class _Scenario:
             if self._shape.lasting_topics:
                 await self._lasting.judge()
             await audit.expect_live_states()
+            self.checks.look_at_all()
             auditing.cancel()
             await self._check_metadata(observer)
             observing.cancel()
         await self._stop_cleanly()
+        self.checks.stop()
         await self._restored.judge()
 
     async def _live(self) -> None:

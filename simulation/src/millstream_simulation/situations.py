@@ -39,6 +39,9 @@ SITUATIONS: Mapping[str, Situation] = {
     "store request late": Situation("a request reached the API server seconds after it was sent"),
     "store write conflicted": Situation("a slot was not what its writer took it for"),
     "store request refused": Situation("the API server refused in passing what was right"),
+    "node behind the elected controller": Situation(
+        "a node reached the elected controller and still followed an older one"
+    ),
 }
 
 LOGGED: Mapping[str, str] = {}

@@ -48,6 +48,9 @@ class BrokerApp:
         self.listeners: dict[str, tuple[str, int]] = {}
         self._world = world
         self._disk = disk
+        self.partitions: HostedPartitions | None = None
+        """While it runs: to be looked at, not touched. So is `follower`."""
+        self.follower: MetadataFollower | None = None
         self._registration: Registration | None = None
 
     def health(self) -> Health:
@@ -57,6 +60,7 @@ class BrokerApp:
         directory = self._open_directory()
         delays = Delays(self._world)
         partitions = HostedPartitions(directory, delays, self._world, node_id=self.config.node_id)
+        self.partitions = partitions
         try:
             await self._load(directory, partitions)
             await self._serve(directory, partitions, delays)
@@ -124,6 +128,7 @@ class BrokerApp:
         follower = MetadataFollower(
             world, link, node_id=config.node_id, on_records=on_records, applied_before=applied.stored
         )
+        self.follower = follower
         broker = Broker(
             config, world, link, partitions, delays, image=lambda: follower.image, log_dir_space=self._log_dir_space
         )

@@ -58,6 +58,8 @@ class CoordinatorApp:
         self.ready = asyncio.Event()
         self.listeners: dict[str, tuple[str, int]] = {}
         self._world = world
+        self.follower: MetadataFollower | None = None
+        """While it runs: to be looked at, not touched."""
         self._registration: Registration | None = None
         self._session = Session(world.monotonic_ms, config.session_timeout_ms)
         self._kinds: tuple[Shards[Any], ...] = ()
@@ -80,6 +82,7 @@ class CoordinatorApp:
             reads_at_a_time=asyncio.Semaphore(READS_MAX),
         )
         follower = MetadataFollower(world, link, node_id=config.node_id, on_records=self._on_records)
+        self.follower = follower
         clock = SteadyClock(world)
         around = self._surroundings(link, clock)
         nodes = Nodes(world, client_id=self.name)

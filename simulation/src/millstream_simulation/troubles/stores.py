@@ -32,7 +32,7 @@ async def strand_active(scene: Scene) -> None:
     A broker that is started again meanwhile may ask it first, whose metadata is old.
     """
     active = next((host for host in _controllers(scene) if _is_active(host)), None)
-    if active is None:
+    if active is None or any(_server(scene).access(host.name).cut for host in _controllers(scene)):
         return
     peers = [host.name for host in _controllers(scene) if host is not active]
     nodes = [host.name for host in scene.hosts if host.role is not Role.CONTROLLER]

@@ -40,6 +40,8 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         self.pace = pace
         self._virtual_now = 0.0
         self._numbers = itertools.count()
+        self.watch: Callable[[Owner], None] = _nobody
+        """Told of a process when what came to it last, and all that followed at once, has been done."""
         self.owner: contextvars.ContextVar[Owner | None] = contextvars.ContextVar("owner", default=None)
         """The process that the current context belongs to."""
         super().__init__(_NoWaitSelector(self._advance))
@@ -95,6 +97,10 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         if timeout is None:
             raise Deadlock("nothing is scheduled")
         self._virtual_now += timeout if timeout > 0 else self.pace.turn_s()
+
+
+def _nobody(owner: Owner) -> None:
+    return
 
 
 def virtual_loop() -> VirtualTimeLoop:
@@ -163,4 +169,5 @@ class _Guarded:
         if until is not None:
             self._loop.call_held(until, self)
         else:
+            self._loop.watch(self._owner)  # what came before: the steps of its tasks have had their turns by now
             self._callback(*self._args)

@@ -1,0 +1,74 @@
+"""Invariants that are looked at after every event of every process: all of them live in one interpreter.
+
+To add one: a class with `look`, called with the host whose process has just done something, and its line in `checks_of`. It keeps what
+it saw last and compares: only what changed costs more than a glance. Replication adds its own here (high watermarks against
+the in-sync replicas' logs, replicas against each other below it, who may be elected).
+"""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from millstream_runtime.simulated.network import SimulatedNetwork
+from millstream_runtime.simulated.world import SimulatedWorld
+from millstream_simulation.checks.committed_metadata import CommittedMetadata
+from millstream_simulation.checks.highest_controller import HighestController
+from millstream_simulation.checks.hosted_partitions import HostedPartitionsMove
+from millstream_simulation.checks.removed_partitions import RemovedPartitions
+from millstream_simulation.checks.replayed_logs import ReplayedLogs
+from millstream_simulation.host import Host
+from millstream_simulation.story import Story, Violation
+
+
+class Check(Protocol):
+    def look(self, host: Host) -> None:
+        """Something has happened in the host's process; raises Violation."""
+
+
+class Checks:
+    """Of one run; `stop` before its metadata store is put back, when nothing of this holds any more."""
+
+    def __init__(
+        self, hosts: Sequence[Host], network: SimulatedNetwork, story: Story, fail: Callable[[str], None]
+    ) -> None:
+        self._hosts: Mapping[str, Host] = {host.name: host for host in hosts}
+        self._fail = fail
+        self._stopped = False
+        metadata = CommittedMetadata(hosts)
+        self._removed = RemovedPartitions(metadata)
+        self._replayed = ReplayedLogs()
+        self._each: Sequence[Check] = (
+            metadata,
+            HighestController(hosts, network, story),
+            HostedPartitionsMove(),
+            self._replayed,
+        )
+
+    def look(self, owner: object) -> None:
+        """A process has just done something, and what followed from it at once."""
+        assert isinstance(owner, SimulatedWorld)
+        host = self._hosts.get(owner.host)
+        if self._stopped or host is None or host.world is not owner:
+            return
+        try:
+            for check in self._each:
+                check.look(host)
+        except (Violation, AssertionError) as error:
+            self._fail(f"{host.name}: {error}")
+
+    def hear(self, owner: object, record: logging.LogRecord) -> None:
+        """A process has logged something."""
+        if self._stopped or not isinstance(owner, SimulatedWorld) or owner.host not in self._hosts:
+            return
+        try:
+            self._removed.hear(owner.host, record)
+        except Violation as error:
+            self._fail(f"{owner.host}: {error}")
+
+    def look_at_all(self) -> None:
+        """All is quiet: what is too dear for every event."""
+        for host in self._hosts.values():
+            self._replayed.judge(host)
+
+    def stop(self) -> None:
+        self._stopped = True

@@ -1,0 +1,48 @@
+"""A partition's high watermark never falls within a leader epoch while its process lives, and one broker appends per epoch."""
+
+from uuid import UUID
+
+from millstream_broker.app import BrokerApp
+from millstream_broker.shell.partition.partitions import HostedPartitions
+from millstream_simulation.host import Host
+from millstream_simulation.story import Violation
+
+Key = tuple[UUID, int]
+Seen = tuple[int, int, int]
+"""Leader epoch, log end, high watermark."""
+
+
+class HostedPartitionsMove:
+    def __init__(self) -> None:
+        self._lives: dict[str, tuple[HostedPartitions, dict[Key, Seen]]] = {}
+        self._writers: dict[tuple[Key, int], str] = {}
+
+    def look(self, host: Host) -> None:
+        service = host.service
+        if not isinstance(service, BrokerApp) or service.partitions is None:
+            return
+        hosted = service.partitions
+        life = self._lives.get(host.name)
+        if life is None or life[0] is not hosted:
+            life = self._lives[host.name] = (hosted, {})
+        seen = life[1]
+        for each in hosted:
+            partition = each.partition
+            now = (int(partition.leader_epoch), int(each.log.log_end_offset), int(partition.high_watermark))
+            before = seen.get(each.key)
+            if before != now:
+                seen[each.key] = now
+                if before is not None:
+                    self._judge(host.name, each.key, str(each.name), before, now)
+                partition.check()
+
+    def _judge(self, host: str, key: Key, name: str, before: Seen, now: Seen) -> None:
+        epoch, end, high_watermark = now
+        if before[0] > epoch:
+            raise Violation(f"{name} went from leader epoch {before[0]} back to {epoch}")
+        if before[0] == epoch and high_watermark < before[2]:
+            raise Violation(f"the high watermark of {name} fell from {before[2]} to {high_watermark} in epoch {epoch}")
+        if before[0] == epoch and end > before[1]:
+            writer = self._writers.setdefault((key, epoch), host)
+            if writer != host:
+                raise Violation(f"{name} was appended to by {writer} and by {host} in leader epoch {epoch}")

@@ -1,0 +1,37 @@
+"""No broker sets aside or deletes a partition that the committed log assigns to it, whatever it believes."""
+
+import logging
+from pathlib import Path
+from uuid import UUID
+
+from millstream_log import TopicPartition
+from millstream_log.partition_metadata import load_topic_id
+from millstream_simulation.checks.committed_metadata import CommittedMetadata
+from millstream_simulation.story import Violation
+
+
+class RemovedPartitions:
+    def __init__(self, metadata: CommittedMetadata) -> None:
+        self._metadata = metadata
+
+    def hear(self, host: str, record: logging.LogRecord) -> None:
+        """By what the broker logs when it does so."""
+        message, arguments = str(record.msg), record.args
+        if not isinstance(arguments, tuple):
+            return
+        if message.startswith("partition deleted "):
+            name, topic_id = arguments[:2]
+        elif message.startswith("partition set aside "):
+            name, directory = arguments[:2]
+            assert isinstance(directory, Path)
+            topic_id = load_topic_id(directory)
+        else:
+            return
+        if isinstance(name, TopicPartition) and isinstance(topic_id, UUID):
+            self._judge(host, name, topic_id)
+
+    def _judge(self, host: str, name: TopicPartition, topic_id: UUID) -> None:
+        self._metadata.refresh()
+        partition = self._metadata.image.partition(topic_id, name.partition)
+        if partition is not None and any(host == f"broker-{node_id}" for node_id in partition.replicas):
+            raise Violation(f"{name} was removed from {host}, and the committed log assigns it to it")
