@@ -1,46 +1,99 @@
-"""The way to the active controller, whichever node that is: finds it by trying, asks again while the deadline allows."""
+"""The way to the active controller, whichever node that is: found by trying and by asking around, again while the deadline allows."""
 
 import logging
-from asyncio import sleep
+from asyncio import TaskGroup, sleep
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import fields, is_dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
+from millstream_cluster.ids import METADATA_TOPIC
 from millstream_runtime.nodes.client import ClientError, Nodes
 from millstream_runtime.serving.context import RawReply
 from millstream_runtime.world import World
 from millstream_wire.api import API, ApiKey
 from millstream_wire.codec import DecodeError, decode
 from millstream_wire.errors import ErrorCode
-from millstream_wire.messages import MetadataRequest
+from millstream_wire.messages import MetadataRequest, MetadataResponse
+from millstream_wire.messages.metadata import MetadataRequestTopic
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
+Address: TypeAlias = tuple[str, int]
 
 ATTEMPT_TIMEOUT_MS = 5_000
 """A controller that does not answer for this long is passed over for the next."""
 BACKOFF_FIRST_MS = 5
 """In one process a controller is active a few milliseconds after its first follower asks."""
 BACKOFF_MAX_MS = 1_000
+LOOK_MS = 1_000
+"""How long the controllers get, all at once, to say who is active."""
+NO_EPOCH = -1
+WHO_IS_ACTIVE = [MetadataRequestTopic(name=METADATA_TOPIC)]
 
 
 class ControllerUnavailable(ClientError):
     """No controller said it was the active one before the deadline."""
 
 
-class ControllerLink:
-    """Requests to the active controller. One per process role; share it between registration, follower and handlers."""
+class KnownControllers:
+    """What a node knows of its controllers: shared by all of its links, so that what one learns sends the others there too.
 
-    def __init__(self, world: World, bootstrap: Sequence[tuple[str, int]], *, client_id: str) -> None:
+    Invariant: `epoch` never falls. Whom it was heard of may be gone; nobody of a lower epoch is preferred to who has it.
+    """
+
+    def __init__(self, bootstrap: Sequence[Address]) -> None:
         assert bootstrap, "controller.bootstrap.servers is empty"
+        self.bootstrap = tuple(bootstrap)
+        self.epoch = NO_EPOCH
+        """The highest controller epoch that anybody told this node of."""
+        self._address: Address | None = None
+        """Who is asked: the one that answered last or was named last as active; None when it turned out not to be."""
+        self._turn = 0
+
+    @property
+    def address(self) -> Address:
+        """Whom to ask next: who is known to be active, else the configured ones in turn."""
+        return self._address or self.bootstrap[self._turn % len(self.bootstrap)]
+
+    def saw(self, epoch: int, address: Address | None = None) -> None:
+        """A controller of this epoch exists; with an address it is asked from now on if no higher one is known."""
+        if epoch < self.epoch:
+            return
+        if address is not None and (epoch > self.epoch or self._address is None):
+            self._address = address
+        self.epoch = epoch
+
+    def turn_to(self, address: Address) -> None:
+        """Ask this one from now on: of all that could be reached it knows the highest epoch."""
+        self._address = address
+
+    def turn_from(self, address: Address) -> None:
+        """This one is not the active controller, or does not answer."""
+        if self.address == address:
+            self._address = None
+            self._turn += 1
+
+
+class ControllerLink:
+    """Requests to the active controller. One per process role; share it between registration, follower and handlers.
+
+    A controller that refuses, breaks off or does not answer in time makes the link look around among all that it knows: it
+    goes to the one that was elected in the highest epoch that any of them can name.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        bootstrap: Sequence[Address],
+        *,
+        client_id: str,
+        known: KnownControllers | None = None,
+    ) -> None:
+        self.known = KnownControllers(bootstrap) if known is None else known
         self._world = world
-        self._bootstrap = tuple(bootstrap)
         self._client_id = client_id
         self._nodes = Nodes(world, client_id=client_id)
-        self._current = 0
-        self._named: tuple[str, int] | None = None
-        """Whom a standby named as the active one: one bootstrap name may stand for several controllers."""
 
     async def request(self, message: Any, *, timeout_ms: int, attempt_timeout_ms: int = ATTEMPT_TIMEOUT_MS) -> Any:
         """Send to the active controller; retried on broken connections and NOT_CONTROLLER until the deadline.
@@ -69,7 +122,7 @@ class ControllerLink:
 
     def another(self) -> "ControllerLink":
         """A link with connections of its own, for who waits long or must not wait behind others' answers."""
-        return ControllerLink(self._world, self._bootstrap, client_id=self._client_id)
+        return ControllerLink(self._world, self.known.bootstrap, client_id=self._client_id, known=self.known)
 
     async def close(self) -> None:
         await self._nodes.close()
@@ -83,33 +136,54 @@ class ControllerLink:
         deadline_ms = self._world.monotonic_ms() + timeout_ms
         backoff_ms, tried, last = BACKOFF_FIRST_MS, 0, "not asked"
         while (left_ms := deadline_ms - self._world.monotonic_ms()) > 0:
-            index, named = self._current, self._named
-            host, port = named or self._bootstrap[index]
+            asked = self.known.address
+            host, port = asked
             try:
                 answer = await attempt(host, port, left_ms)
                 if not refused(answer):
                     return answer
                 last = f"{host}:{port} is not the active controller"
-                following = None if named else await self._named_by(host, port, min(left_ms, ATTEMPT_TIMEOUT_MS))
             except ClientError as error:
-                last, following = str(error), None
-            if self._named == named:  # nobody else moved on meanwhile
-                self._named = following
-            if following is not None:
-                continue
-            if named is None and self._current == index:
-                self._current = (index + 1) % len(self._bootstrap)
+                last = str(error)
+            self.known.turn_from(asked)
             tried += 1
-            if named is not None or tried % len(self._bootstrap) == 0:
+            left_ms = deadline_ms - self._world.monotonic_ms()
+            if left_ms > 0 and await self._look_around(min(left_ms, LOOK_MS)) and self.known.address != asked:
+                continue
+            if tried % len(self.known.bootstrap) == 0:
                 left_ms = deadline_ms - self._world.monotonic_ms()
                 await sleep(max(0, min(backoff_ms * self._world.random.uniform(0.5, 1.0), left_ms)) / 1000)
                 backoff_ms = min(backoff_ms * 2, BACKOFF_MAX_MS)
         raise ControllerUnavailable(f"no active controller in {timeout_ms} ms: {last}")
 
-    async def _named_by(self, host: str, port: int, timeout_ms: int) -> tuple[str, int] | None:
-        """Ask a standby who the active controller is: the one node of its metadata."""
-        answer = await self._nodes.request(host, port, MetadataRequest(topics=[]), timeout_ms=timeout_ms)
-        return (answer.brokers[0].host, answer.brokers[0].port) if answer.brokers else None
+    async def _look_around(self, timeout_ms: int) -> bool:
+        """Ask all controllers at once who is active, and turn to the highest epoch that was named; False: nobody named one."""
+        named: list[tuple[int, Address]] = []
+
+        async def ask(address: Address) -> None:
+            try:
+                answer = await self._nodes.request(
+                    *address, MetadataRequest(topics=WHO_IS_ACTIVE), timeout_ms=timeout_ms
+                )
+            except ClientError:
+                return  # the others may know
+            if answer.brokers:
+                named.append((_epoch_in(answer), (answer.brokers[0].host, answer.brokers[0].port)))
+
+        async with TaskGroup() as asking:
+            for address in self.known.bootstrap:
+                asking.create_task(ask(address))
+        if not named:
+            return False
+        epoch, address = max(named)
+        self.known.saw(epoch)
+        self.known.turn_to(address)
+        return True
+
+
+def _epoch_in(answer: MetadataResponse) -> int:
+    """The epoch of the controller that a controller's answer names."""
+    return max((part.leader_epoch for topic in answer.topics for part in topic.partitions), default=NO_EPOCH)
 
 
 def says_not_controller(response: Any) -> bool:

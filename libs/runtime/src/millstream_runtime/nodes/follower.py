@@ -152,9 +152,11 @@ class MetadataFollower:
         return data
 
     async def _take(self, data: PartitionData, position: int) -> None:
-        controller = self.image.controller
-        if controller is not None and 0 <= data.current_leader.leader_epoch < controller.epoch:
+        known = self._link.known
+        if 0 <= data.current_leader.leader_epoch < known.epoch:
+            known.turn_from(known.address)
             raise _TryAgain("an answer of a deposed controller")
+        known.saw(data.current_leader.leader_epoch)
         error = ErrorCode(data.error_code)
         if data.snapshot_id.end_offset >= 0:
             await self._load_snapshot(data.snapshot_id.end_offset, data.snapshot_id.epoch)
@@ -225,6 +227,9 @@ class MetadataFollower:
         self._tell(records)
 
     def _tell(self, records: Sequence[MetadataRecord]) -> None:
+        elected = self.image.controller
+        if elected is not None:
+            self._link.known.saw(elected.epoch, (elected.host, elected.port))
         self._on_records(self.image, records)
         advanced, self._advanced = self._advanced, asyncio.Event()
         advanced.set()
