@@ -7,6 +7,7 @@ from uuid import UUID
 
 from millstream_controller.app import ControllerApp
 from millstream_controller.config import ControllerConfig
+from millstream_controller.shell.open_store import open_store
 from millstream_runtime.nodes.controllers import ControllerLink
 from millstream_runtime.nodes.follower import Applied, MetadataFollower
 from millstream_runtime.nodes.registration import AdvertisedListener, NodeIdentity, Registration
@@ -14,6 +15,8 @@ from millstream_runtime.properties import Properties
 from millstream_runtime.simulated.loop import VirtualTimeLoop
 from millstream_runtime.simulated.network import Conditions, SimulatedNetwork
 from millstream_runtime.simulated.world import SimulatedWorld
+from millstream_simulation.metadata_stores.api_server import ApiServer
+from millstream_simulation.story import Story
 from millstream_wire.messages import (
     CreateTopicsRequest,
 )
@@ -23,11 +26,21 @@ TAKEOVER_MS = 6_000
 HOSTS = ("c0", "c1", "c2")
 
 
+def sound_api_server() -> ApiServer:
+    """One that loses and refuses nothing unless it is cut off."""
+    server = ApiServer(random.Random(1), Story(lambda: 0.0))
+    for access in map(server.access, HOSTS):
+        access.lost_requests = access.lost_replies = access.late_requests = access.refused = 0.0
+    return server
+
+
 class Machines:
     """Controllers on hosts c0, c1, c2 over one store, and a broker beside them."""
 
-    def __init__(self, directory, seed: int = 1) -> None:
+    def __init__(self, directory, seed: int = 1, api_server: ApiServer | None = None) -> None:
+        """With an API server the store is in there, else in the directory."""
         self.directory = directory
+        self.api_server = api_server
         self.random = random.Random(seed)
         self.network = SimulatedNetwork(self.random, Conditions())
         self.worlds: dict[str, SimulatedWorld] = {}
@@ -39,11 +52,12 @@ class Machines:
         values = {
             "node.id": str(number),
             "listeners": f"CONTROLLER://{host}:9093",
-            "controller.store": f"file:{self.directory}",
+            "controller.store": f"file:{self.directory}" if self.api_server is None else "kubernetes:ns/cluster",
             **{key.replace("_", "."): value for key, value in settings.items()},
         }
         world = SimulatedWorld(self.network, host, self.random)
-        app = ControllerApp(ControllerConfig.from_properties(Properties(values)), world)
+        opener = open_store if self.api_server is None else self.api_server.open
+        app = ControllerApp(ControllerConfig.from_properties(Properties(values)), world, open_store=opener)
         self.worlds[host], self.apps[host] = world, app
         running = self.running[host] = world.start(app.run())
         ready = asyncio.ensure_future(app.ready.wait())

@@ -45,7 +45,10 @@ class ControllerApp:
         self._writer = f"{world.random.getrandbits(64):016x}"
 
     def health(self) -> Health:
-        return Health(healthy=True, ready=self.ready.is_set(), detail=self._state)
+        active = self._controller.find_active()
+        aside = active is not None and not active.verified
+        detail = "the metadata store does not answer" if aside else self._state
+        return Health(healthy=True, ready=self.ready.is_set(), detail=detail)
 
     async def run(self) -> None:
         server = Server(

@@ -75,6 +75,7 @@ class ControllerConfig:
                 ),
                 delete_topic_enable=properties.boolean("delete.topic.enable", True),
                 session_timeout_ms=properties.integer("broker.session.timeout.ms", 9_000, least=1),
+                verify_timeout_ms=properties.integer("controller.verify.timeout.ms", 4_000, least=1),
                 static=properties.as_dict(),
             ),
             limits=limits_of(properties),

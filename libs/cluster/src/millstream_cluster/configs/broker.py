@@ -49,6 +49,7 @@ _OWN = (
     _static("controller.bootstrap.servers", _LIST, None, "Addresses of all controllers; the active one is found by asking."),
     _static("controller.store", _S, None, "Where the metadata log lives: file:DIR or kubernetes:NAMESPACE/NAME. Millstream's own."),
     _static("controller.takeover.timeout.ms", _I, "6000", "How long a standby controller waits for the active one before it tries to take over. Millstream's own.", at_least(100)),
+    _static("controller.verify.timeout.ms", _I, "4000", "How long the active controller is believed after its metadata store last proved that no other was elected; without a newer proof it answers nobody. Millstream's own.", at_least(1)),
     _static("cluster.id", _S, None, "The cluster this node belongs to; a data directory or a controller of another one is refused. Millstream's own."),
     _static("log.dirs", _LIST, None, "The directory of the data."),
     _static("log.dir", _LIST, "/tmp/millstream", "The directory of the data where log.dirs is unset."),

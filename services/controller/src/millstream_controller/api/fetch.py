@@ -42,7 +42,7 @@ async def handle_fetch(controller: Controller, request: FetchRequest, context: R
         for partition in topic.partitions:
             if _unknown(topic, partition, context.version) is ErrorCode.NONE:
                 await _wait(controller, active, request, replica_id, partition.fetch_offset)
-    if controller.find_active() is not active:
+    if not controller.serves(active):
         return FetchResponse(error_code=ErrorCode.NOT_CONTROLLER)
     responses = [
         FetchableTopicResponse(

@@ -19,7 +19,7 @@ LATEST = (-1, -5)
 def handle_list_offsets(
     controller: Controller, request: ListOffsetsRequest, context: RequestContext
 ) -> ListOffsetsResponse:
-    active = controller.find_active()
+    active = controller.find_believed()
     return ListOffsetsResponse(
         topics=[
             ListOffsetsTopicResponse(

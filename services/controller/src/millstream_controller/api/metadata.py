@@ -22,7 +22,7 @@ def handle_metadata(controller: Controller, request: MetadataRequest, context: R
     elected = controller.elected
     if elected is None:
         return MetadataResponse(error_code=ErrorCode.NOT_CONTROLLER)
-    active = controller.find_active()
+    active = controller.find_believed()
     everything = request.topics is None or (context.version == 0 and not request.topics)
     wanted = [MetadataRequestTopic(name=METADATA_TOPIC)] if everything else request.topics or []
     return MetadataResponse(

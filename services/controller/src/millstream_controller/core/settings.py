@@ -20,6 +20,9 @@ class Settings:
     """Whether DeleteTopics works at all."""
     session_timeout_ms: int = 9_000
     """How long a silent node counts as alive."""
+    verify_timeout_ms: int = 4_000
+    """How long the active controller is believed after the store last proved that nobody else had appended. Well below the
+    session timeout: a node that is turned away finds another controller, or this one again, before its session ends."""
     coordinator_forget_ms: int = 300_000
     """How long a fenced coordinator stays registered; coordinators own no data."""
     static: Mapping[str, str] = field(default_factory=dict)

@@ -28,7 +28,8 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 TICK_MS = 250
-VERIFY_MS = 2_000
+VERIFICATIONS = 4
+"""How often a controller looks whether it is the active one within the time that it is believed: one look may fail."""
 RESIGN_MS = 2_000
 
 
@@ -41,6 +42,13 @@ class LogWentBack(Exception):
 
 
 class Active:
+    """Believed (`verified`) only for a bounded time after the store last proved that nobody else had appended.
+
+    Beyond it another controller may have been elected, fenced nodes and moved what they led, for as long as this one cannot
+    see it. So it answers nobody and decides nothing until the store has proved it again; who may be active is still decided
+    by the store's compare-and-swap alone.
+    """
+
     def __init__(self, settings: Settings, world: World, store: Store, log: MetadataLog, writer: str) -> None:
         self.log = log
         self.observers = Observers()
@@ -49,7 +57,7 @@ class Active:
         self._world = world
         self._store = store
         machine = ControllerMachine(settings, Image.of(log.image.records(), log.image.offset))
-        self._journal = StoreJournal(store, log, writer, self.epoch, world.now_ms)
+        self._journal = StoreJournal(store, log, writer, self.epoch, world)
         self._replicated: Replicated[ControllerMachine, MetadataRecord] = Replicated(
             machine, self._journal, world.now_ms
         )
@@ -62,6 +70,12 @@ class Active:
     def machine(self) -> ControllerMachine:
         """For looking at; what it says may not be committed yet."""
         return self._replicated.machine
+
+    @property
+    def verified(self) -> bool:
+        """Whether this controller may be believed: it was the active one a short time ago."""
+        verified_ms = self._journal.verified_ms
+        return verified_ms is not None and self._world.monotonic_ms() - verified_ms < self._settings.verify_timeout_ms
 
     async def take_over(
         self, controller_id: int, *, host: str, port: int, cluster_id: str | None, new_cluster_id: str
@@ -139,36 +153,47 @@ class Active:
         await self._replicated.stop(reason)
 
     async def _verify(self) -> None:
-        """Look now and then whether somebody else took over; who serves reads only would never find out."""
+        """Look again and again whether somebody else took over; who serves reads only would never find out."""
+        interval_s = self._settings.verify_timeout_ms / VERIFICATIONS / 1000
+        aside = False
         while True:
-            await asyncio.sleep(VERIFY_MS / 1000)
+            await asyncio.sleep(interval_s)
+            reason: Exception | None = None
             try:
-                await self._journal.verify()
-            except StoreUnavailable:
-                continue  # an outage deposes nobody: whoever wants to take over needs the store too
+                async with asyncio.timeout(interval_s):
+                    await self._journal.verify()
+            except (StoreUnavailable, TimeoutError) as error:
+                reason = error  # an outage deposes nobody: whoever wants to take over needs the store too
             except StoreError as error:
                 await self.stop(error)
+            if self.verified:
+                if aside:
+                    logger.info("controller believed again epoch=%d", self.epoch)
+                aside = False
+            elif not aside:
+                aside = True
+                logger.warning("controller steps aside epoch=%d reason=store_not_verified error=%s", self.epoch, reason)
 
     async def _keep_up(self) -> None:
-        """Decide what time demands, after each change and at each tick.
+        """Decide what time demands, after each change and at each tick, for as long as this controller is believed.
 
         A pause of ours, or a store that was away, says nothing about the nodes: their sessions start anew.
         """
         patience_ms = self._settings.session_timeout_ms // 3
         before_ms = self._world.monotonic_ms()
         while True:
-            now_ms = self._world.monotonic_ms()
-            if now_ms - before_ms > TICK_MS + patience_ms:
-                logger.warning("sessions start anew reason=paused_for_%d_ms", now_ms - before_ms)
-                self._sessions.start_anew()
-            before_ms = now_ms
             self._changed.clear()
-            try:
-                more = True
-                while more:
-                    more = await self.execute(self._step)
-            except NotActive:
-                return
+            if self.verified:
+                now_ms = self._world.monotonic_ms()
+                if now_ms - before_ms > TICK_MS + patience_ms:
+                    logger.warning("sessions start anew reason=paused_for_%d_ms", now_ms - before_ms)
+                    self._sessions.start_anew()
+                before_ms = now_ms
+                try:
+                    while await self.execute(self._step):
+                        pass
+                except NotActive:
+                    return
             try:
                 async with asyncio.timeout(TICK_MS / 1000):
                     await self._changed.wait()

@@ -17,15 +17,24 @@ class Controller:
 
     @property
     def active(self) -> Active:
-        """The active controller, if this process is it; else NotActive."""
+        """The active controller, if this process is it and may be believed; else NotActive."""
         if self._active is None:
             raise NotActive("this is not the active controller")
+        if not self._active.verified:
+            raise NotActive("this controller cannot tell whether it still is the active one")
         return self._active
+
+    def serves(self, active: Active) -> bool:
+        """Whether what this active controller said may still be answered: a handler that waited asks again."""
+        return self._active is active and active.verified
 
     @property
     def elected(self) -> ControllerElected | None:
         """The active controller, this process or another; None while nobody is known to be."""
-        return self._followed if self._active is None else self._active.log.image.controller
+        if self._active is None:
+            return self._followed
+        believed = self.find_believed()
+        return None if believed is None else believed.log.image.controller
 
     async def until_elected(self, timeout_ms: int) -> None:
         """Return when somebody is known to be the active controller, or when the time is over."""
@@ -35,7 +44,12 @@ class Controller:
         except TimeoutError:
             return
 
+    def find_believed(self) -> Active | None:
+        """As `active`, None instead of NotActive."""
+        return self._active if self._active is not None and self._active.verified else None
+
     def find_active(self) -> Active | None:
+        """Also one that cannot be believed for now: for what is told about this process, never for answers."""
         return self._active
 
     def set_active(self, active: Active | None) -> None:

@@ -5,13 +5,14 @@ It decides only how commands are grouped; a command's records are never split ov
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from millstream_cluster.records import MetadataRecord
 from millstream_controller.shell.batches import encode_records
 from millstream_controller.shell.events import log_committed
 from millstream_controller.shell.metadata_log import MetadataLog
 from millstream_controller.shell.store import Store, StoreBroken, StoreUnavailable
+from millstream_runtime.world import World
 
 logger = logging.getLogger(__name__)
 
@@ -19,12 +20,19 @@ Commands = Sequence[tuple[MetadataRecord, ...]]
 
 
 class StoreJournal:
-    def __init__(self, store: Store, log: MetadataLog, writer: str, epoch: int, now_ms: Callable[[], int]) -> None:
+    """Invariant: until `verified_ms` no other controller had appended; of the time since then nothing is known."""
+
+    def __init__(self, store: Store, log: MetadataLog, writer: str, epoch: int, world: World) -> None:
+        self.verified_ms: int | None = None
+        """When the last call began, by the monotonic clock, with which the store proved that nobody else had appended.
+
+        Its beginning, not its end: an append that waited for five minutes proves nothing of the last four.
+        """
         self._store = store
         self._log = log
         self._writer = writer
         self._epoch = epoch
-        self._now_ms = now_ms
+        self._world = world
         self._appends = 0
         self._store_in_use = asyncio.Lock()
 
@@ -36,7 +44,9 @@ class StoreJournal:
     async def verify(self) -> None:
         """Raise Fenced if this writer is not the last one any more."""
         async with self._store_in_use:
+            began_ms = self._world.monotonic_ms()
             await self._store.verify()
+            self.verified_ms = began_ms
 
     async def _append(self, commands: Commands) -> None:
         if self._store.wants_snapshot:
@@ -49,7 +59,9 @@ class StoreJournal:
             await self._append(commands[:half])
             await self._append(commands[half:])
             return
+        began_ms = self._world.monotonic_ms()
         await self._store.append(batch)
+        self.verified_ms = began_ms
         records = [record for command in commands for record in command]
         self._log.committed(batch, records)
         log_committed(records)
@@ -60,12 +72,12 @@ class StoreJournal:
             [record for command in commands for record in command],
             base_offset=self._log.end_offset,
             epoch=self._epoch,
-            timestamp_ms=self._now_ms(),
+            timestamp_ms=self._world.now_ms(),
             writer=f"{self._writer}:{self._appends}",
         )
 
     async def _snapshot(self) -> None:
-        snapshot = await self._log.take_snapshot(self._now_ms())
+        snapshot = await self._log.take_snapshot(self._world.now_ms())
         try:
             await self._store.save_snapshot(snapshot)
         except StoreUnavailable as error:

@@ -25,8 +25,15 @@ FAILURES_MIN = 3
 """After a pause of ours the deadline may be over at once: the active controller still gets as many tries."""
 
 
+class StepsAside(ClientError):
+    """The controller that is followed answers that it is not the active one, or not now."""
+
+
 class Standby:
-    """Watches one active controller of one epoch."""
+    """Watches one active controller of one epoch.
+
+    One that answers that it is not the active one counts as silent: it may have lost its store, which this one may reach.
+    """
 
     def __init__(
         self,
@@ -61,11 +68,14 @@ class Standby:
                     response = await self._fetch()
                 except ClientError as error:
                     failures += 1
-                    silent_ms = self._world.monotonic_ms() - heard_ms
                     if failures == 1:
                         logger.info("active controller out of reach id=%d error=%s", self._active.controller_id, error)
+                        asked_ms = self._world.monotonic_ms()
                         if await self._has_gone():
                             return True
+                        # A store that was away for both of us says nothing about the active controller: it gets its time.
+                        heard_ms += self._world.monotonic_ms() - asked_ms
+                    silent_ms = self._world.monotonic_ms() - heard_ms
                     if silent_ms >= patience_ms and failures >= FAILURES_MIN:
                         return True
                     await asyncio.sleep(RETRY_MS / 1000)
@@ -97,10 +107,12 @@ class Standby:
         try:
             client = await self._connected(attempt_ms)
             response: FetchResponse = await client.request(request, timeout_ms=attempt_ms)
-            return response
         except ClientError:
             await self._disconnect()
             raise
+        if response.error_code == ErrorCode.NOT_CONTROLLER:
+            raise StepsAside(f"{self._active.host}:{self._active.port} says that it is not the active controller")
+        return response
 
     async def _connected(self, timeout_ms: int) -> Client:
         if self._client is None or self._client.closed:
