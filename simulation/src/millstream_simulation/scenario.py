@@ -1,7 +1,6 @@
 """One run: a cluster, its clients, trouble, peace, and then the question whether every promise was kept."""
 
 import asyncio
-import os
 import random
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -25,6 +24,7 @@ from millstream_simulation.audit import Audit
 from millstream_simulation.checks import Checks
 from millstream_simulation.classic_workload import ClassicWorkload
 from millstream_simulation.consumer_workload import ConsumerWorkload
+from millstream_simulation.disks.quick import quick_directory
 from millstream_simulation.drawing import drawn
 from millstream_simulation.host import Host
 from millstream_simulation.lasting_topics import LastingTopics
@@ -70,7 +70,7 @@ def simulate(seed: int, shape: Shape | None = None, *, tell: Callable[[str], Non
     """Run one seed; everything that happens follows from it, and from the shape where that is not drawn too."""
     pace = SeededPace(random.Random(f"{seed} pace"))
     with (
-        tempfile.TemporaryDirectory(prefix="millstream-simulation-", dir=_quick_directory()) as directory,
+        tempfile.TemporaryDirectory(prefix="millstream-simulation-", dir=quick_directory()) as directory,
         asyncio.Runner(loop_factory=partial(VirtualTimeLoop, pace)) as runner,
     ):
         loop = runner.get_loop()
@@ -81,12 +81,6 @@ def simulate(seed: int, shape: Shape | None = None, *, tell: Callable[[str], Non
         with Listening(story, scenario.fail, loop.time, tell, scenario.checks.hear):
             loop.set_exception_handler(lambda _, context: scenario.fail(str(context.get("exception") or context)))
             return runner.run(scenario.run())
-
-
-def _quick_directory() -> Path | None:
-    """Memory, where there is such a directory: nothing here outlives the run, and fsync costs nothing."""
-    memory = Path("/dev/shm")
-    return memory if memory.is_dir() and os.access(memory, os.W_OK) else None
 
 
 class _Scenario:

@@ -1,0 +1,16 @@
+"""A log by itself keeps its promises through seeded courses of appends, cuts, flushes, kills and bad disks."""
+
+import pytest
+
+from millstream_simulation.log_alone.draw import Trouble
+from millstream_simulation.log_alone.judged import judged
+
+
+@pytest.mark.parametrize("seed", range(1, 11))
+def test_every_promise_of_a_log_is_kept(seed: int) -> None:
+    outcome = judged(seed, without=frozenset({Trouble.CUT, Trouble.POWER}))
+    assert outcome.violation is None, outcome
+
+
+def test_the_same_seed_is_the_same_course() -> None:
+    assert judged(5) == judged(5)
