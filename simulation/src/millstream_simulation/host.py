@@ -74,7 +74,6 @@ class Host:
 
     async def kill(self) -> None:
         """kill -9."""
-        self._story.note("process killed")
         world = self._end("killed")
         await world.kill()
 
@@ -84,7 +83,6 @@ class Host:
         await world.stop()
         await world.kill()  # the process exits
         self._story.add("stopped", process=self.name)
-        self._story.note("process stopped")
 
     def pause(self, seconds: float) -> None:
         """SIGSTOP: it sleeps and does not know."""

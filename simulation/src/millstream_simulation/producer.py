@@ -86,6 +86,7 @@ class Producer:
             if error in _FINAL:
                 raise Violation(f"{self._name} was refused with {error.name} in partition {partition}")
             if error is not ErrorCode.NONE:
+                self._story.note("batch sent again")
                 await asyncio.sleep(PAUSE_S)
                 return
             _, values = waiting.popleft()

@@ -31,7 +31,7 @@ SITUATIONS: Mapping[str, Situation] = {
     "network storm": Situation("connections broke and frames crawled everywhere"),
     "store away from a controller": Situation("a controller did not reach the API server"),
     "active controller stranded": Situation(
-        "the active controller lost the API server and its standbys, but no broker"
+        "the active controller lost the API server and its standbys, but no broker", within=10_000
     ),
     "store away for all": Situation("no controller reached the API server"),
     "store request lost": Situation("a request to the API server, or the answer to a question, got lost"),
@@ -42,10 +42,60 @@ SITUATIONS: Mapping[str, Situation] = {
     "node behind the elected controller": Situation(
         "a node reached the elected controller and still followed an older one"
     ),
+    "controller took over": Situation("a controller became the active one"),
+    "controller deposed": Situation("an active controller found that another had taken over"),
+    "sessions started anew": Situation("an active controller had stood still, and held that against nobody"),
+    "node fenced": Situation("a node lost its session"),
+    "node unfenced": Situation("a node got a session"),
+    "stop without leave": Situation("a node stopped and had not been let go"),
+    "metadata snapshot written": Situation("a controller let its log begin with a snapshot", within=50),
+    "metadata snapshot loaded": Situation("a node began with a snapshot of the metadata", within=50),
+    "partition without its leader": Situation("partitions changed their leader, or lost it"),
+    "leader epoch rose": Situation("a broker that hosts a partition learned of its next leader epoch"),
+    "topic deleted": Situation("a topic's partitions were removed"),
+    "shard moved": Situation("a shard of groups or transactions was claimed by a coordinator"),
+    "shard dropped": Situation("a coordinator let a shard go"),
+    "shard claimed again": Situation("a coordinator doubted its claim and made it anew"),
+    "members timed out": Situation("a group put out members that were silent"),
+    "classic group rebalanced": Situation("a member of a classic group was told its partitions"),
+    "consumer told its partitions": Situation("a member of a consumer group was told other partitions than before"),
+    "consumer crashed": Situation("a member of a consumer group was gone without a word"),
+    "topic grown": Situation("a topic got more partitions while it was read"),
+    "transaction committed": Situation("a transaction was committed"),
+    "transaction aborted": Situation("a transaction was aborted by its producer"),
+    "transaction took too long": Situation("a coordinator aborted a transaction whose time was over"),
+    "producer fenced": Situation("a producer was told that another has its transactional id"),
+    "batch sent again": Situation("a producer did not know what had become of a batch"),
+    "topic made in trouble": Situation("a topic was made in the middle of trouble, and stayed"),
 }
 
-LOGGED: Mapping[str, str] = {}
+LOGGED: Mapping[str, str] = {
+    "controller active": "controller took over",
+    "controller deposed": "controller deposed",
+    "sessions start anew": "sessions started anew",
+    "node fenced": "node fenced",
+    "node unfenced": "node unfenced",
+    "controlled shutdown gave up": "stop without leave",
+    "metadata snapshot": "metadata snapshot written",
+    "metadata snapshot loaded": "metadata snapshot loaded",
+    "partitions changed": "partition without its leader",
+    "partition deleted": "topic deleted",
+    "shard claimed": "shard moved",
+    "shard dropped": "shard dropped",
+    "shard to be claimed again": "shard claimed again",
+    "members timed out": "members timed out",
+    "transaction took too long": "transaction took too long",
+}
 """How the message of a log line begins, up to its first field -> the situation."""
+
+TOLD: Mapping[str, str] = {
+    "assigned": "classic group rebalanced",
+    "told": "consumer told its partitions",
+    "member crashed": "consumer crashed",
+    "topic grown": "topic grown",
+    "topic lasts": "topic made in trouble",
+}
+"""Event of the story -> the situation."""
 
 
 def table(counts: Mapping[str, int], seeds: int) -> list[str]:

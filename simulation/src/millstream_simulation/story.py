@@ -4,7 +4,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable
 
-from millstream_simulation.situations import SITUATIONS
+from millstream_simulation.situations import SITUATIONS, TOLD
 
 
 class Violation(Exception):
@@ -26,6 +26,8 @@ class Story:
         self._digest.update(line.encode() + b"\n")
         self.events += 1
         self.counts[event] = self.counts.get(event, 0) + 1
+        if event in TOLD:
+            self.note(TOLD[event])
         if self._tell is not None:
             self._tell(line)
 

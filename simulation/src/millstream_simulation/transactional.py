@@ -248,6 +248,7 @@ class TransactionalProducer:
         self._ledger.note_ended(attempt)
         if not self._flow.asks_first:
             self._become(answer.producer_id, answer.producer_epoch)
+        self._story.note("transaction committed" if commit else "transaction aborted")
         self._story.add("ended", transactional_id=self._id, transaction=attempt.number, commit=commit)
 
     async def _coordinated(self, request: Any, error_of: Callable[[Any], int], *, version: int) -> Any:
@@ -278,6 +279,7 @@ class TransactionalProducer:
     def _judge(self, error: ErrorCode) -> None:
         """Return if the same may be asked again."""
         if error in _FENCED:
+            self._story.note("producer fenced")
             raise Fenced(error.name)
         if error in _FAULTS:
             raise Violation(f"{self._id} was told {error.name}")

@@ -40,7 +40,7 @@ class Checks:
         self._each: Sequence[Check] = (
             metadata,
             HighestController(hosts, network, story),
-            HostedPartitionsMove(),
+            HostedPartitionsMove(story),
             self._replayed,
         )
 

@@ -5,7 +5,7 @@ from uuid import UUID
 from millstream_broker.app import BrokerApp
 from millstream_broker.shell.partition.partitions import HostedPartitions
 from millstream_simulation.host import Host
-from millstream_simulation.story import Violation
+from millstream_simulation.story import Story, Violation
 
 Key = tuple[UUID, int]
 Seen = tuple[int, int, int]
@@ -13,7 +13,8 @@ Seen = tuple[int, int, int]
 
 
 class HostedPartitionsMove:
-    def __init__(self) -> None:
+    def __init__(self, story: Story) -> None:
+        self._story = story
         self._lives: dict[str, tuple[HostedPartitions, dict[Key, Seen]]] = {}
         self._writers: dict[tuple[Key, int], str] = {}
 
@@ -38,6 +39,8 @@ class HostedPartitionsMove:
 
     def _judge(self, host: str, key: Key, name: str, before: Seen, now: Seen) -> None:
         epoch, end, high_watermark = now
+        if before[0] < epoch:
+            self._story.note("leader epoch rose")
         if before[0] > epoch:
             raise Violation(f"{name} went from leader epoch {before[0]} back to {epoch}")
         if before[0] == epoch and high_watermark < before[2]:

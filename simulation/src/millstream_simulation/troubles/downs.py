@@ -5,6 +5,7 @@ from millstream_simulation.troubles.scene import Scene
 
 
 async def kill(scene: Scene) -> None:
+    """Without a word."""
     await scene.take_down(Host.kill, scene.random.uniform(0.1, 12.0))
 
 

@@ -14,6 +14,8 @@ from millstream_simulation.story import Story
 DOWN_MAX = 2
 """Hosts that may be down at once; of controllers only one, or nothing is decided at all."""
 
+ENDS = {Host.kill: "process killed", Host.stop: "process stopped"}
+
 
 @dataclass(slots=True)
 class Scene:
@@ -37,6 +39,8 @@ class Scene:
             return
         self.down.add(host.name)
         await self._a_bad_moment(host)
+        if end in ENDS:
+            self.story.note(ENDS[end])
         await end(host)
         await asyncio.sleep(seconds)
         host.start()
