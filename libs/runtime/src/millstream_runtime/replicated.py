@@ -15,12 +15,12 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
-from millstream_cluster.decision import Decision
+from millstream_cluster.decision import Change, Decision
 
 
 class Machine(Protocol):
     def apply(self, record: Any) -> None:
-        """The only writer of the machine's state."""
+        """The only writer of what is replicated; a decision's changes write what is kept in memory only."""
 
 
 M = TypeVar("M", bound=Machine)
@@ -85,11 +85,19 @@ class Replicated(Generic[M, R]):
             raise NotCommitted(str(self._failure)) from self._failure
         if len(self._barriers) >= self._waiting_max:
             raise NotCommitted(f"{self._waiting_max} commands wait already")
-        decision = decide(self.machine, self._now_ms())
-        if records := decision.records or self._barrier():
-            self._take(records)
+        decision = self._decide(decide)
+        self._take(decision.records or self._barrier(), decision.then)
         if self._committed < self._applied:
             await self._commit_of(self._applied)
+        return decision.reply
+
+    def answer(self, decide: Callable[[M, int], Decision[R, T]]) -> T:
+        """As `execute`, for a decision that writes no records, at once: what was seen may not be committed yet."""
+        if self._failure is not None:
+            raise NotCommitted(str(self._failure)) from self._failure
+        decision = self._decide(decide)
+        assert not decision.records
+        self._take((), decision.then)
         return decision.reply
 
     @property
@@ -114,13 +122,20 @@ class Replicated(Generic[M, R]):
             append.cancel()
             await asyncio.gather(append, return_exceptions=True)
 
-    def _take(self, records: tuple[R, ...]) -> None:
+    def _decide(self, decide: Callable[[M, int], Decision[R, T]]) -> Decision[R, T]:
+        return decide(self.machine, self._now_ms())
+
+    def _take(self, records: tuple[R, ...], changes: tuple[Change, ...]) -> None:
         try:
             for record in records:
                 self.machine.apply(record)
+            for change in changes:
+                change.make(self.machine)
         except Exception as error:
             self._fail(error)  # half applied: the machine is not what the journal says
             raise
+        if not records:
+            return
         self._waiting.append(records)
         self._applied += 1
         if self._append is None:

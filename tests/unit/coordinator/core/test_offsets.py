@@ -1,11 +1,12 @@
 """Committed offsets: what is decided about them, and that the log alone says what they are."""
 
-from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from millstream_cluster.decision import Decision
 from millstream_coordinator.core.classic.deadlines import on_deadline
 from millstream_coordinator.core.classic.group import GroupState
 from millstream_coordinator.core.classic.joining import on_join
@@ -60,9 +61,11 @@ def as_member(generation: int, member_id: str = "m", names_missing_group: bool =
     )
 
 
-def apply_all(shard: Shard, records: Sequence[ShardRecord]) -> None:
-    for record in records:
+def apply_all(shard: Shard, decision: Decision[ShardRecord, Any]) -> None:
+    for record in decision.records:
         shard.apply(record)
+    for change in decision.then:
+        change.make(shard)
     shard.check()
 
 
@@ -103,14 +106,16 @@ def test_a_simple_commit_needs_no_group() -> None:
     committed = CommittedOffset(offset=7, metadata="note", commit_timestamp_ms=50)
     assert decision.records == (OffsetCommitted("g", "t", 0, committed),)
     assert decision.reply is ErrorCode.NONE
-    apply_all(shard, decision.records)
+    apply_all(shard, decision)
     assert shard.state_of("g") is GroupState.EMPTY
     assert shard.state_of("other") is GroupState.DEAD
 
 
 def test_a_member_of_this_generation_commits_and_is_heard_of() -> None:
     shard = with_group()
-    assert commit(shard, as_member(3), 5_000).reply is ErrorCode.NONE
+    decision = commit(shard, as_member(3), 5_000)
+    assert decision.reply is ErrorCode.NONE
+    apply_all(shard, decision)
     assert shard.groups["g"].members["m"].deadline_ms == 15_000
 
 
@@ -173,8 +178,8 @@ def test_offsets_of_topics_that_a_live_group_reads_stay() -> None:
 def test_a_group_of_offsets_only_outlives_the_last_one_until_the_next_sweep() -> None:
     for ends in (delete_group, lambda shard, _: expire(shard, retention_ms=1_000, now_ms=5_000)):
         shard = Shard(LIMITS)
-        apply_all(shard, commit(shard, simple(offset(1)), 0).records)
-        apply_all(shard, delete_offsets(shard, "g", [("t", 0)], 0).records)
+        apply_all(shard, commit(shard, simple(offset(1)), 0))
+        apply_all(shard, delete_offsets(shard, "g", [("t", 0)], 0))
         assert not shard.offsets
         assert list(shard.group_ids()) == ["g"]
         assert shard.state_of("g") is GroupState.EMPTY
@@ -182,6 +187,7 @@ def test_a_group_of_offsets_only_outlives_the_last_one_until_the_next_sweep() ->
         decision = ends(shard, "g")
         assert decision.records == ()
         assert decision.reply == Removal()
+        apply_all(shard, decision)
         assert not shard.knows("g")
         assert shard.state_of("g") is GroupState.DEAD
 
@@ -194,7 +200,7 @@ def test_a_group_is_deleted_only_when_nobody_is_in_it() -> None:
     shard.apply(OffsetCommitted("g", "t", 0, CommittedOffset(offset=1, commit_timestamp_ms=0)))
     decision = delete_group(shard, "g")
     assert decision.records == (OffsetRemoved("g", "t", 0), GroupRemoved("g"))
-    apply_all(shard, decision.records)
+    apply_all(shard, decision)
     assert not shard.knows("g")
     assert group.state is GroupState.DEAD
 
@@ -205,7 +211,7 @@ def test_a_group_with_very_many_offsets_is_deleted_in_steps() -> None:
         shard.apply(OffsetCommitted("g", "t", partition, CommittedOffset(offset=1, commit_timestamp_ms=0)))
     first = delete_group(shard, "g")
     assert (len(first.records), first.reply) == (REMOVALS_MAX, Removal(more=True))
-    apply_all(shard, first.records)
+    apply_all(shard, first)
     second = delete_group(shard, "g")
     assert (len(second.records), second.reply) == (1, Removal())
 
@@ -243,9 +249,9 @@ def test_offsets_go_with_their_topic() -> None:
 def test_a_group_of_offsets_stays_one_until_the_sweep_after_its_topic_is_deleted() -> None:
     shard = Shard(LIMITS)
     shard.apply(OffsetCommitted("g", "a", 0, CommittedOffset(offset=1, commit_timestamp_ms=0)))
-    apply_all(shard, remove_topic(shard, "a", 0).records)
+    apply_all(shard, remove_topic(shard, "a", 0))
     assert shard.state_of("g") is GroupState.EMPTY
-    apply_all(shard, expire(shard, retention_ms=1_000, now_ms=0).records)
+    apply_all(shard, expire(shard, retention_ms=1_000, now_ms=0))
     assert shard.state_of("g") is GroupState.DEAD
 
 

@@ -125,6 +125,8 @@ class ShardCourse(RuleBasedStateMachine):
         for record in decision.records:
             self.shard.apply(record)
             self.log.append(encode_record(record))
+        for change in decision.then:
+            change.make(self.shard)
         return decision.reply
 
 

@@ -4,11 +4,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from millstream_cluster.decision import Decision
+from millstream_cluster.decision import Change, Decision
 from millstream_coordinator.core.classic.group import ClassicGroup, GroupState
 from millstream_coordinator.core.classic.subscription import subscribes
 from millstream_coordinator.core.consumer import commits
 from millstream_coordinator.core.consumer.group import ConsumerGroup
+from millstream_coordinator.core.consumer.sessions import GroupForgotten
 from millstream_coordinator.core.record_format import COMMAND_BYTES_MAX, size_of
 from millstream_coordinator.core.records import (
     CommittedOffset,
@@ -17,7 +18,13 @@ from millstream_coordinator.core.records import (
     OffsetRemoved,
     ShardRecord,
 )
-from millstream_coordinator.core.shard import Shard, TopicPartition
+from millstream_coordinator.core.shard import (
+    ClassicDismissed,
+    ClassicEntered,
+    ClassicHeard,
+    Shard,
+    TopicPartition,
+)
 from millstream_coordinator.core.transactions.pending_records import OffsetPending
 from millstream_wire.errors import ErrorCode
 
@@ -64,9 +71,8 @@ def commit(shard: Shard, request: CommitRequest, now_ms: int) -> Decision[ShardR
             records += tuple(shard.pending.dropped(request.group_id, offset.topic, offset.partition))
     if len(records) > SMALL_COMMIT and sum(map(size_of, records)) > COMMAND_BYTES_MAX:
         return Decision((), ErrorCode.INVALID_COMMIT_OFFSET_SIZE)
-    if group is not None and request.member_id in group.members:
-        group.hear_from(group.members[request.member_id], now_ms)
-    return Decision(records, ErrorCode.NONE)
+    heard = (ClassicHeard(request.group_id, request.member_id, now_ms),) if group is not None else ()
+    return Decision(records, ErrorCode.NONE, heard)
 
 
 def begin(shard: Shard, group_id: str, found: Mapping[TopicPartition, int], now_ms: int) -> Decision[ShardRecord, None]:
@@ -145,9 +151,8 @@ def delete_offsets(
         errors[topic, partition] = ErrorCode.NONE
         if (topic, partition) in known:
             records.append(OffsetRemoved(group_id, topic, partition))
-    if len(records) == len(known):
-        _keep_as_group(shard, group_id, now_ms)
-    return Decision(tuple(records), errors)
+    then = _keep_as_group(shard, group_id, now_ms) if len(records) == len(known) else ()
+    return Decision(tuple(records), errors, then)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +181,8 @@ def delete_group(shard: Shard, group_id: str) -> Decision[ShardRecord, Removal]:
     removed += pending
     if len(removed) > REMOVALS_MAX:
         return Decision(tuple(removed[:REMOVALS_MAX]), Removal(more=True))
-    return Decision((*removed, *_remove_group(shard, group_id)), Removal())
+    gone, then = _remove_group(shard, group_id)
+    return Decision((*removed, *gone), Removal(), then)
 
 
 def remove_topic(shard: Shard, topic: str, now_ms: int) -> Decision[ShardRecord, Removal]:
@@ -193,16 +199,18 @@ def remove_topic(shard: Shard, topic: str, now_ms: int) -> Decision[ShardRecord,
         for key in waiting
         if key[1] == topic
     )
+    then: list[Change] = []
     for group_id, offsets in shard.offsets.items():
         if all(partition[0] == topic for partition in offsets):
-            _keep_as_group(shard, group_id, now_ms)
-    return Decision(tuple(records[:REMOVALS_MAX]), Removal(more=len(records) > REMOVALS_MAX))
+            then += _keep_as_group(shard, group_id, now_ms)
+    return Decision(tuple(records[:REMOVALS_MAX]), Removal(more=len(records) > REMOVALS_MAX), tuple(then))
 
 
-def _keep_as_group(shard: Shard, group_id: str, now_ms: int) -> None:
+def _keep_as_group(shard: Shard, group_id: str, now_ms: int) -> tuple[Change, ...]:
     """What has lost its last offset, and was nothing else, stays a group until the next sweep, as in Kafka."""
-    if group_id not in shard.groups and group_id not in shard.consumers:
-        shard.enter(group_id, now_ms)
+    if group_id in shard.groups or group_id in shard.consumers:
+        return ()
+    return (ClassicEntered(group_id, now_ms),)
 
 
 def expire(
@@ -212,7 +220,8 @@ def expire(
     `of_group` says what a group has of its own.
     """
     records: list[ShardRecord] = []
-    for group_id in list(shard.group_ids()):
+    then: list[Change] = []
+    for group_id in shard.group_ids():
         if group_id in shard.shares:
             continue  # what it has read is kept until somebody deletes the group
         group = shard.groups.get(group_id)
@@ -231,20 +240,21 @@ def expire(
         ]
         records += (OffsetRemoved(group_id, *partition) for partition in expired)
         if len(expired) == len(offsets):
-            records += _remove_group(shard, group_id)
+            gone, changes = _remove_group(shard, group_id)
+            records += gone
+            then += changes
         if len(records) >= REMOVALS_MAX:
-            return Decision(tuple(records), Removal(more=True))
-    return Decision(tuple(records), Removal())
+            return Decision(tuple(records), Removal(more=True), tuple(then))
+    return Decision(tuple(records), Removal(), tuple(then))
 
 
-def _remove_group(shard: Shard, group_id: str) -> tuple[ShardRecord, ...]:
-    """End the group in memory; what is stored of it gets its tombstone."""
-    shard.dismiss_classic(group_id)
-    shard.sessions.forget_group(group_id)
+def _remove_group(shard: Shard, group_id: str) -> tuple[tuple[ShardRecord, ...], tuple[Change, ...]]:
+    """The tombstones of what is stored of the group, and its end in memory."""
+    then = ClassicDismissed(group_id), GroupForgotten(group_id)
     consumer = shard.consumers.get(group_id)
     if consumer is not None:
-        return tuple(consumer.tombstones())
+        return tuple(consumer.tombstones()), then
     share = shard.shares.get(group_id)
     if share is not None:
-        return tuple(share.tombstones())
-    return (GroupRemoved(group_id),) if group_id in shard.stored else ()
+        return tuple(share.tombstones()), then
+    return (GroupRemoved(group_id),) if group_id in shard.stored else (), then

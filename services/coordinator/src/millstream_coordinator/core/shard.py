@@ -1,12 +1,16 @@
 """A shard: the groups whose ids hash to one partition of `__consumer_offsets`, with their committed offsets.
 
-The log's part of it (`offsets`, `stored`, `consumers`, `shares`, `pending`) is written by `apply` alone, so that replaying the log gives the live
-state. Classic groups (who waits, whose session ends when) live in memory only and begin from what is stored; of consumer
-and share groups only the members' `sessions` do. A classic group that nobody is in stays until the next sweep, as in Kafka, unless
-all that it ever had were ids that nobody came back with.
+What the log keeps (`offsets`, `stored`, `consumers`, `shares`, `pending`) is written by `apply` alone, so that replaying the log
+gives the live state. The rest lives in memory only: classic groups, which begin from what is stored, and the `sessions` of the
+members of consumer and share groups. Decisions change it by the values at the end of this file and of `sessions`; classic groups
+are step machines and change themselves.
+
+A classic group that nobody is in stays until the next sweep, as in Kafka, unless all that it ever had were ids that nobody came
+back with.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from millstream_coordinator.core.classic.group import ClassicGroup, GroupState
 from millstream_coordinator.core.classic.limits import GroupLimits
@@ -163,3 +167,48 @@ class Shard:
             assert not any(group_id in other for other in others)
             share.check()
         self.sessions.check()
+
+
+@dataclass(frozen=True, slots=True)
+class ClassicBegun:
+    """Change: the members of a consumer group go on as this classic group, which nothing else refers to yet."""
+
+    group: ClassicGroup
+
+    def make(self, shard: Shard) -> None:
+        shard.groups[self.group.group_id] = self.group
+
+
+@dataclass(frozen=True, slots=True)
+class ClassicDismissed:
+    """Change: a classic group, if there is one, has ended; who waits in it has to ask again."""
+
+    group_id: str
+
+    def make(self, shard: Shard) -> None:
+        shard.dismiss_classic(self.group_id)
+
+
+@dataclass(frozen=True, slots=True)
+class ClassicEntered:
+    """Change: there is a classic group of this id from now on, if there was none."""
+
+    group_id: str
+    now_ms: int
+
+    def make(self, shard: Shard) -> None:
+        shard.enter(self.group_id, self.now_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class ClassicHeard:
+    """Change: the member of a classic group, if it is one, did something that shows that it lives."""
+
+    group_id: str
+    member_id: str
+    now_ms: int
+
+    def make(self, shard: Shard) -> None:
+        group = shard.groups.get(self.group_id)
+        if group is not None and self.member_id in group.members:
+            group.hear_from(group.members[self.member_id], self.now_ms)

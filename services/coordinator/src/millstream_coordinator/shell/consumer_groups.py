@@ -81,12 +81,15 @@ class ConsumerGroups:
     async def classic_sync(self, group_id: str, request: SyncRequest) -> SyncAnswer:
         return await self._execute(
             group_id,
-            lambda shard, now_ms: Decision((), on_classic_sync(shard, group_id, request, self._image(), now_ms)),
+            lambda shard, now_ms: on_classic_sync(shard, group_id, request, self._image(), now_ms),
         )
 
     def classic_heartbeat(self, group_id: str, member_id: str, generation: int, instance_id: str | None) -> ErrorCode:
-        now_ms = self._clock.now_ms()
-        error = on_classic_heartbeat(self._shard, group_id, member_id, generation, instance_id, self._image(), now_ms)
+        error = self._replicated.answer(
+            lambda shard, now_ms: on_classic_heartbeat(
+                shard, group_id, member_id, generation, instance_id, self._image(), now_ms
+            )
+        )
         self.arm()
         return error
 

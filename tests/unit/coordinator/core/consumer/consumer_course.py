@@ -1,8 +1,10 @@
 """A shard of consumer groups on a cluster's metadata, told things by members as over the wire."""
 
+from typing import Any
 from uuid import UUID
 
 from millstream_cluster import records as r
+from millstream_cluster.decision import Decision
 from millstream_cluster.ids import LeaderEpoch, NodeId, PartitionEpoch
 from millstream_cluster.image import Image
 from millstream_coordinator.core.classic.limits import GroupLimits
@@ -65,7 +67,7 @@ class Course:
             decision = on_leave(self.shard, request, self.image, self.now_ms)
         else:
             decision = on_heartbeat(self.shard, request, self.image, self.now_ms)
-        self.write(decision.records)
+        self.write(decision)
         return decision.reply
 
     def join(self, member_id: str, *topics: str, **said: object) -> HeartbeatAnswer:
@@ -76,15 +78,17 @@ class Course:
         """Whom it removed."""
         self.now_ms += elapsed_ms
         decision = remove_silent(self.shard, self.image, self.now_ms)
-        self.write(decision.records)
+        self.write(decision)
         return {member_id for _, member_id in decision.reply}
 
     # The log
 
-    def write(self, records: tuple[ShardRecord, ...]) -> None:
-        for record in records:
+    def write(self, decision: Decision[ShardRecord, Any]) -> None:
+        for record in decision.records:
             self.log.append(encode_record(record))
             self.shard.apply(record)
+        for change in decision.then:
+            change.make(self.shard)
         self.shard.check()
 
     def replayed(self) -> Shard:

@@ -6,6 +6,7 @@ from uuid import UUID
 import pytest
 from consumer_course import Course
 
+from millstream_cluster.decision import Decision
 from millstream_coordinator.core.classic.deadlines import on_deadline, on_heartbeat
 from millstream_coordinator.core.classic.group import ClassicGroup, GroupState
 from millstream_coordinator.core.classic.joining import on_join
@@ -73,7 +74,7 @@ class Classic:
         )
         if "g" in shard.consumers:
             decision = on_classic_join(shard, "g", request, course.image, course.now_ms)
-            course.write(decision.records)
+            course.write(decision)
             if decision.reply is not None:
                 self.generation = decision.reply.generation
                 return decision.reply
@@ -103,13 +104,15 @@ class Classic:
             assignments=tuple(given.items()),
         )
         if "g" in shard.consumers:
-            answer = on_classic_sync(shard, "g", request, course.image, course.now_ms)
+            decision = on_classic_sync(shard, "g", request, course.image, course.now_ms)
+            course.write(decision)
+            answer = decision.reply
         else:
             group = shard.groups["g"]
             effects = on_sync(group, request, course.now_ms)
             for effect in list(effects):
                 if isinstance(effect, StoreGroup):
-                    course.write((GroupStored(effect.group),))
+                    course.write(Decision((GroupStored(effect.group),), None))
                     effects += on_stored(group, effect.event, course.now_ms)
             (answer,) = answers(effects)  # type: ignore[assignment]
         assert isinstance(answer, SyncAnswer)
@@ -122,9 +125,11 @@ class Classic:
         course, shard = self.course, self.course.shard
         if "g" not in shard.consumers:
             return on_heartbeat(shard.groups["g"], self.member_id, self.generation, None, course.now_ms)
-        return on_classic_heartbeat(
+        decision = on_classic_heartbeat(
             shard, "g", self.member_id, self.generation, self.instance_id, course.image, course.now_ms
         )
+        course.write(decision)
+        return decision.reply
 
     def follow(self) -> None:
         """One turn of what the client does by itself."""
@@ -221,7 +226,7 @@ def test_another_classic_member_joins_the_group_on_its_way(course: Course) -> No
     decision = on_classic_leave(
         course.shard, "g", [LeavingMember("third"), LeavingMember("x")], course.image, course.now_ms
     )
-    course.write(decision.records)
+    course.write(decision)
     assert [left.error for left in decision.reply] == [ErrorCode.NONE, ErrorCode.UNKNOWN_MEMBER_ID]
     for _ in range(3):
         for each in (old, new):

@@ -76,7 +76,7 @@ def test_members_of_a_drained_group_give_up_and_then_have_to_go(course: Course) 
     assert (asked.error, asked.assignment) == (ErrorCode.NONE, frozenset())
     offset = OffsetToCommit(topic="t", partition=0, offset=7)
     last = CommitRequest(group_id="g", generation=1, member_id="a", offsets=(offset,), knows_epochs=True)
-    course.write(commit(course.shard, last, course.now_ms).records)
+    course.write(commit(course.shard, last, course.now_ms))
     assert course.shard.offsets["g"]["t", 0].offset == 7, "what it read last it may still commit"
     assert course.heartbeat("a", 1, instance_id="one", reported=frozenset()).error is ErrorCode.NONE
     gone = course.heartbeat("a", 2, instance_id="one")
@@ -93,8 +93,8 @@ def test_the_groups_own_size_counts(course: Course) -> None:
 
 
 def test_a_group_begins_where_it_is_told_and_only_where_nothing_is_committed(course: Course) -> None:
-    course.write(begin(course.shard, "g", {("t", 0): 5, ("t", 1): 6}, course.now_ms).records)
-    course.write(begin(course.shard, "g", {("t", 0): 9, ("t", 2): 7}, course.now_ms).records)
+    course.write(begin(course.shard, "g", {("t", 0): 5, ("t", 1): 6}, course.now_ms))
+    course.write(begin(course.shard, "g", {("t", 0): 9, ("t", 2): 7}, course.now_ms))
     assert {key: each.offset for key, each in course.shard.offsets["g"].items()} == {
         ("t", 0): 5,
         ("t", 1): 6,
@@ -104,8 +104,8 @@ def test_a_group_begins_where_it_is_told_and_only_where_nothing_is_committed(cou
 
 def test_a_group_may_keep_its_offsets_longer_than_others(course: Course) -> None:
     for group_id in ("g", "h"):
-        course.write(begin(course.shard, group_id, {("t", 0): 5}, course.now_ms).records)
+        course.write(begin(course.shard, group_id, {("t", 0): 5}, course.now_ms))
     own = {"g": 10_000}
     decision = expire(course.shard, retention_ms=1_000, now_ms=course.now_ms + 5_000, of_group=own.get)
-    course.write(decision.records)
+    course.write(decision)
     assert course.shard.offsets.keys() == {"g"}

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from consumer_course import Course
 
+from millstream_cluster.decision import Decision
 from millstream_coordinator.core.classic.joining import on_join
 from millstream_coordinator.core.classic.limits import GroupLimits
 from millstream_coordinator.core.classic.messages import JoinRequest, MemberProtocol, Ticket
@@ -224,7 +225,7 @@ def test_commits_are_for_who_has_the_partition(course: Course) -> None:
             **{"knows_epochs": True, **more},
         )
         decision = commit(course.shard, request, course.now_ms)
-        course.write(decision.records)
+        course.write(decision)
         return decision.reply
 
     course.join("a", "t")
@@ -246,15 +247,15 @@ def test_an_empty_group_of_the_other_protocol_is_taken_over_with_its_offsets(cou
     stored = StoredGroup(
         group_id="g", protocol_type="consumer", generation=3, protocol=None, leader=None, state_timestamp_ms=0
     )
-    course.write((GroupStored(stored),))
+    course.write(Decision((GroupStored(stored),), None))
     course.shard.begin(course.now_ms)
     offset = OffsetToCommit(topic="t", partition=0, offset=5)
-    course.write(commit(course.shard, CommitRequest(group_id="g", offsets=(offset,)), 0).records)
+    course.write(commit(course.shard, CommitRequest(group_id="g", offsets=(offset,)), 0))
     assert course.join("a", "t").error is ErrorCode.NONE
     assert "g" not in course.shard.groups
     assert course.shard.offsets["g"]["t", 0].offset == 5
     course.heartbeat("a", -1)
-    course.write(make_room_for_classic(course.shard, "g").records)
+    course.write(make_room_for_classic(course.shard, "g"))
     assert course.shard.consumers == {}
     assert course.replayed().consumers == {}
     assert course.shard.offsets["g"]["t", 0].offset == 5
@@ -287,7 +288,7 @@ def test_an_empty_group_ends_without_a_trace(course: Course, end: str) -> None:
         decision = delete_group(course.shard, "g")
     else:
         decision = expire(course.shard, retention_ms=1, now_ms=course.now_ms + 10)
-    course.write(decision.records)
+    course.write(decision)
     assert not course.shard.knows("g")
     live = {key for key, value in course.log if value is not None}
     dead = {key for key, value in course.log if value is None}

@@ -1,8 +1,10 @@
 """A shard of share groups on a cluster's metadata, told things by members as over the wire."""
 
+from typing import Any
 from uuid import UUID
 
 from millstream_cluster import records as r
+from millstream_cluster.decision import Decision
 from millstream_cluster.ids import LeaderEpoch, NodeId, PartitionEpoch
 from millstream_cluster.image import Image
 from millstream_coordinator.core.classic.limits import GroupLimits
@@ -71,7 +73,7 @@ class ShareCourse:
             decision = on_share_leave(self.shard, request)
         else:
             decision = on_share_heartbeat(self.shard, request, self.image, self.now_ms)
-        self.write(decision.records)
+        self.write(decision)
         return decision.reply
 
     def heartbeat(self, member_id: str, epoch: int) -> HeartbeatAnswer:
@@ -86,29 +88,31 @@ class ShareCourse:
         return self.say(member_id, 0, topics).answer
 
     def begin(self, partitions: Partitions) -> None:
-        self.write(state_begun(self.shard, "g", partitions).records)
+        self.write(state_begun(self.shard, "g", partitions))
 
     def forget(self, *topics: UUID) -> StateChange:
         """As the shell has it: noted, deleted elsewhere, noted again."""
         decision = begin_deletion(self.shard, "g", frozenset(topics) or None, self.image)
-        self.write(decision.records)
+        self.write(decision)
         if not decision.reply.error:
-            self.write(state_deleted(self.shard, "g", decision.reply.topics).records)
+            self.write(state_deleted(self.shard, "g", decision.reply.topics))
         return decision.reply
 
     def pass_time(self, elapsed_ms: int) -> set[str]:
         """Whom it removed."""
         self.now_ms += elapsed_ms
         decision = remove_silent(self.shard, self.image, self.now_ms)
-        self.write(decision.records)
+        self.write(decision)
         return {member_id for _, member_id in decision.reply}
 
     # The log
 
-    def write(self, records: tuple[ShardRecord, ...]) -> None:
-        for record in records:
+    def write(self, decision: Decision[ShardRecord, Any]) -> None:
+        for record in decision.records:
             self.log.append(encode_record(record))
             self.shard.apply(record)
+        for change in decision.then:
+            change.make(self.shard)
         self.shard.check()
 
     def replayed(self) -> Shard:

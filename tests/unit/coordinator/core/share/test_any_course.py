@@ -73,15 +73,15 @@ class AnyShareCourse(RuleBasedStateMachine):
     def delete_topic(self, name: str) -> None:
         if self.course.image.topic(name) is not None:
             self.course.delete(name)
-            self.course.write(forget_missing_topics(self.course.shard, self.course.image).records)
+            self.course.write(forget_missing_topics(self.course.shard, self.course.image))
 
     @rule(ends=st.booleans())
     def forget_all(self, ends: bool) -> None:
         change = begin_deletion(self.course.shard, "g", None, self.course.image)
-        self.course.write(change.records)
+        self.course.write(change)
         if ends and not change.reply.error:
-            self.course.write(state_deleted(self.course.shard, "g", change.reply.topics).records)
-            self.course.write(delete_group(self.course.shard, "g").records)
+            self.course.write(state_deleted(self.course.shard, "g", change.reply.topics))
+            self.course.write(delete_group(self.course.shard, "g"))
 
     @rule(elapsed_ms=st.sampled_from([0, 2_000, 46_000]))
     def time_passes(self, elapsed_ms: int) -> None:
@@ -92,7 +92,7 @@ class AnyShareCourse(RuleBasedStateMachine):
     def left_in_peace(self) -> None:
         group = self.course.shard.shares.get("g")
         if group is not None:
-            self.course.write(state_deleted(self.course.shard, "g", group.kept.deleting).records)
+            self.course.write(state_deleted(self.course.shard, "g", group.kept.deleting))
         for _ in range(4):
             self.course.now_ms += 1_000
             for slot in list(self.epochs):

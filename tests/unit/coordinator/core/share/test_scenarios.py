@@ -99,7 +99,7 @@ def test_a_deleted_topic_is_forgotten_and_read_no_more(course: ShareCourse) -> N
     left = course.create("u", 1)
     epoch = course.join("m", "t", "u").member_epoch
     course.delete("t")
-    course.write(forget_missing_topics(course.shard, course.image).records)
+    course.write(forget_missing_topics(course.shard, course.image))
     assert set(course.group.kept.names) == {left}
     assert course.heartbeat("m", epoch).assignment == {(left, 0)}
 
@@ -111,7 +111,7 @@ def test_an_empty_group_goes_on_elsewhere(course: ShareCourse) -> None:
     assert begin_anew(course.shard, "g", first, {topic_id: "t"}).reply.error is ErrorCode.NON_EMPTY_GROUP
     course.heartbeat("m", -1)
     decision = begin_anew(course.shard, "g", first, {topic_id: "t"})
-    course.write(decision.records)
+    course.write(decision)
     assert decision.reply.state_epoch > epoch
     assert course.group.kept.initializing == decision.reply.partitions == first
     course.begin(first)
@@ -121,7 +121,7 @@ def test_an_empty_group_goes_on_elsewhere(course: ShareCourse) -> None:
 def test_an_administrator_says_where_a_group_begins_that_nobody_has_joined_yet(course: ShareCourse) -> None:
     topic_id = course.create("t", 1)
     first = frozenset({(topic_id, 0)})
-    course.write(begin_anew(course.shard, "g", first, {topic_id: "t"}).records)
+    course.write(begin_anew(course.shard, "g", first, {topic_id: "t"}))
     course.begin(first)
     said = course.say("m", 0, ("t",))
     assert (said.answer.assignment, said.initializing) == (first, frozenset())
@@ -135,7 +135,7 @@ def test_a_group_is_deleted_after_its_state(course: ShareCourse) -> None:
     course.heartbeat("m", -1)
     assert delete_group(course.shard, "g").reply.error is ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert len(course.forget().partitions) == 2
-    course.write(delete_group(course.shard, "g").records)
+    course.write(delete_group(course.shard, "g"))
     assert not course.shard.knows("g")
     assert course.replayed().shares == {}
     assert course.forget().error is ErrorCode.GROUP_ID_NOT_FOUND
@@ -145,10 +145,10 @@ def test_a_topic_is_begun_again_after_its_state_was_deleted(course: ShareCourse)
     topic_id = course.create("t", 1)
     course.join("m", "t")
     course.heartbeat("m", -1)
-    course.write(begin_deletion(course.shard, "g", frozenset({topic_id}), course.image).records)
+    course.write(begin_deletion(course.shard, "g", frozenset({topic_id}), course.image))
     # Half-way: whoever joins now waits until that is done.
     assert course.say("m", 0, ("t",)).initializing == frozenset()
-    course.write(state_deleted(course.shard, "g", {topic_id}).records)
+    course.write(state_deleted(course.shard, "g", {topic_id}))
     assert course.say("m", course.group.current("m").epoch).initializing == {(topic_id, 0)}
 
 
@@ -169,7 +169,7 @@ def test_a_share_group_is_of_no_other_protocol(course: ShareCourse, is_empty: bo
 def test_a_group_of_another_protocol_or_with_offsets_only_is_no_share_group(course: ShareCourse) -> None:
     course.create("t")
     request = CommitRequest(group_id="g", offsets=(OffsetToCommit(topic="t", partition=0, offset=1),))
-    course.write(commit(course.shard, request, course.now_ms).records)
+    course.write(commit(course.shard, request, course.now_ms))
     assert course.join("m", "t").error is ErrorCode.GROUP_ID_NOT_FOUND
 
 
@@ -177,7 +177,7 @@ def test_an_empty_share_group_does_not_expire(course: ShareCourse) -> None:
     course.create("t")
     course.join("m", "t")
     course.heartbeat("m", -1)
-    course.write(expire(course.shard, retention_ms=1, now_ms=course.now_ms + 10**12).records)
+    course.write(expire(course.shard, retention_ms=1, now_ms=course.now_ms + 10**12))
     assert course.shard.knows("g")
 
 

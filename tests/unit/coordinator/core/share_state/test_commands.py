@@ -1,10 +1,12 @@
 """What a share partition's state is asked: epochs fence, the log gives the live state, and nothing is said that was not stored."""
 
 from collections.abc import Callable
+from typing import Any
 from uuid import UUID
 
 import pytest
 
+from millstream_cluster.decision import Decision
 from millstream_coordinator.core.records import ShardClaimed
 from millstream_coordinator.core.share_state.commands import (
     NOT_SAID,
@@ -43,11 +45,11 @@ class Course:
 
     def do(self, decide: Callable[[ShareStateShard], StateDecision]) -> Answer:
         decision = decide(self.shard)
-        self.write(decision.records)
+        self.write(decision)
         return decision.reply
 
-    def write(self, records: tuple[ShareStateRecord, ...]) -> None:
-        for record in records:
+    def write(self, decision: Decision[ShareStateRecord, Any]) -> None:
+        for record in decision.records:
             self.log.append(encode_share_state_record(record))
             self.shard.apply(record)
         self.shard.check()
@@ -143,9 +145,9 @@ def test_what_is_deleted_or_of_a_deleted_topic_is_gone(course: Course) -> None:
     assert course.do(lambda s: look(s, KEY)) == Answer()
     assert course.do(lambda s: delete(s, KEY)) == Answer()
     course.initialize()
-    course.write(forget_topics(course.shard, lambda _: True).records)
+    course.write(forget_topics(course.shard, lambda _: True))
     assert course.shard.states
-    course.write(forget_topics(course.shard, lambda _: False).records)
+    course.write(forget_topics(course.shard, lambda _: False))
     assert not course.shard.states
 
 

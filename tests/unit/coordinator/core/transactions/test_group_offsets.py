@@ -37,6 +37,8 @@ class Live:
         for record in decision.records:
             self.shard.apply(record)
             self.log.append(encode_record(record))
+        for change in decision.then:
+            change.make(self.shard)
         self.shard.check()
         return decision.reply
 

@@ -4,7 +4,7 @@ in one, Heartbeat only tells them when to join again.
 
 from collections.abc import Iterable
 
-from millstream_cluster.decision import Decision
+from millstream_cluster.decision import Change, Decision
 from millstream_cluster.image import Image
 from millstream_coordinator.core.classic.messages import (
     JoinAnswer,
@@ -24,6 +24,12 @@ from millstream_coordinator.core.consumer.limits import ConsumerLimits
 from millstream_coordinator.core.consumer.member import JOINING_EPOCH, ClassicMember, MemberState
 from millstream_coordinator.core.consumer.messages import HeartbeatRequest
 from millstream_coordinator.core.consumer.migration import encode_assignment, partitions_of, subscription_of
+from millstream_coordinator.core.consumer.sessions import (
+    MemberForgotten,
+    MemberHeard,
+    RevocationAwaited,
+    RevocationEnded,
+)
 from millstream_coordinator.core.records import ShardRecord
 from millstream_coordinator.core.shard import Shard
 from millstream_wire.errors import ErrorCode
@@ -35,7 +41,8 @@ def on_classic_join(
     """None: the group had no members, and makes room for a classic one."""
     group = shard.consumers.get(group_id)
     if group is None or not group.members:
-        return Decision(make_room_for_classic(shard, group_id).records, None)
+        room = make_room_for_classic(shard, group_id)
+        return Decision(room.records, None, room.then)
     member_id = request.member_id or request.new_member_id
     if error := _flaw(group, member_id, request):
         return Decision((), JoinAnswer(error=error, member_id=request.member_id))
@@ -47,60 +54,71 @@ def on_classic_join(
     decision = on_heartbeat(shard, heartbeat, image, now_ms)
     answer = decision.reply
     if answer.error is not ErrorCode.NONE:
-        return Decision(decision.records, JoinAnswer(error=answer.error, member_id=request.member_id))
+        return Decision(decision.records, JoinAnswer(error=answer.error, member_id=request.member_id), decision.then)
+    key = (group_id, member_id)
     # It has to ask for its assignment next; the time for that is the time it has to join.
-    shard.sessions.revoked((group_id, member_id))
-    shard.sessions.await_revocation((group_id, member_id), now_ms + request.rebalance_timeout_ms)
+    awaited = RevocationEnded(key), RevocationAwaited(key, now_ms + request.rebalance_timeout_ms)
     joined = JoinAnswer(
         member_id=member_id,
         generation=answer.member_epoch,
         protocol_type=CONSUMER_PROTOCOL_TYPE,
         protocol=request.protocols[0].name,
     )
-    return Decision(decision.records, joined)
+    return Decision(decision.records, joined, (*decision.then, *awaited))
 
 
-def on_classic_sync(shard: Shard, group_id: str, request: SyncRequest, image: Image, now_ms: int) -> SyncAnswer:
+def on_classic_sync(
+    shard: Shard, group_id: str, request: SyncRequest, image: Image, now_ms: int
+) -> Decision[ShardRecord, SyncAnswer]:
     """The assignment that the member's join led to."""
     group = shard.consumers.get(group_id)
     member = None if group is None else group.members.get(request.member_id)
     if group is None or member is None or member.classic is None:
-        return SyncAnswer(error=ErrorCode.UNKNOWN_MEMBER_ID)
-    if error := _fenced(group, request.member_id, request.group_instance_id):
-        return SyncAnswer(error=error)
-    current = group.current(request.member_id)
-    protocol = member.classic.protocols[0].name
-    if request.generation != current.epoch:
-        return SyncAnswer(error=ErrorCode.ILLEGAL_GENERATION)
-    if request.protocol_type not in (None, CONSUMER_PROTOCOL_TYPE) or request.protocol not in (None, protocol):
-        return SyncAnswer(error=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-    if current.epoch < group.assignment_epoch and current.state is not MemberState.UNREVOKED_PARTITIONS:
-        return SyncAnswer(error=ErrorCode.REBALANCE_IN_PROGRESS)
+        return Decision((), SyncAnswer(error=ErrorCode.UNKNOWN_MEMBER_ID))
+    if error := _sync_refusal(group, member.classic, request):
+        return Decision((), SyncAnswer(error=error))
     key = (group_id, request.member_id)
-    shard.sessions.revoked(key)
-    shard.sessions.hear_from(key, now_ms + member.classic.session_timeout_ms)
-    assignment = encode_assignment(frozenset(current.assigned), member.classic, image)
-    return SyncAnswer(protocol_type=CONSUMER_PROTOCOL_TYPE, protocol=protocol, assignment=assignment)
+    answer = SyncAnswer(
+        protocol_type=CONSUMER_PROTOCOL_TYPE,
+        protocol=member.classic.protocols[0].name,
+        assignment=encode_assignment(frozenset(group.current(request.member_id).assigned), member.classic, image),
+    )
+    heard = MemberHeard(key, now_ms + member.classic.session_timeout_ms)
+    return Decision((), answer, (RevocationEnded(key), heard))
+
+
+def _sync_refusal(group: ConsumerGroup, member: ClassicMember, request: SyncRequest) -> ErrorCode:
+    if error := _fenced(group, request.member_id, request.group_instance_id):
+        return error
+    current = group.current(request.member_id)
+    if request.generation != current.epoch:
+        return ErrorCode.ILLEGAL_GENERATION
+    protocol = member.protocols[0].name
+    if request.protocol_type not in (None, CONSUMER_PROTOCOL_TYPE) or request.protocol not in (None, protocol):
+        return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    if current.epoch < group.assignment_epoch and current.state is not MemberState.UNREVOKED_PARTITIONS:
+        return ErrorCode.REBALANCE_IN_PROGRESS
+    return ErrorCode.NONE
 
 
 def on_classic_heartbeat(
     shard: Shard, group_id: str, member_id: str, generation: int, instance_id: str | None, image: Image, now_ms: int
-) -> ErrorCode:
+) -> Decision[ShardRecord, ErrorCode]:
     """Keep the member's session; it learns here that it has to join again, and then has its rebalance timeout to do so."""
     group = shard.consumers[group_id]
     if error := _fenced(group, member_id, instance_id):
-        return error
+        return Decision((), error)
     member = group.members.get(member_id)
     if member is None or member.classic is None:
-        return ErrorCode.UNKNOWN_MEMBER_ID
+        return Decision((), ErrorCode.UNKNOWN_MEMBER_ID)
     if generation != group.current(member_id).epoch:
-        return ErrorCode.ILLEGAL_GENERATION
+        return Decision((), ErrorCode.ILLEGAL_GENERATION)
     key = (group_id, member_id)
-    shard.sessions.hear_from(key, now_ms + member.classic.session_timeout_ms)
+    heard = MemberHeard(key, now_ms + member.classic.session_timeout_ms)
     if not _must_join_again(group, member_id, limits_of(shard, group_id, image), now_ms):
-        return ErrorCode.NONE
-    shard.sessions.await_revocation(key, now_ms + member.rebalance_timeout_ms)
-    return ErrorCode.REBALANCE_IN_PROGRESS
+        return Decision((), ErrorCode.NONE, (heard,))
+    awaited = RevocationAwaited(key, now_ms + member.rebalance_timeout_ms)
+    return Decision((), ErrorCode.REBALANCE_IN_PROGRESS, (heard, awaited))
 
 
 def on_classic_leave(
@@ -109,6 +127,7 @@ def on_classic_leave(
     """Members of either kind that somebody says are gone, by member or instance id."""
     draft = Draft(shard.consumers[group_id])
     left = []
+    then: list[Change] = []
     for who in leaving:
         member_id = who.member_id or draft.group.static_members.get(who.group_instance_id or "", "")
         error = _fenced(draft.group, member_id, who.group_instance_id)
@@ -116,12 +135,13 @@ def on_classic_leave(
             error = ErrorCode.UNKNOWN_MEMBER_ID
         if not error:
             draft.write(*draft.group.member_tombstones(member_id))
-            shard.sessions.forget((group_id, member_id))
+            then.append(MemberForgotten((group_id, member_id)))
         left.append(LeftMember(who.member_id, who.group_instance_id, error))
     if not draft.records:
         return Decision((), tuple(left))
     draft.raise_epoch()
-    return Decision(settled(shard, draft, image, now_ms), tuple(left))
+    records, changes = settled(shard, draft, image, now_ms)
+    return Decision(records, tuple(left), (*then, *changes))
 
 
 def _flaw(group: ConsumerGroup, member_id: str, request: JoinRequest) -> ErrorCode:

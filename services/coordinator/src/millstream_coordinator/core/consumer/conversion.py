@@ -9,6 +9,7 @@ from millstream_coordinator.core.consumer.group import ConsumerGroup
 from millstream_coordinator.core.consumer.limits import ConsumerLimits
 from millstream_coordinator.core.consumer.messages import Refused
 from millstream_coordinator.core.consumer.migration import can_upgrade, upgrade
+from millstream_coordinator.core.consumer.sessions import GroupForgotten
 from millstream_coordinator.core.records import GroupRemoved, ShardRecord
 from millstream_coordinator.core.shard import Shard
 from millstream_wire.errors import ErrorCode
@@ -49,5 +50,4 @@ def make_room_for_classic(shard: Shard, group_id: str) -> Decision[ShardRecord, 
     if group is None:
         return Decision((), None)
     assert not group.members
-    shard.sessions.forget_group(group_id)
-    return Decision(tuple(group.tombstones()), None)
+    return Decision(tuple(group.tombstones()), None, (GroupForgotten(group_id),))

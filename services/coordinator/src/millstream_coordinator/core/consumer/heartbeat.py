@@ -6,7 +6,7 @@ from what it has to its target (`reconciliation`).
 
 from dataclasses import replace
 
-from millstream_cluster.decision import Decision
+from millstream_cluster.decision import Change, Decision
 from millstream_cluster.image import Image
 from millstream_coordinator.core.consumer.admission import admit
 from millstream_coordinator.core.consumer.conversion import enter, limits_of
@@ -17,10 +17,11 @@ from millstream_coordinator.core.consumer.limits import ConsumerLimits
 from millstream_coordinator.core.consumer.member import NOTHING, CurrentAssignment, MemberState
 from millstream_coordinator.core.consumer.messages import HeartbeatAnswer, HeartbeatRequest, Refused
 from millstream_coordinator.core.consumer.reconciliation import reconcile
+from millstream_coordinator.core.consumer.sessions import MemberHeard, MetadataSeen, RevocationAwaited, RevocationEnded
 from millstream_coordinator.core.consumer.targeting import make_target, metadata_hash, resolve_regexes
 from millstream_coordinator.core.record_format import COMMAND_BYTES_MAX, size_of
 from millstream_coordinator.core.records import ShardRecord
-from millstream_coordinator.core.shard import Shard
+from millstream_coordinator.core.shard import ClassicDismissed, Shard
 from millstream_wire.errors import ErrorCode
 
 SMALL_CHANGE = 3
@@ -56,10 +57,8 @@ def _heartbeat(
     records = (*converted, *draft.records)
     if len(records) > SMALL_CHANGE and sum(map(size_of, records)) > COMMAND_BYTES_MAX:
         raise Refused(ErrorCode.INVALID_REQUEST, "The group's subscriptions or assignments are too large to be stored.")
-    if group_id in shard.groups:
-        _take_over(shard, group, now_ms)
-    shard.sessions.metadata_offsets[group_id] = image.offset
-    _keep_alive(shard, request, draft, after, limits, now_ms)
+    then: list[Change] = _take_over(group, now_ms) if group_id in shard.groups else []
+    then += [MetadataSeen(group_id, image.offset), *_keep_alive(request, draft, after, limits, now_ms)]
     told_before = shard.consumers[group_id].current(member_id) if group_id in shard.consumers else NOTHING
     tells = request.is_full or after.assigned.keys() != told_before.assigned.keys()
     answer = HeartbeatAnswer(
@@ -68,15 +67,17 @@ def _heartbeat(
         heartbeat_interval_ms=limits.interval_ms(settles=_settles(draft.group, after, limits, now_ms), due_ms=delay_ms),
         assignment=frozenset(after.assigned) if tells else None,
     )
-    return Decision(records, answer)
+    return Decision(records, answer, tuple(then))
 
 
-def _take_over(shard: Shard, group: ConsumerGroup, now_ms: int) -> None:
+def _take_over(group: ConsumerGroup, now_ms: int) -> list[Change]:
     """End the classic group in memory; its members, if any, live on as classic members of the new one."""
-    for member_id, member in group.members.items():
-        if member.classic is not None:
-            shard.sessions.hear_from((group.group_id, member_id), now_ms + member.classic.session_timeout_ms)
-    shard.dismiss_classic(group.group_id)
+    heard: list[Change] = [
+        MemberHeard((group.group_id, member_id), now_ms + member.classic.session_timeout_ms)
+        for member_id, member in group.members.items()
+        if member.classic is not None
+    ]
+    return [*heard, ClassicDismissed(group.group_id)]
 
 
 def _refresh(
@@ -119,19 +120,12 @@ def _settles(group: ConsumerGroup, after: CurrentAssignment, limits: ConsumerLim
 
 
 def _keep_alive(
-    shard: Shard,
-    request: HeartbeatRequest,
-    draft: Draft,
-    current: CurrentAssignment,
-    limits: ConsumerLimits,
-    now_ms: int,
-) -> None:
+    request: HeartbeatRequest, draft: Draft, current: CurrentAssignment, limits: ConsumerLimits, now_ms: int
+) -> tuple[Change, Change]:
     key = (request.group_id, request.member_id)
     classic = request.classic
-    session_ms = limits.session_timeout_ms if classic is None else classic.session_timeout_ms
-    shard.sessions.hear_from(key, now_ms + session_ms)
-    if current.state is MemberState.UNREVOKED_PARTITIONS:
-        timeout_ms = draft.group.members[request.member_id].rebalance_timeout_ms
-        shard.sessions.await_revocation(key, now_ms + timeout_ms)
-    else:
-        shard.sessions.revoked(key)
+    heard = MemberHeard(key, now_ms + (limits.session_timeout_ms if classic is None else classic.session_timeout_ms))
+    if current.state is not MemberState.UNREVOKED_PARTITIONS:
+        return heard, RevocationEnded(key)
+    timeout_ms = draft.group.members[request.member_id].rebalance_timeout_ms
+    return heard, RevocationAwaited(key, now_ms + timeout_ms)

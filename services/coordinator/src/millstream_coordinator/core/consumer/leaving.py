@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from millstream_cluster.decision import Decision
+from millstream_cluster.decision import Change, Decision
 from millstream_cluster.image import Image
 from millstream_cluster.records import ResourceType
 from millstream_coordinator.core.consumer.admission import check_static
@@ -11,10 +11,16 @@ from millstream_coordinator.core.consumer.member import STATIC_LEAVING_EPOCH, Me
 from millstream_coordinator.core.consumer.messages import HeartbeatAnswer, HeartbeatRequest, Refused
 from millstream_coordinator.core.consumer.migration import downgrade, must_downgrade
 from millstream_coordinator.core.consumer.records import CurrentStored
-from millstream_coordinator.core.consumer.sessions import MemberKey
+from millstream_coordinator.core.consumer.sessions import (
+    GroupForgotten,
+    MemberForgotten,
+    MemberKey,
+    RevocationEnded,
+    SilenceNoticed,
+)
 from millstream_coordinator.core.record_format import COMMAND_BYTES_MAX, size_of
 from millstream_coordinator.core.records import ShardRecord
-from millstream_coordinator.core.shard import Shard
+from millstream_coordinator.core.shard import ClassicBegun, Shard
 from millstream_coordinator.core.share.leaving import without_members
 from millstream_wire.errors import ErrorCode
 
@@ -46,13 +52,14 @@ def on_leave(
         # What it was giving up it does not have any more; the rest waits for it until its session ends.
         left = replace(group.current(member_id), epoch=STATIC_LEAVING_EPOCH, state=MemberState.STABLE, revoking={})
         draft.write(CurrentStored(group.group_id, member_id, left))
-        shard.sessions.revoked((group.group_id, member_id))
+        gone: Change = RevocationEnded((group.group_id, member_id))
     else:
         draft.write(*group.member_tombstones(member_id))
         draft.raise_epoch()
-        shard.sessions.forget((group.group_id, member_id))
-    records = settled(shard, draft, image, now_ms)
-    return Decision(records, HeartbeatAnswer(member_id=member_id, member_epoch=request.member_epoch))
+        gone = MemberForgotten((group.group_id, member_id))
+    records, then = settled(shard, draft, image, now_ms)
+    answer = HeartbeatAnswer(member_id=member_id, member_epoch=request.member_epoch)
+    return Decision(records, answer, (gone, *then))
 
 
 def dismiss(
@@ -62,9 +69,9 @@ def dismiss(
     group_id = draft.group.group_id
     draft.write(*draft.group.member_tombstones(member_id))
     draft.raise_epoch()
-    shard.sessions.forget((group_id, member_id))
     drained = Refused(ErrorCode.GROUP_AUTHORIZATION_FAILED, f"Group {group_id} is being drained.")
-    return Decision(settled(shard, draft, image, now_ms), drained.answer)
+    records, then = settled(shard, draft, image, now_ms)
+    return Decision(records, drained.answer, (MemberForgotten((group_id, member_id)), *then))
 
 
 def remove_silent(shard: Shard, image: Image, now_ms: int) -> Decision[ShardRecord, tuple[MemberKey, ...]]:
@@ -72,36 +79,34 @@ def remove_silent(shard: Shard, image: Image, now_ms: int) -> Decision[ShardReco
     drafts: dict[str, Draft] = {}
     removed: list[MemberKey] = []
     of_shares: list[MemberKey] = []
-    for group_id, member_id in shard.sessions.take_due(now_ms):
-        share = shard.shares.get(group_id)
+    due = shard.sessions.due(now_ms, REMOVED_MAX)
+    for group_id, member_id in due:
+        share, group = shard.shares.get(group_id), shard.consumers.get(group_id)
         if share is not None and member_id in share.members:
             of_shares.append((group_id, member_id))
-            if len(removed) + len(of_shares) >= REMOVED_MAX:
-                break
-            continue
-        group = shard.consumers.get(group_id)
-        if group is None or member_id not in group.members:
-            continue
-        draft = drafts.setdefault(group_id, Draft(group))
-        draft.write(*draft.group.member_tombstones(member_id))
-        removed.append((group_id, member_id))
-        if len(removed) + len(of_shares) >= REMOVED_MAX:
-            break
+        elif group is not None and member_id in group.members:
+            draft = drafts.setdefault(group_id, Draft(group))
+            draft.write(*draft.group.member_tombstones(member_id))
+            removed.append((group_id, member_id))
+    records: list[ShardRecord] = []
+    then: list[Change] = [SilenceNoticed(now_ms, tuple(due))]
     for draft in drafts.values():
         draft.raise_epoch()
-    records = tuple(record for draft in drafts.values() for record in settled(shard, draft, image, now_ms))
-    return Decision((*records, *without_members(shard, of_shares)), (*removed, *of_shares))
+        of_group, changes = settled(shard, draft, image, now_ms)
+        records += of_group
+        then += changes
+    return Decision((*records, *without_members(shard, of_shares)), (*removed, *of_shares), tuple(then))
 
 
-def settled(shard: Shard, draft: Draft, image: Image, now_ms: int) -> tuple[ShardRecord, ...]:
+def settled(
+    shard: Shard, draft: Draft, image: Image, now_ms: int
+) -> tuple[tuple[ShardRecord, ...], tuple[Change, ...]]:
     """The records of a group that some left; if only classic members are left, those that make it a classic group."""
     group_id = draft.group.group_id
     limits = shard.limits.of_group(image.config(ResourceType.GROUP, group_id))
     if not must_downgrade(draft.group, limits.consumer):
-        return tuple(draft.records)
+        return tuple(draft.records), ()
     records, classic = downgrade(draft, image, limits, now_ms)
     if sum(map(size_of, records)) > DOWNGRADE_BYTES_MAX:
-        return tuple(draft.records)  # its members are as well off as they are
-    shard.sessions.forget_group(group_id)
-    shard.groups[group_id] = classic
-    return records
+        return tuple(draft.records), ()  # its members are as well off as they are
+    return records, (GroupForgotten(group_id), ClassicBegun(classic))

@@ -3,7 +3,8 @@ partitions. A new owner of the shard gives everyone the whole time again.
 """
 
 import heapq
-from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
 
 MemberKey = tuple[str, str]
 """Group id and member id."""
@@ -44,18 +45,30 @@ class Sessions:
         for member in [member for member in self._sessions if member[0] == group_id]:
             self.forget(member)
 
-    def take_due(self, now_ms: int) -> Iterator[MemberKey]:
-        """Members whose time is over; each is forgotten as it is returned."""
+    def due(self, now_ms: int, most: int) -> list[MemberKey]:
+        """Members whose time is over, those first who were due first; at most so many."""
+        open_entries, found = [0], list[tuple[int, MemberKey]]()
+        while open_entries:
+            index = open_entries.pop()
+            if index >= len(self._queue) or self._queue[index][0] > now_ms:
+                continue  # whatever is below it in the heap is later still
+            queued_ms, member = self._queue[index]
+            deadline_ms = self._deadline_of(member)
+            if deadline_ms is not None and deadline_ms <= now_ms:
+                found.append((queued_ms, member))
+            open_entries += (2 * index + 1, 2 * index + 2)
+        return [member for _, member in sorted(found)[:most]]
+
+    def looked_at(self, now_ms: int) -> None:
+        """Members in the queue whose time was put off since wait there for their new time."""
+        looked_at = []
         while self._queue and self._queue[0][0] <= now_ms:
             _, member = heapq.heappop(self._queue)
             del self._queued[member]
+            looked_at.append(member)
+        for member in looked_at:
             deadline_ms = self._deadline_of(member)
-            if deadline_ms is None:
-                continue
-            if deadline_ms <= now_ms:
-                self.forget(member)
-                yield member
-            else:
+            if deadline_ms is not None:
                 self._enqueue(member, deadline_ms)
 
     def pause(self, elapsed_ms: int) -> None:
@@ -86,3 +99,89 @@ class Sessions:
             deadline_ms = self._deadline_of(member)
             assert deadline_ms is not None
             assert self._queued[member] <= deadline_ms
+
+
+class KeepsSessions(Protocol):
+    """A machine with members whose sessions run."""
+
+    @property
+    def sessions(self) -> Sessions: ...
+
+
+@dataclass(frozen=True, slots=True)
+class MemberHeard:
+    """Change: the member has until then to be heard of again."""
+
+    member: MemberKey
+    until_ms: int
+
+    def make(self, machine: KeepsSessions) -> None:
+        machine.sessions.hear_from(self.member, self.until_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class RevocationAwaited:
+    """Change: the member was asked to give up partitions and has until then, unless it was asked before."""
+
+    member: MemberKey
+    until_ms: int
+
+    def make(self, machine: KeepsSessions) -> None:
+        machine.sessions.await_revocation(self.member, self.until_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class RevocationEnded:
+    """Change: nobody waits for the member to give anything up any more."""
+
+    member: MemberKey
+
+    def make(self, machine: KeepsSessions) -> None:
+        machine.sessions.revoked(self.member)
+
+
+@dataclass(frozen=True, slots=True)
+class MemberForgotten:
+    """Change: the member is gone."""
+
+    member: MemberKey
+
+    def make(self, machine: KeepsSessions) -> None:
+        machine.sessions.forget(self.member)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupForgotten:
+    """Change: the group has ended, or its members' sessions are kept elsewhere from now on."""
+
+    group_id: str
+
+    def make(self, machine: KeepsSessions) -> None:
+        machine.sessions.forget_group(self.group_id)
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataSeen:
+    """Change: the group's topics were looked up in this metadata; None: they are to be looked up again."""
+
+    group_id: str
+    offset: int | None
+
+    def make(self, machine: KeepsSessions) -> None:
+        if self.offset is None:
+            machine.sessions.metadata_offsets.pop(self.group_id, None)
+        else:
+            machine.sessions.metadata_offsets[self.group_id] = self.offset
+
+
+@dataclass(frozen=True, slots=True)
+class SilenceNoticed:
+    """Change: it was looked who had been silent for too long, and these are gone."""
+
+    now_ms: int
+    gone: tuple[MemberKey, ...]
+
+    def make(self, machine: KeepsSessions) -> None:
+        for member in self.gone:
+            machine.sessions.forget(member)
+        machine.sessions.looked_at(self.now_ms)

@@ -8,6 +8,7 @@ from millstream_cluster.decision import Decision
 from millstream_cluster.image import Image
 from millstream_cluster.records import ResourceType
 from millstream_coordinator.core.consumer.messages import HeartbeatAnswer, Refused
+from millstream_coordinator.core.consumer.sessions import MemberHeard, MetadataSeen
 from millstream_coordinator.core.record_format import COMMAND_BYTES_MAX, size_of
 from millstream_coordinator.core.records import ShardRecord
 from millstream_coordinator.core.shard import Shard
@@ -60,8 +61,6 @@ def _heartbeat(
     records = tuple(draft.records)
     if len(records) > SMALL_CHANGE and sum(map(size_of, records)) > COMMAND_BYTES_MAX:
         raise Refused(ErrorCode.INVALID_REQUEST, "The group's subscriptions or assignments are too large to be stored.")
-    shard.sessions.metadata_offsets[group_id] = image.offset
-    shard.sessions.hear_from((group_id, member_id), now_ms + limits.session_timeout_ms)
     group = draft.group
     settles = group.epoch > group.assignment_epoch or bool(group.kept.initializing)
     tells = request.topics is not None or request.member_epoch != after.epoch or after.assigned != before.assigned
@@ -71,7 +70,9 @@ def _heartbeat(
         heartbeat_interval_ms=limits.interval_ms(settles=settles),
         assignment=after.assigned if tells else None,
     )
-    return Decision(records, ShareHeartbeatAnswer(answer, group.kept.initializing, group.epoch))
+    heard = MemberHeard((group_id, member_id), now_ms + limits.session_timeout_ms)
+    reply = ShareHeartbeatAnswer(answer, group.kept.initializing, group.epoch)
+    return Decision(records, reply, (MetadataSeen(group_id, image.offset), heard))
 
 
 def _is_due(group: ShareGroup, limits: ShareLimits, now_ms: int) -> bool:

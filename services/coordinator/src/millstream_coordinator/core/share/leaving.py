@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from millstream_cluster.decision import Decision
 from millstream_coordinator.core.consumer.messages import HeartbeatAnswer, Refused
-from millstream_coordinator.core.consumer.sessions import MemberKey
+from millstream_coordinator.core.consumer.sessions import MemberForgotten, MemberKey
 from millstream_coordinator.core.records import ShardRecord
 from millstream_coordinator.core.shard import Shard
 from millstream_coordinator.core.share.draft import ShareDraft
@@ -23,9 +23,9 @@ def on_share_leave(shard: Shard, request: ShareHeartbeatRequest) -> Decision[Sha
             ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {group.group_id}."
         )
         return Decision((), ShareHeartbeatAnswer(stranger.answer))
-    shard.sessions.forget((group.group_id, member_id))
+    key = (group.group_id, member_id)
     answer = HeartbeatAnswer(member_id=member_id, member_epoch=request.member_epoch)
-    return Decision(without_members(shard, [(group.group_id, member_id)]), ShareHeartbeatAnswer(answer))
+    return Decision(without_members(shard, [key]), ShareHeartbeatAnswer(answer), (MemberForgotten(key),))
 
 
 def without_members(shard: Shard, gone: Iterable[MemberKey]) -> tuple[ShardRecord, ...]:

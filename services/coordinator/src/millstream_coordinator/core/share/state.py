@@ -9,6 +9,7 @@ from uuid import UUID
 from millstream_cluster.decision import Decision
 from millstream_cluster.image import Image
 from millstream_coordinator.core.consumer.member import NO_PARTITIONS, Partitions, TopicIdPartition
+from millstream_coordinator.core.consumer.sessions import MetadataSeen
 from millstream_coordinator.core.offsets import Removal
 from millstream_coordinator.core.records import ShardRecord
 from millstream_coordinator.core.shard import Shard
@@ -91,8 +92,7 @@ def state_deleted(shard: Shard, group_id: str, topics: Iterable[UUID]) -> Decisi
     draft = ShareDraft(group)
     draft.keep(group.kept.deleted(topics))
     # Whoever joined meanwhile waits for what can be begun only now.
-    shard.sessions.metadata_offsets.pop(group_id, None)
-    return Decision(tuple(draft.records), None)
+    return Decision(tuple(draft.records), None, (MetadataSeen(group_id, None),))
 
 
 def forget_missing_topics(shard: Shard, image: Image) -> Decision[ShardRecord, Removal]:
