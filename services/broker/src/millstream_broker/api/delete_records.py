@@ -4,6 +4,7 @@ Of a partition that is named more than once the last offset counts.
 """
 
 from millstream_broker.shell.broker import Broker
+from millstream_broker.shell.partition.effects import wake_all
 from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import DeleteRecordsRequest, DeleteRecordsResponse
@@ -44,7 +45,7 @@ def _delete(broker: Broker, topic: str, index: int, offset: int) -> DeleteRecord
     if not 0 <= wanted <= end:
         return _refused(index, ErrorCode.OFFSET_OUT_OF_RANGE)
     replica.log.advance_start(wanted)
-    broker.delays.changed(replica.key)
+    wake_all(replica, broker.delays)
     return DeleteRecordsPartitionResult(partition_index=index, low_watermark=replica.log.log_start_offset)
 
 

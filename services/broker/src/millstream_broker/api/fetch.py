@@ -9,9 +9,12 @@ from collections.abc import Awaitable, Coroutine, Sequence
 from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID
 
+from millstream_broker.core.reads.bounds import READ_COMMITTED, Bound, bound_of, follower_refusal, is_follower
 from millstream_broker.core.reads.fetch_session import FetchContext, FetchKey, FetchKind, FetchPartition, FetchSession
+from millstream_broker.core.reads.purgatory import Waiting
 from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.cold_reads import once_loaded
+from millstream_broker.shell.delays import Resume
 from millstream_broker.shell.epoch_ends import end_of_epoch
 from millstream_broker.shell.leaders import endpoints, leader_elsewhere
 from millstream_broker.shell.partition.hosted import HostedPartition
@@ -32,10 +35,8 @@ from millstream_wire.usual.fetch_response import COMPACT_SINCE, TAIL, head_of_on
 
 Answer: TypeAlias = FetchResponse | RawReply
 
-TOPIC_IDS_SINCE = 13
 REPLICA_STATE_SINCE = 15
 LEADER_HINTS_SINCE = 16
-READ_COMMITTED = 1
 SESSION_ID_MAX = 2**31 - 1
 _NOT_THERE = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 
@@ -52,7 +53,7 @@ def handle_fetch(broker: Broker, request: FetchRequest, context: RequestContext)
     )
     if isinstance(session, ErrorCode):
         return FetchResponse(error_code=session)
-    fetch = _Fetch(broker, request, context, session, committed_only=replica_id < 0)
+    fetch = _Fetch(broker, request, context, session, replica_id)
     reads = once_loaded(broker.world, fetch.read)
     return fetch.answer(reads) if isinstance(reads, list) else _answer_later(fetch, reads)
 
@@ -77,12 +78,15 @@ class _Fetch:
     """One request on its way: read, perhaps wait and read again, answer once."""
 
     __slots__ = (
+        "_bound",
         "_broker",
-        "_committed_only",
         "_context",
+        "_deadline_ms",
+        "_replica_id",
         "_request",
         "_session",
         "_version",
+        "_waiting",
         "is_complete",
         "size",
     )
@@ -93,17 +97,24 @@ class _Fetch:
         request: FetchRequest,
         context: RequestContext,
         session: FetchContext,
-        *,
-        committed_only: bool,
+        replica_id: int,
     ) -> None:
         self._broker = broker
         self._request = request
         self._context = context
         self._version = context.version
         self._session = session
-        self._committed_only = committed_only
+        self._replica_id = replica_id
+        self._bound = bound_of(replica_id, request.isolation_level)
+        self._deadline_ms = context.received_at_ms + request.max_wait_ms
+        self._waiting: Waiting[Resume] | None = None
+        """Where it waits, once it does."""
         self.size = 0
         self.is_complete = False
+
+    @property
+    def _is_throttled(self) -> bool:
+        return self._broker.throttling.fetch.active and not is_follower(self._replica_id)
 
     # ---- reading ----
 
@@ -113,22 +124,24 @@ class _Fetch:
         Where a list is given, what would have to wait for the disk is noted there, and left out.
         """
         left = min(self._request.max_bytes, self._broker.config.fetch_max_bytes)
-        if self._broker.throttling.fetch.active and self._committed_only:
+        if self._is_throttled:
             left = min(left, self._broker.throttling.fetch_max_bytes(self._context) or left)
         self.size = 0
         self.is_complete = False
         reads = []
         for key, wanted in self._session.partitions.items():
             replica = self._broker.locate(key[0], key[1], wanted.current_leader_epoch)
+            if not isinstance(replica, ErrorCode) and is_follower(self._replica_id):
+                replica = self._admitted(replica, wanted)
             if isinstance(replica, ErrorCode):
                 self.is_complete = True
                 reads.append(_PartitionRead(key, wanted, replica, None, None))
                 continue
             if wanted.last_fetched_epoch >= 0:
-                apart = _parted(key, wanted, replica)
-                if apart is not None:
+                diverging = _diverging(key, wanted, replica)
+                if diverging is not None:
                     self.is_complete = True
-                    reads.append(apart)
+                    reads.append(diverging)
                     continue
             each = self._read_partition(key, replica, wanted, left, cold)
             if each.read is not None:
@@ -140,10 +153,22 @@ class _Fetch:
             self.is_complete = True
         return reads
 
+    def _admitted(self, replica: HostedPartition, wanted: FetchPartition) -> HostedPartition | ErrorCode:
+        """The partition, if this follower may copy it."""
+        node = self._broker.image.node(self._replica_id)
+        refusal = follower_refusal(
+            replica.partition,
+            self._replica_id,
+            broker_epoch=self._request.replica_state.replica_epoch,
+            registered_epoch=None if node is None else node.epoch,
+            current_leader_epoch=wanted.current_leader_epoch,
+        )
+        return replica if refusal is ErrorCode.NONE else refusal
+
     def _read_partition(
         self, key: FetchKey, replica: HostedPartition, wanted: FetchPartition, left: int, cold: list[ColdRead] | None
     ) -> _PartitionRead:
-        end = self._end(replica)
+        end = replica.end_for(self._bound)
         limit = min(wanted.max_bytes, left)
         min_one = self.size == 0
         found: Read | None = None
@@ -152,7 +177,7 @@ class _Fetch:
             found = replica.log.read(
                 wanted.fetch_offset, max(0, limit), min_one=min_one, end_offset=end, may_wait=cold is None
             )
-            if found is not None and self._request.isolation_level == READ_COMMITTED:
+            if found is not None and self._bound is Bound.LAST_STABLE_OFFSET:
                 aborted = replica.log.aborted_transactions(wanted.fetch_offset, found.next_offset)
         except ColdRead as missing:
             assert cold is not None
@@ -165,48 +190,46 @@ class _Fetch:
             if isinstance(error, StorageError):
                 self._broker.read_failed(replica, error)
             return _PartitionRead(key, wanted, ErrorCode(error.error_code), replica, None)
+        if is_follower(self._replica_id):
+            self._broker.fetched(replica, self._replica_id, wanted.fetch_offset)
         if found is not None and found.next_offset < end:
             self.is_complete = True  # there is more behind this segment or limit: waiting would bring nothing
         return _PartitionRead(key, wanted, ErrorCode.NONE, replica, found, aborted)
-
-    def _end(self, replica: HostedPartition) -> int:
-        """Where the partition ends for who asks."""
-        if not self._committed_only:
-            return replica.log.log_end_offset
-        if self._request.isolation_level == READ_COMMITTED:
-            return replica.last_stable_offset
-        return replica.partition.high_watermark
 
     # ---- waiting ----
 
     def answer(self, reads: list[_PartitionRead]) -> "Answer | asyncio.Future[Answer]":
         if self.is_complete or self._request.max_wait_ms <= 0 or not reads:
             return self.respond(reads)
-        return self._wait(reads)
-
-    def _wait(self, reads: list[_PartitionRead]) -> "asyncio.Future[Answer]":
-        """Answer once enough was appended to the partitions or the client's patience is over."""
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        for each in reads:
-            if each.read is not None:
-                each.read.slice.release()
-
-        def resume() -> None:
-            if answer.done():
-                return  # the client is gone
-            try:
-                answer.set_result(self.respond(self.read(None)))  # what was just appended is in memory
-            except Exception as error:
-                answer.set_exception(error)  # ends this client's connection, and nobody else's
-
-        waiting = self._broker.delays.wait(
-            resume,
-            [each.replica.key for each in reads if each.replica is not None],
-            missing=self._request.min_bytes - self.size,
-            wait_ms=self._request.max_wait_ms,
-        )
-        answer.add_done_callback(lambda _: self._broker.delays.cancel(waiting))
+        self._wait(answer, reads)
+        answer.add_done_callback(lambda _: self._broker.delays.cancel(self._waiting) if self._waiting else None)
         return answer
+
+    def _wait(self, answer: "asyncio.Future[Answer]", reads: list[_PartitionRead]) -> None:
+        """Answer once there is enough in the partitions or the client's patience is over."""
+        _release(reads)
+        places = {
+            each.replica.place(self._bound): each.wanted.fetch_offset for each in reads if each.replica is not None
+        }
+        self._waiting = self._broker.delays.wait(
+            lambda is_final: self._resume(answer, is_final=is_final),
+            places,
+            missing=self._request.min_bytes - self.size,
+            wait_ms=max(0, self._deadline_ms - self._broker.world.monotonic_ms()),
+        )
+
+    def _resume(self, answer: "asyncio.Future[Answer]", *, is_final: bool) -> None:
+        if answer.done():
+            return  # the client is gone
+        try:
+            reads = self.read(None)  # what was just appended is in memory
+            if is_final or self.is_complete:
+                answer.set_result(self.respond(reads))
+            else:
+                self._wait(answer, reads)
+        except Exception as error:
+            answer.set_exception(error)  # ends this client's connection, and nobody else's
 
     # ---- answering ----
 
@@ -229,7 +252,7 @@ class _Fetch:
         response = FetchResponse(session_id=self._session.session_id, responses=list(topics.values()))
         if leaders:
             response.node_endpoints = self._endpoints(leaders)
-        if self._broker.throttling.fetch.active and self._committed_only:
+        if self._is_throttled:
             sent = ((each.replica, len(each.read.slice)) for each in reads if each.replica and each.read)
             response.throttle_time_ms = self._broker.throttling.fetched(sent, self._context)
         return response
@@ -239,7 +262,9 @@ class _Fetch:
         incremental = self._session.kind is FetchKind.INCREMENTAL
         told = []
         for each in reads:
-            if _is_news(each) or not incremental:
+            is_news = _is_news(each)
+            _note_told(each)
+            if is_news or not incremental:
                 told.append(each)
                 if each.read is not None:
                     session.served(each.key)
@@ -250,7 +275,7 @@ class _Fetch:
         replica, found = each.replica, each.read
         if replica is None or each.code is not ErrorCode.NONE or each.diverging is not None:
             return None
-        committed = self._request.isolation_level == READ_COMMITTED
+        says_aborted = self._request.isolation_level == READ_COMMITTED
         if each.aborted:
             return None
         topic = each.key[0]
@@ -262,7 +287,7 @@ class _Fetch:
             high_watermark=replica.partition.high_watermark,
             last_stable_offset=replica.last_stable_offset,
             log_start_offset=replica.log.log_start_offset,
-            says_aborted=committed,
+            says_aborted=says_aborted,
             size=0 if found is None else len(found.slice),
         )
         tail = TAIL if self._version >= COMPACT_SINCE else b""
@@ -290,8 +315,8 @@ class _Fetch:
             )
             self._add_leader_hint(each, data, leaders)
             return data
-        committed = self._request.isolation_level == READ_COMMITTED
-        aborted: list[AbortedTransaction] | None = [] if committed and each.diverging is None else None
+        says_aborted = self._request.isolation_level == READ_COMMITTED
+        aborted: list[AbortedTransaction] | None = [] if says_aborted and each.diverging is None else None
         if aborted is not None:
             aborted += (
                 AbortedTransaction(producer_id=txn.producer_id, first_offset=txn.first_offset) for txn in each.aborted
@@ -323,8 +348,8 @@ class _Fetch:
         ]
 
 
-def _parted(key: FetchKey, wanted: FetchPartition, replica: HostedPartition) -> _PartitionRead | None:
-    """Say where the reader's log parted from this one, if it did."""
+def _diverging(key: FetchKey, wanted: FetchPartition, replica: HostedPartition) -> _PartitionRead | None:
+    """Say where the reader's log diverged from this one, if it did."""
     ended = end_of_epoch(replica, wanted.last_fetched_epoch)
     if ended.epoch < 0:
         return _PartitionRead(key, wanted, ErrorCode.OFFSET_OUT_OF_RANGE, replica, None)
@@ -334,14 +359,18 @@ def _parted(key: FetchKey, wanted: FetchPartition, replica: HostedPartition) -> 
 
 
 def _is_news(each: _PartitionRead) -> bool:
+    """Whether the client of a session has to be told; an error always."""
     if each.replica is None or each.code is not ErrorCode.NONE:
-        return each.wanted.is_news(error=each.code, has_records=False, high_watermark=-1, log_start_offset=-1)
-    return each.wanted.is_news(
-        error=each.code,
-        has_records=each.read is not None or each.diverging is not None,
-        high_watermark=each.replica.partition.high_watermark,
-        log_start_offset=each.replica.log.log_start_offset,
-    )
+        return True
+    has_records = each.read is not None or each.diverging is not None
+    return has_records or each.wanted.is_news(each.replica.partition.high_watermark, each.replica.log.log_start_offset)
+
+
+def _note_told(each: _PartitionRead) -> None:
+    if each.replica is None or each.code is not ErrorCode.NONE:
+        each.wanted.told_error()
+    else:
+        each.wanted.told(each.replica.partition.high_watermark, each.replica.log.log_start_offset)
 
 
 def _release(reads: list[_PartitionRead]) -> None:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Awaitable
 from functools import partial
 
+from millstream_broker.core.reads.bounds import bound_of
 from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.cold_reads import once_loaded
 from millstream_broker.shell.partition.hosted import HostedPartition
@@ -29,7 +30,6 @@ LATEST_TIERED = -5
 EARLIEST_PENDING_UPLOAD = -6
 
 _SINCE = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
-READ_COMMITTED = 1
 _UNKNOWN = TimestampedOffset(-1, -1, -1)
 
 
@@ -91,11 +91,7 @@ def _find(
 
 def _end(replica: HostedPartition, request: ListOffsetsRequest) -> int:
     """Where the log ends for who asks."""
-    if request.replica_id >= 0:
-        return replica.log.log_end_offset
-    if request.isolation_level == READ_COMMITTED:
-        return replica.last_stable_offset
-    return replica.partition.high_watermark
+    return replica.end_for(bound_of(request.replica_id, request.isolation_level))
 
 
 def _lookup(replica: HostedPartition, timestamp: int, *, end: int, may_wait: bool) -> TimestampedOffset:

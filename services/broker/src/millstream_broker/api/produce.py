@@ -1,15 +1,17 @@
 """Produce (API key 0), versions 3 to 13 (0 to 2 are offered and refused, as Kafka does: KAFKA-18659).
 
 Acknowledges 0, 1 and all; topic ids at version 13. One record batch per partition, stored as it came. A transaction's first batch
-in a partition waits until its coordinator has confirmed it.
+in a partition waits until its coordinator has confirmed it; with acks=all the answer waits until what it names is committed,
+which is at once where no other replica is in sync.
 """
 
-from collections.abc import Awaitable, Sequence
-from typing import Final, TypeAlias
+import asyncio
+from collections.abc import Awaitable, Coroutine, Sequence
+from typing import Any, Final, TypeAlias
 from uuid import UUID
 
-from millstream_broker.core.appends.shard_fence import shard_refusal
-from millstream_broker.core.appends.validation import Refused, validate
+from millstream_broker.core.appends.admission import ACKS_ALL, acknowledgement, admit, check_fence, check_order
+from millstream_broker.core.appends.validation import Refused
 from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.leaders import endpoints, leader_elsewhere
 from millstream_broker.shell.partition.hosted import HostedPartition
@@ -33,22 +35,23 @@ from millstream_wire.messages.produce import (
     PartitionProduceResponse,
     TopicProduceResponse,
 )
-from millstream_wire.records import BatchHeader, RecordsError, parse_header
+from millstream_wire.records import RecordsError, parse_header
 from millstream_wire.usual.produce_request import TOPIC_IDS_SINCE, read_single
 from millstream_wire.usual.produce_response import one_success
 
-Appended: TypeAlias = tuple[int, int, int]
-"""Base offset, append time and the log's start offset, as the answer has them."""
+Appended: TypeAlias = tuple[int, int, int, int]
+"""Base offset, append time and the log's start offset, as the answer has them; then the last offset."""
 Outcome: TypeAlias = Appended | Refused
+Unacknowledged: TypeAlias = tuple[list[Outcome], int, HostedPartition, "asyncio.Future[ErrorCode]"]
+"""What is appended and not committed: where its outcome is noted, its partition, and what is waited for."""
 
-ACKS_ALL: Final = -1
 COORDINATOR_CLIENT_ID: Final = "__coordinator"
 LEADER_HINTS_SINCE: Final = 10
 
 
 def answer_single_produce(
     broker: Broker, frame: bytes | memoryview, position: int, context: RequestContext
-) -> bytes | ProduceResponse | None:
+) -> bytes | ProduceResponse | Awaitable[ProduceResponse] | None:
     """A `Shortcut`: serve the request that nearly every producer sends without making a message of it."""
     version = context.version
     single = read_single(frame, position, version)
@@ -57,13 +60,19 @@ def answer_single_produce(
     topic, index = single.topic, single.index
     try:
         replica = _located(broker, topic, index)
-        base_offset, append_time_ms, start_offset = _append(
+        appended = _append(
             broker, replica, single.records, single.acks, context, broker.world.now_ms(), transactional=False
         )
     except Refused as refusal:
         _remember(broker, topic, index, single.records, refusal, context)
         request = decode(ProduceRequest, version, frame, position)
         return _refusing(broker, request, [[refusal]], context)
+    base_offset, append_time_ms, start_offset, last_offset = appended
+    if single.acks == ACKS_ALL and last_offset >= replica.partition.high_watermark:
+        request = decode(ProduceRequest, version, frame, position)
+        outcomes: list[list[Outcome]] = [[appended]]
+        wait = broker.when_committed(replica, last_offset, request.timeout_ms)
+        return _acknowledge(broker, request, outcomes, [(outcomes[0], 0, replica, wait)], context, throttle_ms=0)
     return one_success(
         version, context.correlation_id, single.encoded_topic, index, base_offset, append_time_ms, start_offset
     )
@@ -83,20 +92,23 @@ def handle_produce(
     return _produce(broker, request, context, NO_REFUSALS)
 
 
-async def _produce_verified(broker: Broker, request: ProduceRequest, context: RequestContext) -> ProduceResponse | None:
+async def _produce_verified(
+    broker: Broker, request: ProduceRequest, context: RequestContext
+) -> ProduceResponse | Coroutine[Any, Any, ProduceResponse] | None:
     refusals = await verify(broker, request, context.version, by_id=context.version >= TOPIC_IDS_SINCE)
     return _produce(broker, request, context, refusals)
 
 
 def _produce(
     broker: Broker, request: ProduceRequest, context: RequestContext, refusals: Refusals
-) -> ProduceResponse | None:
+) -> ProduceResponse | Coroutine[Any, Any, ProduceResponse] | None:
     acks, version = request.acks, context.version
     by_id = version >= TOPIC_IDS_SINCE
     transactional = request.transactional_id is not None
     now_ms = broker.world.now_ms()
     refused = False
     outcomes: list[list[Outcome]] = []
+    unacknowledged: list[Unacknowledged] = []
     for data in request.topic_data:
         topic: str | UUID = data.topic_id if by_id else data.name
         appended: list[Outcome] = []
@@ -106,9 +118,13 @@ def _produce(
                 located = _located(broker, topic, partition.index)
                 if refusals and (located.topic, located.index) in refusals:
                     raise refusals[located.topic, located.index]
-                appended.append(
-                    _append(broker, located, partition.records, acks, context, now_ms, transactional=transactional)
+                outcome = _append(
+                    broker, located, partition.records, acks, context, now_ms, transactional=transactional
                 )
+                if acks == ACKS_ALL and outcome[3] >= located.partition.high_watermark:
+                    wait = broker.when_committed(located, outcome[3], request.timeout_ms)
+                    unacknowledged.append((appended, len(appended), located, wait))
+                appended.append(outcome)
             except Refused as refusal:
                 # One partition's bad batch leaves the others alone.
                 refused = True
@@ -122,7 +138,34 @@ def _produce(
         if refused:
             raise CloseConnection("a produce with acks=0 was refused")
         return None
+    if unacknowledged:
+        return _acknowledge(broker, request, outcomes, unacknowledged, context, throttle_ms=throttle_ms)
     response = _refusing(broker, request, outcomes, context) if refused else _response(request, outcomes)
+    response.throttle_time_ms = throttle_ms
+    return response
+
+
+async def _acknowledge(
+    broker: Broker,
+    request: ProduceRequest,
+    outcomes: list[list[Outcome]],
+    unacknowledged: Sequence[Unacknowledged],
+    context: RequestContext,
+    *,
+    throttle_ms: int,
+) -> ProduceResponse:
+    """Answer once every batch is committed, or it is known that nobody will say so here. The request's batches are gone by now."""
+    try:
+        for appended, at, replica, wait in unacknowledged:
+            code = await wait
+            if code is ErrorCode.NONE:
+                code = acknowledgement(replica.partition, replica.settings)
+            if code is not ErrorCode.NONE:
+                appended[at] = Refused(code, "")
+    finally:
+        for _, _, _, wait in unacknowledged:
+            wait.cancel()
+    response = _refusing(broker, request, outcomes, context)
     response.throttle_time_ms = throttle_ms
     return response
 
@@ -144,22 +187,29 @@ def _append(
     *,
     transactional: bool,
 ) -> Appended:
-    if acks not in (ACKS_ALL, 0, 1):
-        raise Refused(ErrorCode.INVALID_REQUIRED_ACKS, "acks must be 0, 1 or -1")
-    trusted = replica.is_internal
-    if trusted and not (context.client_id or "").startswith(COORDINATOR_CLIENT_ID):
-        raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{replica.topic} is written by coordinators only")
-    partition, settings, log = replica.partition, replica.settings, replica.log
-    # A topic cannot have more replicas in sync than it has replicas (KIP-966).
-    if acks == ACKS_ALL and len(partition.isr) < min(settings.min_insync_replicas, len(partition.replicas)):
-        raise Refused(ErrorCode.NOT_ENOUGH_REPLICAS, f"{len(partition.isr)} replicas are in sync")
-    header = validate(batch, settings, replica.name, version=context.version, now_ms=now_ms, trusted=trusted)
-    if trusted:
-        _check_fence(broker, replica, header)
-    if header.is_transactional and not transactional:
-        raise Refused(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "A transactional batch without transactional id")
+    partition, log = replica.partition, replica.log
+    header = admit(
+        batch,
+        acks,
+        partition,
+        replica.settings,
+        replica.name,
+        version=context.version,
+        now_ms=now_ms,
+        is_internal=replica.is_internal,
+        from_coordinator=replica.is_internal and (context.client_id or "").startswith(COORDINATOR_CLIENT_ID),
+        transactional=transactional,
+    )
+    if replica.is_internal:
+        # One producer, as a rule: those of the shard's claims.
+        check_fence(
+            header, broker.image.shard(replica.topic_id, replica.index), [each.producer_id for each in log.producers]
+        )
     if broker.refused_batches.lowest and header.producer_id >= 0:
-        _check_nothing_is_before(broker, replica, header, context)
+        topic = replica.topic_id.bytes if context.version >= TOPIC_IDS_SINCE else replica.topic
+        key = (topic, replica.index, header.producer_id)
+        is_remembered = log.producer(header.producer_id) is not None
+        check_order(header, key, broker.refused_batches, is_remembered=is_remembered, now_ms=context.received_at_ms)
     assert batch is not None, "validated"
     try:
         result = log.append(batch, header, leader_epoch=partition.leader_epoch, now_ms=now_ms)
@@ -169,7 +219,7 @@ def _append(
         raise Refused(error.error_code, str(error)) from error
     if not result.is_duplicate:
         broker.appended(replica, len(batch))
-    return result.base_offset, result.log_append_time, log.log_start_offset
+    return result.base_offset, result.log_append_time, log.log_start_offset, result.last_offset
 
 
 def _remember(
@@ -190,26 +240,6 @@ def _remember(
     if header.producer_id >= 0:
         key = (topic, index, header.producer_id)
         broker.refused_batches.add(key, header.producer_epoch, header.base_sequence, context.received_at_ms)
-
-
-def _check_nothing_is_before(
-    broker: Broker, replica: HostedPartition, header: BatchHeader, context: RequestContext
-) -> None:
-    topic = replica.topic_id.bytes if context.version >= TOPIC_IDS_SINCE else replica.topic
-    key = (topic, replica.index, header.producer_id)
-    if replica.log.producer(header.producer_id) is not None:
-        broker.refused_batches.forget(key)
-    elif broker.refused_batches.is_behind(key, header.producer_epoch, header.base_sequence, context.received_at_ms):
-        message = f"A batch before sequence {header.base_sequence} was refused and is to come first"
-        raise Refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, message)
-
-
-def _check_fence(broker: Broker, replica: HostedPartition, header: BatchHeader) -> None:
-    shard = broker.image.shard(replica.topic_id, replica.index)
-    ids = [entry.producer_id for entry in replica.log.producers]  # one, as a rule: those of the shard's claims
-    code = shard_refusal(header, shard, highest_id=max(ids, default=-1), is_remembered=header.producer_id in ids)
-    if code is not ErrorCode.NONE:
-        raise Refused(code, f"Producer {header.producer_id} with epoch {header.producer_epoch} does not own the shard")
 
 
 def _refusing(
@@ -243,7 +273,7 @@ def _answer(index: int, outcome: Outcome) -> PartitionProduceResponse:
             ],
             error_message=outcome.message or None,
         )
-    base_offset, log_append_time_ms, log_start_offset = outcome
+    base_offset, log_append_time_ms, log_start_offset, _ = outcome
     return PartitionProduceResponse(
         index=index,
         base_offset=base_offset,

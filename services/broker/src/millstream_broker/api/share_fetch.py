@@ -154,7 +154,7 @@ class _ShareFetch:
         """Until so much was appended, something comes back, or the time is over."""
         woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-        def wake() -> None:
+        def wake(_: bool) -> None:
             if not woken.done():
                 woken.set_result(None)
 

@@ -11,9 +11,11 @@ from uuid import UUID
 from millstream_broker.config import BrokerConfig
 from millstream_broker.core.appends.refused_batches import RefusedBatches
 from millstream_broker.core.hosting import ReplicaKey
+from millstream_broker.core.partition.standing import NO_OFFSET
 from millstream_broker.core.reads.fetch_session import FetchSessions
 from millstream_broker.shell.delays import Delays
 from millstream_broker.shell.metrics import BrokerMetrics
+from millstream_broker.shell.partition.effects import perform
 from millstream_broker.shell.partition.hosted import HostedPartition
 from millstream_broker.shell.partition.partitions import HostedPartitions
 from millstream_broker.shell.producer_id_blocks import ProducerIdBlocks
@@ -119,17 +121,49 @@ class Broker:
             return replica
         return partition.refusal(current_leader_epoch)
 
-    def appended(self, replica: HostedPartition, size: int) -> None:
-        """A batch is in the log: commit it, count it, wake who waited for it."""
-        replica.partition.on_appended(replica.log.log_end_offset)
+    def appended(self, replica: HostedPartition, size: int, *, ended_from: int = NO_OFFSET) -> None:
+        """A batch is in the log: commit it if that is up to us, count it, wake who waited for it.
+
+        `ended_from` is where the transaction began whose end the batch is.
+        """
+        log = replica.log
+        unstable = log.first_unstable_offset
+        first_unstable = NO_OFFSET if unstable is None else unstable
+        is_heard = len(self.delays) > 0
+        effects = replica.partition.on_appended(log.log_end_offset, size, first_unstable, ended_from, is_heard)
         if self._failing and replica.key in self._failing:
             self._failing.discard(replica.key)
             logger.info("append succeeds again partition=%s", replica.name)
         metrics = self.metrics
         metrics.appended_bytes += size
         metrics.appended_batches += 1
-        if len(self.delays):  # asked here: making the key costs more
-            self.delays.progressed(replica.key, size)
+        if is_heard:
+            perform(effects, replica, self.delays)
+
+    def fetched(self, replica: HostedPartition, follower: int, offset: int) -> None:
+        """A follower has everything before `offset`: more may be committed."""
+        perform(replica.partition.on_fetched(follower, offset), replica, self.delays)
+
+    def when_committed(
+        self, replica: HostedPartition, offset: int, timeout_ms: int, *, then: ErrorCode = ErrorCode.NONE
+    ) -> "asyncio.Future[ErrorCode]":
+        """`then`, once the record at `offset`, which is not committed yet, is; or why nobody here will know."""
+        partition, delays = replica.partition, self.delays
+        answer: asyncio.Future[ErrorCode] = asyncio.get_running_loop().create_future()
+
+        def end(code: ErrorCode) -> None:
+            if not answer.done():
+                answer.set_result(then if code is ErrorCode.NONE else code)
+
+        wait = partition.await_commit(offset, end)
+        timer = delays.wait(lambda _: end(ErrorCode.REQUEST_TIMED_OUT), {}, missing=1, wait_ms=timeout_ms)
+
+        def forget(_: "asyncio.Future[ErrorCode]") -> None:
+            partition.cancel(wait)
+            delays.cancel(timer)
+
+        answer.add_done_callback(forget)
+        return answer
 
     def storage_failed(self, replica: HostedPartition, error: StorageError) -> None:
         """Note that a log refused an append; what it holds is intact, the producer is told, the broker goes on."""

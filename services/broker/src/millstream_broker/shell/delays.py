@@ -5,18 +5,16 @@ wrong for one waiter then reaches neither whoever appended nor the other waiters
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
-from uuid import UUID
 
-from millstream_broker.core.hosting import ReplicaKey
-from millstream_broker.core.reads.purgatory import Purgatory, Waiting
+from millstream_broker.core.reads.purgatory import Place, Purgatory, Waiting
 from millstream_runtime.world import World
 
-Resume: TypeAlias = Callable[[], None]
-"""Answers one waiting client. Whatever goes wrong in it is that client's to be told: nobody above it could."""
-Place: TypeAlias = ReplicaKey | tuple[str, UUID, int]
-"""A partition, or a group's share of one."""
+Resume: TypeAlias = Callable[[bool], None]
+"""Answers one waiting client, whatever there is if the argument is true; if it is false, offsets moved, and the client may
+wait on if it still lacks something. What goes wrong in it is that client's to be told: nobody above it could.
+"""
 
 
 class Delays:
@@ -24,7 +22,7 @@ class Delays:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._purgatory: Purgatory[Place, Resume] = Purgatory()
+        self._purgatory: Purgatory[Resume] = Purgatory()
         self._timer: asyncio.TimerHandle | None = None
         self._armed_ms = 0
         self.is_closed = False
@@ -32,32 +30,33 @@ class Delays:
     def __len__(self) -> int:
         return len(self._purgatory)
 
-    def wait(self, resume: Resume, keys: Sequence[Place], *, missing: int, wait_ms: int) -> Waiting[Place, Resume]:
+    def wait(self, resume: Resume, places: Mapping[Place, int], *, missing: int, wait_ms: int) -> Waiting[Resume]:
+        """Wait for `missing` bytes behind the offsets of these places, for a change there, or for the time to be over."""
         deadline_ms = self._world.monotonic_ms() + wait_ms
-        waiting = self._purgatory.add(resume, keys, missing=missing, deadline_ms=deadline_ms)
+        waiting = self._purgatory.add(resume, places, missing=missing, deadline_ms=deadline_ms)
         self._arm()
         return waiting
 
-    def cancel(self, waiting: Waiting[Place, Resume]) -> None:
+    def cancel(self, waiting: Waiting[Resume]) -> None:
         self._purgatory.cancel(waiting)
 
-    def progressed(self, key: Place, amount: int) -> None:
-        _resume_soon(self._purgatory.progressed(key, amount))
+    def reached(self, place: Place, offset: int, size: int) -> None:
+        _resume_soon(self._purgatory.reached(place, offset, size), is_final=False)
 
-    def changed(self, key: Place) -> None:
-        _resume_soon(self._purgatory.changed(key))
+    def changed(self, place: Place) -> None:
+        _resume_soon(self._purgatory.changed(place), is_final=True)
 
     def close(self) -> None:
         """Resume everybody: the broker stops, and an early answer is better than none."""
         self.is_closed = True
-        _resume_soon(self._purgatory.drain())
+        _resume_soon(self._purgatory.drain(), is_final=True)
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     def _expire(self) -> None:
         self._timer = None
-        _resume_soon(self._purgatory.expired(self._world.monotonic_ms()))
+        _resume_soon(self._purgatory.expired(self._world.monotonic_ms()), is_final=True)
         self._arm()
 
     def _arm(self) -> None:
@@ -72,6 +71,6 @@ class Delays:
         self._timer = asyncio.get_running_loop().call_later((delay_ms + 1) / 1000, self._expire)
 
 
-def _resume_soon(ready: Sequence[Resume]) -> None:
+def _resume_soon(ready: Sequence[Resume], *, is_final: bool) -> None:
     for resume in ready:
-        asyncio.get_running_loop().call_soon(resume)
+        asyncio.get_running_loop().call_soon(resume, is_final)

@@ -14,7 +14,7 @@ def append(node: Any, batch: bytes, topic: str = "orders") -> None:
     replica = node.replica(topic)
     data = bytearray(batch)
     replica.log.append(data, check(data), leader_epoch=3, now_ms=1)
-    replica.partition.on_appended(replica.log.log_end_offset)
+    replica.partition.on_appended(replica.log.log_end_offset, len(batch))
 
 
 def names(path: Path) -> list[str]:

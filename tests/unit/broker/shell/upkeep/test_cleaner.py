@@ -10,6 +10,7 @@ import pytest
 from millstream_broker.cleaner_config import CleanerConfig
 from millstream_broker.shell.upkeep.cleaner import Cleaner
 from millstream_cluster import records as r
+from millstream_cluster.ids import LeaderEpoch, NodeId, PartitionEpoch
 from millstream_log import TopicPartition
 from millstream_runtime.properties import Properties, PropertyError
 from millstream_wire.records import Record, check, decode_batches, encode_batch
@@ -26,7 +27,7 @@ def put(node: Any, topic: str, *pairs: tuple[bytes, bytes | None], timestamp: in
     replica.log.append(data, check(data), leader_epoch=3, now_ms=node.world.now_ms())
     if roll:
         replica.log.roll(node.world.now_ms())
-    replica.partition.on_appended(replica.log.log_end_offset)
+    replica.partition.on_appended(replica.log.log_end_offset, len(data))
 
 
 def offsets(node: Any, topic: str) -> list[int]:
@@ -81,10 +82,13 @@ def test_little_dirt_has_to_wait_until_it_is_old(node: Any) -> None:
 
 
 def test_what_is_not_committed_waits(node: Any) -> None:
-    node.create_topic("orders", cleanup_policy="compact")
+    topic_id = node.create_topic("orders", cleanup_policy="compact")
+    both = (NodeId(1), NodeId(2))
+    node.learn(r.PartitionChanged(topic_id, 0, both, both, NodeId(1), LeaderEpoch(3), PartitionEpoch(1)))
     put(node, "orders", (b"a", b"1"), (b"a", b"2"))
-    node.replica("orders").partition.high_watermark = 1
     assert not asyncio.run(cleaner(node).clean_dirtiest())
+    node.broker.fetched(node.replica("orders"), 2, 2)
+    assert asyncio.run(cleaner(node).clean_dirtiest())
 
 
 def test_a_corrupt_partition_is_left_alone_and_told_once(node: Any, caplog: pytest.LogCaptureFixture) -> None:

@@ -23,7 +23,7 @@ def append(node: Any, *batches: bytes, topic: str = "orders") -> None:
     for batch in batches:
         data = bytearray(batch)
         replica.log.append(data, check(data), leader_epoch=3, now_ms=node.world.now_ms())
-    replica.partition.on_appended(replica.log.log_end_offset)
+    replica.partition.on_appended(replica.log.log_end_offset, len(data))
 
 
 def test_old_segments_go_and_young_ones_stay(node: Any, batch: Any) -> None:

@@ -1,18 +1,31 @@
 """A partition as one of its replicas knows it: who leads, in which epoch, and up to where it is committed.
 
-A step machine: assignments and appends go in, effects come out. It knows nothing of files; who executes the effects owns
-the log. Followers join with replication: today the leader is the whole ISR, so what is in its log is committed.
+A step machine: assignments, appends and the fetches of followers go in, effects come out. It knows nothing of files and
+clients; who executes the effects owns the log and the connections.
 """
 
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final
 
 from mypy_extensions import i64
 
+from millstream_broker.core.partition.commit_waits import Answer, CommitWait, CommitWaits
+from millstream_broker.core.partition.effects import (
+    Committed,
+    CommitWaitsEnded,
+    Effect,
+    LeadershipBegan,
+    LeadershipEnded,
+    LogGrew,
+)
 from millstream_cluster.ids import NO_NODE
 from millstream_wire.errors import ErrorCode
 
 NO_EPOCH: Final = -1
+NO_OFFSET: Final = -1
+UNCOMMITTED_MAX: Final = 1_000
+"""Of how many appends that are not committed the size is known; beyond that neighbours are taken together."""
+_UNKNOWN_SIZE: Final = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,76 +39,253 @@ class Assigned:
     partition_epoch: int
 
 
-@dataclass(frozen=True, slots=True)
-class LeadershipBegan:
-    """From here on appends carry this epoch; `start_offset` is where it begins."""
-
-    leader_epoch: int
-    start_offset: int
-
-
-@dataclass(frozen=True, slots=True)
-class LeadershipEnded:
-    """Whoever waits for this partition must ask the next leader."""
-
-
-Effect: TypeAlias = LeadershipBegan | LeadershipEnded
-
-
 class Partition:
-    """Invariant (`check`): the high watermark is inside the log, and a leader with no followers in sync has it at the end."""
+    """Invariant (`check`): 0 <= last stable offset <= high watermark <= end offset, and none of the three falls.
+
+    A leader has the high watermark at what all of the ISR have (alone in it, at its log's end). Commit waits are of the
+    present leader epoch and above the high watermark.
+    """
 
     __slots__ = (
+        "_awaited",
+        "_commit_waits",
+        "_end_offset",
+        "_ended",
+        "_epoch_start_offset",
+        "_first_unstable",
+        "_followers",
+        "_held_size",
+        "_high_watermark",
+        "_isr",
+        "_last_stable_offset",
+        "_leader",
+        "_leader_epoch",
+        "_leads",
         "_node_id",
-        "end_offset",
-        "high_watermark",
-        "isr",
-        "leader",
-        "leader_epoch",
-        "leads",
-        "partition_epoch",
-        "replicas",
+        "_partition_epoch",
+        "_replicas",
+        "_uncommitted",
     )
 
-    def __init__(self, node_id: int, *, end_offset: int) -> None:
+    def __init__(self, node_id: int, *, end_offset: i64, high_watermark: i64, first_unstable: i64 = NO_OFFSET) -> None:
         self._node_id = node_id
-        self.end_offset: i64 = end_offset
-        self.high_watermark: i64 = end_offset
-        self.replicas: tuple[int, ...] = ()
-        self.isr: tuple[int, ...] = ()
-        self.leader: int = NO_NODE
-        self.leader_epoch: i64 = -1
-        self.partition_epoch: i64 = -1
-        self.leads = False
+        # ---- as the metadata says; none of it is older than what was known before ----
+        self._replicas: tuple[int, ...] = ()
+        self._isr: tuple[int, ...] = ()
+        self._leader: int = NO_NODE
+        self._leader_epoch: i64 = NO_EPOCH
+        self._partition_epoch: i64 = NO_EPOCH
+        self._leads = False
+        """This node is `_leader`, and the partition is not given up."""
+        self._awaited: tuple[int, ...] = ()
+        """The ISR without this node, while it leads: whose log ends hold back the high watermark."""
+        self._epoch_start_offset: i64 = NO_OFFSET
+        """Where the log ended when this node began to lead in `_leader_epoch`; every record from there on is of that epoch."""
+        # ---- as this node's log and its followers say ----
+        self._end_offset: i64 = end_offset
+        """The log's end as `on_appended` last told it."""
+        self._followers: dict[int, int] = {}
+        """The log's end of each follower that has fetched in this leader epoch. Only of replicas; may fall when one restarts."""
+        self._high_watermark: i64 = high_watermark
+        """Every record before it is on all of the ISR. Begins at the checkpoint, moves in `_commit` alone, never falls."""
+        self._first_unstable: i64 = first_unstable
+        """The first offset of the oldest transaction without its end in the log; NO_OFFSET if there is none."""
+        self._ended: list[tuple[int, int]] = []
+        """(marker's offset, first offset) of transactions whose marker is not below the high watermark: still undecided."""
+        self._last_stable_offset: i64 = self._stable_offset()
+        """Every record before it is committed, and so is the end of the transaction it is part of. Moves with the high watermark."""
+        self._uncommitted: list[tuple[int, int]] = []
+        """(end offset, size) of what was appended above the high watermark, at most UNCOMMITTED_MAX."""
+        if high_watermark < end_offset:
+            self._uncommitted.append((end_offset, _UNKNOWN_SIZE))
+        self._held_size: i64 = 0
+        """At least the bytes between the last stable offset and the high watermark."""
+        self._commit_waits = CommitWaits()
 
-    def on_assigned(self, event: Assigned) -> tuple[Effect, ...]:
-        """Take over what the metadata says; an older state than the one known changes nothing."""
-        if event.partition_epoch < self.partition_epoch:
-            return ()
-        led, led_in = self.leads, self.leader_epoch
-        self.replicas, self.isr = event.replicas, event.isr
-        self.leader, self.leader_epoch = event.leader, event.leader_epoch
-        self.partition_epoch = event.partition_epoch
-        self.leads = event.leader == self._node_id
-        if self.leads and not (led and led_in == event.leader_epoch):
-            ended: tuple[Effect, ...] = (LeadershipEnded(),) if led else ()
-            return (*ended, LeadershipBegan(event.leader_epoch, self.end_offset))
-        return (LeadershipEnded(),) if led and not self.leads else ()
+    # ---- what is known ----
 
-    def on_appended(self, end_offset: i64) -> None:
-        """The log reaches up to `end_offset`; the leader alone is in sync, so all of it is committed."""
-        self.end_offset = end_offset
-        self.high_watermark = end_offset
+    @property
+    def leads(self) -> bool:
+        return self._leads
+
+    @property
+    def leader_epoch(self) -> i64:
+        return self._leader_epoch
+
+    @property
+    def epoch_start_offset(self) -> i64:
+        return self._epoch_start_offset
+
+    @property
+    def replicas(self) -> tuple[int, ...]:
+        return self._replicas
+
+    @property
+    def isr(self) -> tuple[int, ...]:
+        return self._isr
+
+    @property
+    def end_offset(self) -> i64:
+        return self._end_offset
+
+    @property
+    def high_watermark(self) -> i64:
+        return self._high_watermark
+
+    @property
+    def last_stable_offset(self) -> i64:
+        return self._last_stable_offset
 
     def refusal(self, current_leader_epoch: int) -> ErrorCode:
         """Why a client that believes in this leader epoch (-1: in none) cannot be served here; NONE if it can."""
-        if current_leader_epoch not in (NO_EPOCH, self.leader_epoch):
-            if current_leader_epoch < self.leader_epoch:
+        if current_leader_epoch not in (NO_EPOCH, self._leader_epoch):
+            if current_leader_epoch < self._leader_epoch:
                 return ErrorCode.FENCED_LEADER_EPOCH
             return ErrorCode.UNKNOWN_LEADER_EPOCH
-        return ErrorCode.NONE if self.leads else ErrorCode.NOT_LEADER_OR_FOLLOWER
+        return ErrorCode.NONE if self._leads else ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+    # ---- events ----
+
+    def on_assigned(self, event: Assigned) -> tuple[Effect, ...]:
+        """Take over what the metadata says; an older state than the one known changes nothing."""
+        if event.partition_epoch < self._partition_epoch:
+            return ()
+        led, led_in = self._leads, self._leader_epoch
+        self._replicas, self._isr = event.replicas, event.isr
+        self._leader, self._leader_epoch = event.leader, event.leader_epoch
+        self._partition_epoch = event.partition_epoch
+        self._leads = event.leader == self._node_id
+        self._awaited = tuple(node for node in event.isr if node != self._node_id) if self._leads else ()
+        effects: list[Effect] = []
+        if led and not (self._leads and led_in == self._leader_epoch):
+            effects += self._end_leadership()
+        if self._leads and not (led and led_in == self._leader_epoch):
+            self._epoch_start_offset = self._end_offset
+            effects.append(LeadershipBegan(event.leader_epoch, int(self._end_offset)))
+        self._followers = {node: end for node, end in self._followers.items() if node in event.replicas}
+        # A smaller ISR may have committed what its last member has not fetched (KAFKA-13091).
+        return (*effects, *self._advance())
+
+    def on_given_up(self) -> tuple[Effect, ...]:
+        """This node keeps the partition no longer."""
+        led, self._leads, self._awaited = self._leads, False, ()
+        return tuple(self._end_leadership()) if led else ()
+
+    def on_appended(
+        self,
+        end_offset: i64,
+        size: i64,
+        first_unstable: i64 = NO_OFFSET,
+        ended_from: i64 = NO_OFFSET,
+        is_heard: bool = True,
+    ) -> tuple[Effect, ...]:
+        """The log got `size` bytes more and reaches up to `end_offset`.
+
+        `first_unstable` is where the oldest open transaction begins now; `ended_from` is where the one began that the last
+        record ended. Where nobody would hear the effects there need not be any: making them is a fortieth of a produce.
+        """
+        self._end_offset = end_offset
+        self._first_unstable = first_unstable
+        if not is_heard and first_unstable < 0 and self._leads and not self._awaited:
+            self._high_watermark = self._last_stable_offset = end_offset
+            self._held_size = 0
+            return ()
+        grew = LogGrew(end_offset, size)
+        if self._leads and not self._awaited:
+            return grew, self._commit(end_offset, size)
+        if ended_from >= 0:
+            self._ended.append((int(end_offset) - 1, ended_from))
+        self._remember_size(end_offset, size)
+        return grew, *self._advance()
+
+    def on_fetched(self, replica_id: int, fetch_offset: i64) -> tuple[Effect, ...]:
+        """A follower asks for what comes at `fetch_offset` in the present epoch: it has everything before."""
+        if not self._leads or replica_id not in self._replicas or replica_id == self._node_id:
+            return ()
+        self._followers[replica_id] = min(int(fetch_offset), int(self._end_offset))
+        return self._advance()
+
+    def await_commit(self, offset: i64, answer: Answer) -> CommitWait:
+        """Have `answer` handed back once the record at `offset` is committed, or this leader epoch is over."""
+        assert self._leads
+        assert self._high_watermark <= offset < self._end_offset, "in the log, and not committed"
+        return self._commit_waits.add(self._leader_epoch, offset, answer)
+
+    def cancel(self, wait: CommitWait) -> None:
+        """Whoever waited is gone, or is answered."""
+        self._commit_waits.cancel(wait)
+
+    # ---- consequences ----
+
+    def _end_leadership(self) -> list[Effect]:
+        self._followers.clear()
+        waits = self._commit_waits.take_all()
+        refused: list[Effect] = [CommitWaitsEnded(waits, ErrorCode.NOT_LEADER_OR_FOLLOWER)] if waits else []
+        return [LeadershipEnded(), *refused]
+
+    def _advance(self) -> tuple[Effect, ...]:
+        """Move the high watermark to what all of the ISR have, if that is further."""
+        if not self._leads:
+            return ()
+        point = self._end_offset
+        for node in self._awaited:
+            known: i64 = self._followers.get(node, 0)
+            point = min(point, known)
+        if point <= self._high_watermark:
+            return ()
+        committed = self._commit(point, self._take_size(point))
+        waits = self._commit_waits.take_committed(point)
+        return (committed, CommitWaitsEnded(waits, ErrorCode.NONE)) if waits else (committed,)
+
+    def _commit(self, high_watermark: i64, size: i64) -> Committed:
+        self._high_watermark = high_watermark
+        if self._ended:
+            self._ended = [(marker, first) for marker, first in self._ended if marker >= high_watermark]
+        stable = self._stable_offset()
+        held = self._held_size + size
+        stable_size: i64 = 0
+        if stable > self._last_stable_offset:
+            stable_size = held
+            self._last_stable_offset = stable
+        # What is held back in part counts again when the rest of it is let go.
+        self._held_size = 0 if stable == high_watermark else held
+        return Committed(high_watermark, stable, size, stable_size)
+
+    def _stable_offset(self) -> i64:
+        stable = self._high_watermark
+        if 0 <= self._first_unstable < stable:
+            stable = self._first_unstable
+        for _, first in self._ended:
+            begun: i64 = first
+            stable = min(stable, begun)
+        return stable
+
+    def _remember_size(self, end_offset: i64, size: i64) -> None:
+        if len(self._uncommitted) >= UNCOMMITTED_MAX:
+            size += self._uncommitted.pop()[1]
+        self._uncommitted.append((end_offset, size))
+
+    def _take_size(self, offset: i64) -> i64:
+        """The size of what ends up to `offset`; what spans it counts, and counts again when the rest is committed."""
+        size: i64 = 0
+        while self._uncommitted:
+            end, more = self._uncommitted[0]
+            size += more
+            if end > offset:
+                break
+            del self._uncommitted[0]
+            if end == offset:
+                break
+        return size
 
     def check(self) -> None:
-        assert 0 <= self.high_watermark <= self.end_offset
-        assert not self.leads or self.leader == self._node_id
-        assert not (self.leads and len(self.isr) <= 1) or self.high_watermark == self.end_offset
+        assert 0 <= self._last_stable_offset <= self._high_watermark <= self._end_offset
+        assert self._last_stable_offset == self._stable_offset()
+        assert not self._leads or self._leader == self._node_id
+        assert not (self._leads and not self._awaited) or self._high_watermark == self._end_offset
+        assert all(marker >= self._high_watermark for marker, _ in self._ended)
+        assert self._leads or not self._followers
+        assert set(self._followers) <= set(self._replicas)
+        assert len(self._uncommitted) <= UNCOMMITTED_MAX
+        assert self._leads or not len(self._commit_waits)
+        self._commit_waits.check(self._leader_epoch, self._high_watermark)

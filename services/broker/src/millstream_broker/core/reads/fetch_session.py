@@ -5,7 +5,7 @@ Decides which partitions a Fetch is about and which of the answers are news. Rea
 
 from collections.abc import Callable, Iterable
 from enum import Enum
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 from uuid import UUID
 
 from millstream_broker.core.partition.standing import NO_EPOCH
@@ -15,6 +15,8 @@ from millstream_wire.messages import FetchRequest
 NO_SESSION_ID = 0
 INITIAL_EPOCH = 0
 FINAL_EPOCH = -1
+TOPIC_IDS_SINCE: Final = 13
+"""The first version of Fetch that names topics by their ids."""
 _EPOCH_MAX = 2**31 - 1
 
 FetchKey: TypeAlias = tuple[str | UUID, int]
@@ -49,18 +51,17 @@ class FetchPartition:
         self.sent_high_watermark = -1
         self.sent_log_start_offset = -1
 
-    def is_news(self, *, error: int, has_records: bool, high_watermark: int, log_start_offset: int) -> bool:
-        """Say whether the client has to be told, and remember that it was."""
-        if error != ErrorCode.NONE:
-            # Whatever comes after an error is news again.
-            self.sent_high_watermark = -1
-            return True
-        news = (
-            has_records or high_watermark != self.sent_high_watermark or log_start_offset != self.sent_log_start_offset
-        )
+    def is_news(self, high_watermark: int, log_start_offset: int) -> bool:
+        """Whether the client knows other offsets, or none because an error came last."""
+        return high_watermark != self.sent_high_watermark or log_start_offset != self.sent_log_start_offset
+
+    def told(self, high_watermark: int, log_start_offset: int) -> None:
         self.sent_high_watermark = high_watermark
         self.sent_log_start_offset = log_start_offset
-        return news
+
+    def told_error(self) -> None:
+        """Whatever comes after an error is news again."""
+        self.sent_high_watermark = -1
 
 
 class FetchSession:
@@ -126,7 +127,7 @@ class FetchSessions:
         self, request: FetchRequest, *, version: int, replica_id: int, now_ms: int, new_id: Callable[[], int]
     ) -> FetchContext | ErrorCode:
         """Say what this request is about; `new_id` draws a random session id from 1 on."""
-        by_id = version >= 13
+        by_id = version >= TOPIC_IDS_SINCE
         if request.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
             self._sessions.pop(request.session_id, None)
             partitions = _wanted(request, by_id=by_id)

@@ -1,41 +1,51 @@
-"""Operations that wait for a partition to move or for their time to run out.
+"""Operations that wait for offsets to move, or for their time to run out.
 
+A partition has several places to wait: its log's end (followers), its high watermark and its last stable offset (consumers).
 Plain data with deadlines: progress is told to it, nothing is polled and nothing here runs on its own. An operation is
 handed back exactly once, by whichever comes first.
 """
 
 import heapq
-from collections.abc import Hashable, Sequence
-from typing import Generic, TypeVar
+from collections.abc import Mapping
+from typing import Final, Generic, TypeVar
 
-K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 
+ANY_OFFSET: Final = -1
+"""Wait for whatever happens at a place."""
+
 # Finished operations stay in the deadline heap until it is mostly made of them.
-_SWEEP_AT = 64
+_SWEEP_AT: Final = 64
 
 
-class Waiting(Generic[K, T]):
-    """One operation, the places it watches, and how much progress it still needs."""
+class Place:
+    """Somewhere to wait; it has no name, because looking it up by its address costs least."""
 
-    __slots__ = ("deadline_ms", "done", "keys", "missing", "operation")
+    __slots__ = ()
 
-    def __init__(self, operation: T, keys: Sequence[K], missing: int, deadline_ms: int) -> None:
+
+class Waiting(Generic[T]):
+    """One operation, the places it watches, each from an offset on, and how much progress it still needs."""
+
+    __slots__ = ("deadline_ms", "done", "missing", "operation", "places")
+
+    def __init__(self, operation: T, places: Mapping[Place, int], missing: int, deadline_ms: int) -> None:
         self.operation = operation
-        self.keys = keys
+        self.places = places
         self.missing = missing
         self.deadline_ms = deadline_ms
         self.done = False
 
 
-class Purgatory(Generic[K, T]):
-    """Every operation that is not done is watched under each of its keys and is in the deadline heap."""
+class Purgatory(Generic[T]):
+    """Invariant (`check`): every operation that is not done is watched at each of its places and is in the deadline heap."""
 
     __slots__ = ("_added", "_finished", "_heap", "_watchers")
 
     def __init__(self) -> None:
-        self._watchers: dict[K, dict[Waiting[K, T], None]] = {}
-        self._heap: list[tuple[int, int, Waiting[K, T]]] = []
+        self._watchers: dict[Place, dict[Waiting[T], int]] = {}
+        """At each place who waits there, and from which offset on."""
+        self._heap: list[tuple[int, int, Waiting[T]]] = []
         """By deadline; then in the order in which they came."""
         self._added = 0
         self._finished = 0
@@ -43,32 +53,33 @@ class Purgatory(Generic[K, T]):
     def __len__(self) -> int:
         return len(self._heap) - self._finished
 
-    def add(self, operation: T, keys: Sequence[K], *, missing: int, deadline_ms: int) -> Waiting[K, T]:
-        """Wait until the keys together progressed by `missing`, any of them changed, or the deadline is there."""
-        waiting = Waiting(operation, keys, missing, deadline_ms)
-        for key in keys:
-            self._watchers.setdefault(key, {})[waiting] = None
+    def add(self, operation: T, places: Mapping[Place, int], *, missing: int, deadline_ms: int) -> Waiting[T]:
+        """Wait until `missing` bytes have come at the places, each behind its offset, one of them changed, or the deadline is there."""
+        waiting = Waiting(operation, places, missing, deadline_ms)
+        for place, offset in places.items():
+            self._watchers.setdefault(place, {})[waiting] = offset
         self._added += 1
         heapq.heappush(self._heap, (deadline_ms, self._added, waiting))
         return waiting
 
-    def progressed(self, key: K, amount: int) -> list[T]:
-        """Count progress at `key`; return what has waited for just that."""
+    def reached(self, place: Place, offset: int, size: int) -> list[T]:
+        """What is waited for at `place` got to `offset`, by `size` bytes; return what has waited for just that."""
         if not self._watchers:
             return []
-        watchers = self._watchers.get(key)
+        watchers = self._watchers.get(place)
         if watchers is None:
             return []
         ready = []
-        for waiting in watchers:
-            waiting.missing -= amount
-            if waiting.missing <= 0:
-                ready.append(waiting)
+        for waiting, beyond in watchers.items():
+            if offset > beyond:
+                waiting.missing -= size
+                if waiting.missing <= 0:
+                    ready.append(waiting)
         return [self._finish(waiting) for waiting in ready]
 
-    def changed(self, key: K) -> list[T]:
-        """Return all that watch `key`: something happened there that no amount expresses."""
-        return [self._finish(waiting) for waiting in list(self._watchers.get(key, ()))]
+    def changed(self, place: Place) -> list[T]:
+        """Return all that wait at `place`: something happened there that no offset expresses."""
+        return [self._finish(waiting) for waiting in list(self._watchers.get(place, ()))]
 
     def expired(self, now_ms: int) -> list[T]:
         ready = []
@@ -82,7 +93,7 @@ class Purgatory(Generic[K, T]):
                 ready.append(self._finish(waiting))
         return ready
 
-    def cancel(self, waiting: Waiting[K, T]) -> None:
+    def cancel(self, waiting: Waiting[T]) -> None:
         if not waiting.done:
             self._finish(waiting)
 
@@ -100,18 +111,18 @@ class Purgatory(Generic[K, T]):
     def check(self) -> None:
         live = [waiting for _, _, waiting in self._heap if not waiting.done]
         assert self._finished == len(self._heap) - len(live)
-        watched = {(key, waiting) for key, watchers in self._watchers.items() for waiting in watchers}
-        assert watched == {(key, waiting) for waiting in live for key in waiting.keys}
+        watched = {(place, waiting) for place, watchers in self._watchers.items() for waiting in watchers}
+        assert watched == {(place, waiting) for waiting in live for place in waiting.places}
         assert all(self._watchers.values())
 
-    def _finish(self, waiting: Waiting[K, T]) -> T:
+    def _finish(self, waiting: Waiting[T]) -> T:
         waiting.done = True
-        for key in waiting.keys:
-            watchers = self._watchers.get(key)
+        for place in waiting.places:
+            watchers = self._watchers.get(place)
             if watchers is not None:
                 watchers.pop(waiting, None)
                 if not watchers:
-                    del self._watchers[key]
+                    del self._watchers[place]
         self._finished += 1
         if self._finished > _SWEEP_AT and self._finished * 2 > len(self._heap):
             self._heap = [entry for entry in self._heap if not entry[2].done]

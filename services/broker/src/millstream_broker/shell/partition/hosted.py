@@ -3,14 +3,21 @@
 from uuid import UUID
 
 from millstream_broker.core.hosting import ReplicaKey
-from millstream_broker.core.partition.standing import Partition
+from millstream_broker.core.partition.standing import NO_OFFSET, Partition
+from millstream_broker.core.reads.bounds import Bound
+from millstream_broker.core.reads.purgatory import Place
 from millstream_broker.core.topic_settings import TopicSettings
 from millstream_cluster.ids import COORDINATOR_TOPICS
 from millstream_log import Log, TopicPartition
 
 
 class HostedPartition:
+    """Invariant (`check`): log start <= last stable offset <= high watermark <= log end."""
+
     __slots__ = (
+        "_committed_place",
+        "_log_end_place",
+        "_stable_place",
         "flushed_ms",
         "index",
         "is_internal",
@@ -25,7 +32,14 @@ class HostedPartition:
     )
 
     def __init__(
-        self, name: TopicPartition, topic_id: UUID, log: Log, settings: TopicSettings, *, node_id: int
+        self,
+        name: TopicPartition,
+        topic_id: UUID,
+        log: Log,
+        settings: TopicSettings,
+        *,
+        node_id: int,
+        high_watermark: int,
     ) -> None:
         self.name = name
         self.topic = name.topic
@@ -39,13 +53,38 @@ class HostedPartition:
         """How many transactions were ended here since the log was opened."""
         self.flushed_ms = 0
         """When the log was last seen to be on the disk, by the monotonic clock."""
-        self.partition = Partition(node_id, end_offset=log.log_end_offset)
+        unstable = log.first_unstable_offset
+        self.partition = Partition(
+            node_id,
+            end_offset=log.log_end_offset,
+            high_watermark=high_watermark,
+            first_unstable=NO_OFFSET if unstable is None else unstable,
+        )
+        self._log_end_place = Place()
+        self._committed_place = Place()
+        self._stable_place = Place()
 
     @property
     def last_stable_offset(self) -> int:
-        """Where readers of committed records stop: before the oldest transaction under way."""
-        unstable, high_watermark = self.log.first_unstable_offset, self.partition.high_watermark
-        return high_watermark if unstable is None else min(unstable, high_watermark)
+        """Where readers of committed records stop; not before the log's start, which may be moved into an open transaction."""
+        return max(self.partition.last_stable_offset, self.log.log_start_offset)
+
+    def end_for(self, bound: Bound) -> int:
+        """Where the partition ends for who reads up to this bound."""
+        if bound is Bound.HIGH_WATERMARK:
+            return self.partition.high_watermark
+        return self.last_stable_offset if bound is Bound.LAST_STABLE_OFFSET else self.partition.end_offset
+
+    def place(self, bound: Bound) -> Place:
+        """Where to wait for this bound to move."""
+        if bound is Bound.HIGH_WATERMARK:
+            return self._committed_place
+        return self._stable_place if bound is Bound.LAST_STABLE_OFFSET else self._log_end_place
+
+    def check(self) -> None:
+        self.partition.check()
+        assert self.log.log_start_offset <= self.last_stable_offset <= self.partition.high_watermark
+        assert self.partition.end_offset == self.log.log_end_offset
 
     def configure(self, settings: TopicSettings) -> None:
         self.settings = settings

@@ -7,13 +7,14 @@ from typing import TypeAlias
 from uuid import UUID
 
 from millstream_broker.core.hosting import Create, Delete, ReplicaKey, SetAside, Step, Update
-from millstream_broker.core.partition.standing import Assigned, LeadershipBegan, LeadershipEnded
+from millstream_broker.core.partition.standing import Assigned
 from millstream_broker.core.topic_settings import TopicSettings
 from millstream_broker.shell.delays import Delays
+from millstream_broker.shell.partition.effects import perform
 from millstream_broker.shell.partition.hosted import HostedPartition
 from millstream_broker.shell.partition.removals import Removals
 from millstream_cluster.members import Partition
-from millstream_log import DataDir, LogError, TopicPartition
+from millstream_log import DataDir, Log, LogError, TopicPartition
 from millstream_runtime.world import World
 
 logger = logging.getLogger(__name__)
@@ -79,7 +80,11 @@ class HostedPartitions:
             return
         settings = TopicSettings()
         log = self._directory.open_log(name, topic_id, settings.log, now_ms=self._world.now_ms())
-        self._add(HostedPartition(name, topic_id, log, settings, node_id=self._node_id))
+        self._add(self._hosted(name, topic_id, log, settings))
+
+    def _hosted(self, name: TopicPartition, topic_id: UUID, log: Log, settings: TopicSettings) -> HostedPartition:
+        high_watermark = self._directory.high_watermark(name)
+        return HostedPartition(name, topic_id, log, settings, node_id=self._node_id, high_watermark=high_watermark)
 
     # ---- following the metadata ----
 
@@ -123,7 +128,7 @@ class HostedPartitions:
         if name in self._unopened:
             self._unopened.remove(name)
             logger.info("partition opened at last partition=%s", name)
-        replica = HostedPartition(name, partition.topic_id, log, settings, node_id=self._node_id)
+        replica = self._hosted(name, partition.topic_id, log, settings)
         self._add(replica)
         logger.debug("partition created partition=%s topic_id=%s", name, partition.topic_id)
         self._assign(replica, partition)
@@ -138,18 +143,7 @@ class HostedPartitions:
         event = Assigned(
             partition.replicas, partition.isr, partition.leader, partition.leader_epoch, partition.partition_epoch
         )
-        for effect in replica.partition.on_assigned(event):
-            match effect:
-                case LeadershipBegan(leader_epoch, start_offset):
-                    logger.debug(
-                        "leadership began partition=%s leader_epoch=%d offset=%d",
-                        replica.name,
-                        leader_epoch,
-                        start_offset,
-                    )
-                case LeadershipEnded():
-                    logger.debug("leadership ended partition=%s leader=%d", replica.name, partition.leader)
-                    self._delays.changed(replica.key)
+        perform(replica.partition.on_assigned(event), replica, self._delays)
 
     def _remove(self, key: ReplicaKey, *, keep: bool) -> None:
         self._failed.pop(key, None)
@@ -159,13 +153,13 @@ class HostedPartitions:
             del partitions[replica.index]
             if not partitions:
                 del self._by_topic[topic]
-        replica.partition.leads = False
+        ended = replica.partition.on_given_up()
         if keep:
             self._directory.set_aside(replica.name)
         else:
             self.removals.add([self._directory.doom_log(replica.name)], replica.settings.file_delete_delay_ms)
             logger.info("partition deleted partition=%s topic_id=%s", replica.name, replica.topic_id)
-        self._delays.changed(key)
+        perform(ended, replica, self._delays)
 
     # ---- checkpoints and the end ----
 

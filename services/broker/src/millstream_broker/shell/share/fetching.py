@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from millstream_broker.core.hosting import ReplicaKey
+from millstream_broker.core.reads.purgatory import ANY_OFFSET, Place
 from millstream_broker.core.share.partition import Acquired, LogBatch, SharePartition
 from millstream_broker.core.share.session import ShareSession
 from millstream_broker.shell.broker import Broker
-from millstream_broker.shell.delays import Place
 from millstream_broker.shell.share.partitions import Shared
 from millstream_log import AbortedTransaction, ColdRead, FileSlice, LogError, SlicedBatch, batches_of
 from millstream_wire.errors import ErrorCode
@@ -45,8 +45,8 @@ class Found:
 class Look:
     found: list[Found] = field(default_factory=list)
     errors: dict[ReplicaKey, ErrorCode] = field(default_factory=dict)
-    places: list[Place] = field(default_factory=list)
-    """Where to wait for more."""
+    places: dict[Place, int] = field(default_factory=dict)
+    """Where to wait for more, and from which offsets on."""
     size: int = 0
     has_returned: bool = False
     """There are records that nobody has any more: whoever asks next gets them, however few."""
@@ -86,7 +86,8 @@ class ShareFetching:
             if isinstance(shared, ErrorCode):
                 look.errors[key] = shared
                 continue
-            look.places += (shared.key, key)
+            look.places[shared.place] = ANY_OFFSET
+            look.places[shared.replica.place(shared.bound)] = shared.end_offset
             left = max(0, self._wanted.bytes_max - look.size) // (len(partitions) - index)
             try:
                 found = self._read(key, shared, left, is_first=look.size == 0, may_wait=cold is None)

@@ -11,6 +11,8 @@ from functools import partial
 from typing import Any
 
 from millstream_broker.core.hosting import ReplicaKey
+from millstream_broker.core.reads.bounds import Bound
+from millstream_broker.core.reads.purgatory import Place
 from millstream_broker.core.share.partition import Acknowledgement, AcknowledgeType, Acquired, SharePartition
 from millstream_broker.shell.delays import Delays
 from millstream_broker.shell.partition.hosted import HostedPartition
@@ -36,6 +38,7 @@ class Shared:
         "key",
         "leader_epoch",
         "members",
+        "place",
         "replica",
         "settings",
         "share",
@@ -46,6 +49,8 @@ class Shared:
 
     def __init__(self, key: ShareKey, replica: HostedPartition, settings: ShareSettings) -> None:
         self.key = key
+        self.place = Place()
+        """Where fetches wait for records that come back."""
         self.replica = replica
         self.leader_epoch = replica.partition.leader_epoch
         self.settings = settings
@@ -64,10 +69,13 @@ class Shared:
         return partition.leads and partition.leader_epoch == self.leader_epoch
 
     @property
+    def bound(self) -> Bound:
+        return Bound.LAST_STABLE_OFFSET if self.settings.read_committed else Bound.HIGH_WATERMARK
+
+    @property
     def end_offset(self) -> int:
         """Where the partition ends for this group."""
-        replica = self.replica
-        return replica.last_stable_offset if self.settings.read_committed else replica.partition.high_watermark
+        return self.replica.end_for(self.bound)
 
 
 class SharePartitions:
@@ -174,7 +182,7 @@ class SharePartitions:
             shared.members.discard(member)
             if shared.share is not None and shared.share.release(member):
                 self._store_soon(shared)
-                self._delays.changed(shared.key)
+                self._delays.changed(shared.place)
             self._forget_unused(shared)
 
     # ---- loading ----
@@ -213,7 +221,7 @@ class SharePartitions:
         shared.share.on_log_start(log.log_start_offset)
         logger.debug("share partition loaded share=%s start_offset=%d", shared.key, start)
         self._store_soon(shared)
-        self._delays.changed(shared.key)
+        self._delays.changed(shared.place)
         return stored
 
     async def _initial_offset(self, shared: Shared) -> int:
@@ -249,7 +257,7 @@ class SharePartitions:
                 logger.warning("share state not written share=%s error=%s", shared.key, code.name)
                 self._drop(shared, _for_members(code))
             self._arm(shared)
-            self._delays.changed(shared.key)
+            self._delays.changed(shared.place)
         shared.is_storing = False
         self._forget_unused(shared)
 
@@ -276,7 +284,7 @@ class SharePartitions:
         if expired:
             self.expired_records += expired
             self._store_soon(shared)
-            self._delays.changed(shared.key)
+            self._delays.changed(shared.place)
 
     def _configure(self, shared: Shared) -> None:
         shared.settings = self.settings(shared.key.group_id)
@@ -300,7 +308,7 @@ class SharePartitions:
             shared.timer = None
         waiting, shared.waiting = shared.waiting, []
         _tell(waiting, code)
-        self._delays.changed(shared.key)
+        self._delays.changed(shared.place)
 
 
 _SETTINGS_MAX = 1_000

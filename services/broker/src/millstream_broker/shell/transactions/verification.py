@@ -7,8 +7,8 @@ come while another of its waits here wait behind it, so that their batches stay 
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from typing import Any, TypeVar
 
 from millstream_broker.config import BrokerConfig
 from millstream_cluster.ids import TRANSACTIONS_TOPIC
@@ -52,9 +52,12 @@ class Verification:
         """Whether a request of this producer waits: the next one has to wait behind it."""
         return producer_id in self._lines
 
-    def in_turn(self, producer_id: int, work: Callable[[], Awaitable[_Done]]) -> asyncio.Task[_Done]:
+    def in_turn(
+        self, producer_id: int, work: Callable[[], Awaitable[_Done | Coroutine[Any, Any, _Done]]]
+    ) -> asyncio.Task[_Done]:
         """Do the work when all that this producer had waiting before is done.
 
+        What the work gives may be a coroutine for the rest of it, which holds nobody up.
         The place in the line is taken in this call, not when the task first runs: what comes in between would see nobody
         waiting, and overtake.
         """
@@ -63,7 +66,8 @@ class Verification:
 
         async def wait() -> _Done:
             async with line.turn:
-                return await work()
+                done = await work()
+            return await done if isinstance(done, Coroutine) else done
 
         def leave(task: asyncio.Task[_Done]) -> None:
             line.length -= 1

@@ -87,13 +87,11 @@ class Cleaner:
         if self._retry_at_ms.get(replica.key, 0) > self._world.monotonic_ms():
             return None
         log, now_ms, compaction = replica.log, self._world.now_ms(), replica.settings.compaction
-        unstable = log.first_unstable_offset
-        committed = replica.partition.high_watermark
         cleanable = find_cleanable(
             log.segments,
             compaction,
             first_dirty_offset=self._directory.first_dirty_offset(replica.name) or 0,
-            stable_offset=committed if unstable is None else min(committed, unstable),
+            stable_offset=replica.last_stable_offset,
             now_ms=now_ms,
         )
         try:
