@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from millstream_wire import messages, stored
-from millstream_wire.schema import Array, Declared, Field, Fixed, Message, Sized, Stored, WireType, fields_at
+from millstream_wire.schema import OWN_TAGS, Array, Declared, Field, Fixed, Message, Sized, Stored, WireType, fields_at
 
 MESSAGES: list[type[Message]] = [getattr(messages, name) for name in messages.__all__]
 STORED: list[type[Stored]] = [getattr(stored, name) for name in stored.__all__]
@@ -17,6 +17,11 @@ BITS = {"b": 7, "h": 15, "i": 31, "q": 63, "H": 16}
 def versions_of(cls: type[Declared]) -> range:
     first, last = cls.versions
     return range(first, last + 1)
+
+
+def kafka_fields(cls: type[Any], version: int) -> list[Field]:
+    """The fields that Kafka has in this version too."""
+    return [field for field in fields_at(cls, version) if field.present and (field.tag or 0) < OWN_TAGS]
 
 
 def generate(cls: type[Any], version: int, seed: int, *, plain: bool = False) -> Any:
@@ -36,7 +41,7 @@ class Generator:
         self._random, self._version, self._plain = source, version, plain
 
     def struct(self, cls: type[Any]) -> Any:
-        return cls(**{f.name: self.value(f) for f in fields_at(cls, self._version) if f.present})
+        return cls(**{f.name: self.value(f) for f in kafka_fields(cls, self._version)})
 
     def value(self, field: Field) -> Any:
         if field.nullable and self._random.random() < 0.25:

@@ -20,14 +20,14 @@ import kafka.protocol.sasl
 import kio.schema.errors
 import kio.serial
 import pytest
-from generated_messages import MESSAGES, STORED, examples, versions_of
+from generated_messages import MESSAGES, STORED, examples, kafka_fields, versions_of
 from kafka_tools import HERE, KafkaUnavailable, tool_command
 
 from millstream_wire.api import API
 from millstream_wire.codec import decode, encode, encode_stored
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import ApiVersionsResponse
-from millstream_wire.schema import Array, Fixed, Message, Sized, Stored, WireType, fields_at, is_flexible
+from millstream_wire.schema import Array, Fixed, Message, Sized, Stored, WireType, is_flexible
 
 JAVA_PACKAGES = {
     "ConsumerGroup": "org.apache.kafka.coordinator.group.generated",
@@ -142,8 +142,8 @@ def test_error_codes_are_kafkas() -> None:
 
 def assert_same(ours: Any, theirs: Any, version: int) -> None:
     """Compare field by field; both Python oracles name some fields in their own way."""
-    for field in fields_at(type(ours), version):
-        if not field.present or field.name.endswith("authorized_operations"):
+    for field in kafka_fields(type(ours), version):
+        if field.name.endswith("authorized_operations"):
             continue  # kafka-python makes these a set of operations
         name = next(name for name in their_names(field.name) if hasattr(theirs, name))
         assert_same_value(getattr(ours, field.name), getattr(theirs, name), version)
@@ -240,7 +240,7 @@ JAVA_FIXED = {
 
 
 def java_struct(cls: type[Any], version: int, flexible: bool) -> str:
-    fields = [field for field in fields_at(cls, version) if field.present]
+    fields = kafka_fields(cls, version)
     plain = [
         f"{java_field(f.name)}:{java_type(f.type, f.nullable, version, flexible)};" for f in fields if f.tag is None
     ]

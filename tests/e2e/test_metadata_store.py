@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from millstream_cluster.ids import ProducerId
+from millstream_cluster.metadata_version import NEWEST
 from millstream_cluster.records import ProducerIdsAllocated
 from millstream_controller.app import ControllerApp
 from millstream_controller.config import ControllerConfig
@@ -59,7 +60,7 @@ async def store_of(world: RealWorld, cluster: str, writer: str) -> KubernetesSto
 
 def batch_at(offset: int) -> bytes:
     fact = ProducerIdsAllocated(ProducerId(offset + 1))
-    return encode_records([fact], base_offset=offset, epoch=1, timestamp_ms=0, writer="w")
+    return encode_records([fact], level=NEWEST, base_offset=offset, epoch=1, timestamp_ms=0, writer="w")
 
 
 def test_appends_go_round_the_ring_and_a_sleeper_is_fenced(world: RealWorld) -> None:

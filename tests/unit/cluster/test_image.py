@@ -1,3 +1,4 @@
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
@@ -6,6 +7,7 @@ from millstream_cluster import records as r
 from millstream_cluster.errors import ImageError
 from millstream_cluster.ids import NO_NODE
 from millstream_cluster.image import Image
+from millstream_cluster.metadata_version import NEWEST, OLDEST
 
 TOPIC = UUID(int=7)
 
@@ -69,6 +71,49 @@ def test_a_snapshot_folds_into_the_same_image() -> None:
     assert Image.of(image.records(), image.offset) == image
 
 
+MOVING = r.PartitionChanged(
+    TOPIC,
+    0,
+    (1, 2, 3),
+    (1,),
+    1,
+    0,
+    1,
+    adding_replicas=(3,),
+    removing_replicas=(1,),
+    eligible_leader_replicas=(2,),
+    last_known_elr=(3,),
+    leader_recovery_state=r.LeaderRecoveryState.RECOVERING,
+    directories=(UUID(int=1), UUID(int=2), UUID(int=3)),
+)
+
+
+def test_a_snapshot_says_first_what_may_be_in_it() -> None:
+    """Who reads it has to know that before the first record that needs it."""
+    image = image_of([*HISTORY, r.MetadataVersionSet(NEWEST), MOVING])
+    image.check()
+    assert next(image.records()) == r.MetadataVersionSet(NEWEST)
+    assert Image.of(image.records(), image.offset) == image
+    assert image.metadata_version is NEWEST
+    assert image.feature_levels == {}
+
+
+def test_a_change_keeps_what_it_does_not_name() -> None:
+    partition = image_of([*HISTORY, r.MetadataVersionSet(NEWEST), MOVING]).partition("t", 0)
+    assert partition is not None
+    assert partition.changed(leader=1) == replace(MOVING, leader_epoch=1, partition_epoch=2)
+
+
+def test_who_joins_the_isr_leaves_the_eligible_ones() -> None:
+    image = image_of([*HISTORY, r.MetadataVersionSet(NEWEST), MOVING])
+    partition = image.partition("t", 0)
+    assert partition is not None
+    grown = partition.changed(isr=(1, 2, 3))
+    assert (grown.eligible_leader_replicas, grown.last_known_elr) == ((), ())
+    image.apply(grown, 50)
+    image.check()
+
+
 def test_a_resigned_controller_stays_known_until_the_next_is_elected() -> None:
     image = image_of([*HISTORY, r.ControllerResigned(20_000, 1)])
     assert image.controller_resigned
@@ -113,6 +158,7 @@ def test_a_topic_value_sees_later_changes_of_its_partitions() -> None:
         changed(5, 1, 1),
         r.ProducerIdsAllocated(1000),
         r.ShardAssigned(TOPIC, 9, 10_001, 5, 0),
+        r.MetadataVersionSet(OLDEST),
     ],
 )
 def test_a_record_that_does_not_fit_is_refused(record: r.MetadataRecord) -> None:
@@ -129,6 +175,11 @@ def test_a_record_that_does_not_fit_is_refused(record: r.MetadataRecord) -> None
         r.PartitionChanged(TOPIC, 0, (1,), (1, 2), 1, 0, 1),
         r.PartitionChanged(TOPIC, 0, (), (), -1, 0, 1),
         r.ShardAssigned(TOPIC, 0, 1, 5, 0),
+        replace(MOVING, adding_replicas=(4,)),
+        replace(MOVING, removing_replicas=(4,)),
+        replace(MOVING, eligible_leader_replicas=(1,)),
+        replace(MOVING, eligible_leader_replicas=(4,)),
+        replace(MOVING, directories=(UUID(int=1),)),
     ],
 )
 def test_check_finds_a_broken_invariant(record: r.MetadataRecord) -> None:

@@ -7,21 +7,32 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from millstream_cluster.errors import RecordError
-from millstream_cluster.records import Endpoint, MetadataRecord, NodeRegistered, decode_record, encode_record
+from millstream_cluster.metadata_version import NEWEST, MetadataVersion
+from millstream_cluster.records import (
+    Endpoint,
+    MetadataRecord,
+    MetadataVersionSet,
+    NodeRegistered,
+    decode_record,
+    encode_record,
+)
 
 st.register_type_strategy(UUID, st.uuids())
 st.register_type_strategy(float, st.floats(allow_nan=False))
-any_record: st.SearchStrategy[Any] = st.one_of([st.builds(cls) for cls in get_args(MetadataRecord)])
+st.register_type_strategy(
+    MetadataVersionSet, st.builds(MetadataVersionSet, st.sampled_from([int(level) for level in MetadataVersion]))
+)
+any_record: st.SearchStrategy[Any] = st.one_of([st.from_type(cls) for cls in get_args(MetadataRecord)])
 
 
 @given(any_record)
 def test_every_record_survives_its_json(record: MetadataRecord) -> None:
-    assert decode_record(*encode_record(record)) == record
+    assert decode_record(*encode_record(record, NEWEST)) == record
 
 
 def test_the_json_is_for_people() -> None:
     record = NodeRegistered(1, 2, UUID(int=1), (Endpoint("PLAINTEXT", "h", 9092),), None)
-    assert encode_record(record) == (
+    assert encode_record(record, NEWEST) == (
         b"NodeRegistered",
         b'{"node_id":1,"epoch":2,"incarnation_id":"AAAAAAAAAAAAAAAAAAAAAQ",'
         b'"listeners":[{"name":"PLAINTEXT","host":"h","port":9092}],"rack":null}',

@@ -6,6 +6,7 @@ from uuid import UUID
 
 import pytest
 
+from millstream_cluster.features import SUPPORTED_RANGES
 from millstream_controller.api import HANDLERS
 from millstream_controller.api.init_producer_id import claimant_of
 from millstream_controller.app import ControllerApp
@@ -36,6 +37,8 @@ from millstream_wire.messages import (
 
 METADATA = "__cluster_metadata"
 METADATA_ID = UUID(int=1)
+BORN = 6
+"""Where the log of a new cluster ends: its levels, its id and its controller."""
 
 
 class Ask:
@@ -52,7 +55,16 @@ class Ask:
         listener = broker_registration.Listener(name="P", host="b", port=9092)
         registered = await self(
             m.BrokerRegistrationRequest(
-                broker_id=node_id, cluster_id=cluster_id, incarnation_id=UUID(int=node_id), listeners=[listener]
+                broker_id=node_id,
+                cluster_id=cluster_id,
+                incarnation_id=UUID(int=node_id),
+                listeners=[listener],
+                features=[
+                    broker_registration.Feature(
+                        name=each.name, min_supported_version=each.least, max_supported_version=each.most
+                    )
+                    for each in SUPPORTED_RANGES
+                ],
             )
         )
         assert registered.error_code == 0
@@ -173,13 +185,13 @@ def test_the_log_is_fetched_by_name_or_by_id_with_long_polls(tmp_path) -> None:
     async def scenario(ask: Ask) -> None:
         for version in (4, 12, 13, 18):
             found = (await ask(fetch_of(0, version), version)).responses[0].partitions[0]
-            assert (found.error_code, found.high_watermark) == (ErrorCode.NONE, 2)
+            assert (found.error_code, found.high_watermark) == (ErrorCode.NONE, BORN)
             assert b"ClusterCreated" in bytes(found.records)
         began = asyncio.get_running_loop().time()
-        found = (await ask(fetch_of(2, 17), 17)).responses[0].partitions[0]
+        found = (await ask(fetch_of(BORN, 17), 17)).responses[0].partitions[0]
         assert 0.4 < asyncio.get_running_loop().time() - began < 2
         assert found.records in (b"", None) or len(found.records) == 0
-        beyond = (await ask(fetch_of(3, 17, replica=1), 17)).responses[0].partitions[0]
+        beyond = (await ask(fetch_of(BORN + 1, 17, replica=1), 17)).responses[0].partitions[0]
         assert beyond.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
         assert beyond.current_leader.leader_epoch == 1
         unknown = (await ask(fetch_of(0, 12, topic="t"), 12)).responses[0].partitions[0]
@@ -199,7 +211,7 @@ def test_any_client_finds_the_metadata_log_and_nobody_writes_it(tmp_path) -> Non
             assert [topic.name for topic in told.topics] == [METADATA]
         other = await ask(m.MetadataRequest(topics=[metadata.MetadataRequestTopic(name="t")]))
         assert other.topics[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        for timestamp, offset in ((-2, 0), (-1, 2)):
+        for timestamp, offset in ((-2, 0), (-1, BORN)):
             partition = list_offsets.ListOffsetsPartition(partition_index=0, timestamp=timestamp)
             topic = list_offsets.ListOffsetsTopic(name=METADATA, partitions=[partition])
             found = (await ask(m.ListOffsetsRequest(topics=[topic]))).topics[0].partitions[0]

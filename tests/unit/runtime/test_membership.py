@@ -8,6 +8,7 @@ import pytest
 
 from millstream_cluster.ids import METADATA_TOPIC, METADATA_TOPIC_ID, BrokerEpoch, NodeId, Offset
 from millstream_cluster.image import Image
+from millstream_cluster.metadata_version import NEWEST
 from millstream_cluster.records import (
     ClusterCreated,
     ControllerElected,
@@ -90,7 +91,7 @@ def heartbeat(app: Controller, request, context) -> BrokerHeartbeatResponse:
 
 
 def batch_of(records: list[MetadataRecord], base_offset: int) -> bytes:
-    pairs = [encode_record(record) for record in records]
+    pairs = [encode_record(record, NEWEST) for record in records]
     return encode_batch([Record(0, 1, key, value) for key, value in pairs], base_offset=base_offset)
 
 

@@ -19,6 +19,8 @@ ProducerEpoch = NewType("ProducerEpoch", int)
 
 NO_NODE = NodeId(-1)
 """The leader of a partition that has none, the owner of a shard that has none."""
+NO_EPOCH = BrokerEpoch(-1)
+"""The epoch of a node that is not registered."""
 
 COORDINATOR_ID_BASE = 10_000
 CONTROLLER_ID_BASE = 20_000

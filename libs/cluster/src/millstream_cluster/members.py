@@ -29,6 +29,9 @@ class Node:
     incarnation_id: UUID
     listeners: tuple[r.Endpoint, ...]
     rack: str | None
+    log_dirs: tuple[UUID, ...]
+    features: tuple[r.FeatureRange, ...]
+    previous_epoch: BrokerEpoch
     fenced: bool
     fenced_offset: Offset = field(compare=False)
     """Where the record of its latest fencing is, a registration included: who has not applied it acts on what was before.
@@ -44,13 +47,25 @@ class Node:
             record.incarnation_id,
             record.listeners,
             record.rack,
+            record.log_dirs,
+            record.features,
+            record.previous_epoch,
             fenced=True,
             fenced_offset=offset,
         )
 
     def registration(self) -> r.NodeRegistered:
         """The record that this node came with."""
-        return r.NodeRegistered(self.node_id, self.epoch, self.incarnation_id, self.listeners, self.rack)
+        return r.NodeRegistered(
+            self.node_id,
+            self.epoch,
+            self.incarnation_id,
+            self.listeners,
+            self.rack,
+            self.log_dirs,
+            self.features,
+            self.previous_epoch,
+        )
 
     @property
     def role(self) -> Role:
@@ -72,7 +87,10 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """Who keeps a partition. An empty ISR means that no in-sync copy exists any more: it stays without a leader."""
+    """Who keeps a partition, as its last record says (`PartitionCreated` has what each field means).
+
+    An empty ISR means that no in-sync copy exists any more: it stays without a leader.
+    """
 
     topic: str
     topic_id: UUID
@@ -82,6 +100,12 @@ class Partition:
     leader: NodeId
     leader_epoch: LeaderEpoch
     partition_epoch: PartitionEpoch
+    adding_replicas: tuple[NodeId, ...]
+    removing_replicas: tuple[NodeId, ...]
+    eligible_leader_replicas: tuple[NodeId, ...]
+    last_known_elr: tuple[NodeId, ...]
+    leader_recovery_state: r.LeaderRecoveryState
+    directories: tuple[UUID, ...]
 
     @staticmethod
     def of(record: r.PartitionCreated | r.PartitionChanged, topic: str) -> "Partition":
@@ -90,22 +114,26 @@ class Partition:
     def created(self) -> r.PartitionCreated:
         return r.PartitionCreated(*_partition_fields(self))
 
-    def changed(
-        self,
-        *,
-        leader: NodeId | None = None,
-        isr: tuple[NodeId, ...] | None = None,
-        replicas: tuple[NodeId, ...] | None = None,
-    ) -> r.PartitionChanged:
-        """The record of this partition's next state; a leader that is named (again) begins a new leader epoch."""
+    def changed(self, *, leader: NodeId | None = None, isr: tuple[NodeId, ...] | None = None) -> r.PartitionChanged:
+        """The record of this partition's next state; a leader that is named (again) begins a new leader epoch.
+
+        Who is in the ISR is eligible by that, and leaves the lists of those who are not.
+        """
+        isr = self.isr if isr is None else isr
         return r.PartitionChanged(
             self.topic_id,
             self.partition,
-            self.replicas if replicas is None else replicas,
-            self.isr if isr is None else isr,
+            self.replicas,
+            isr,
             self.leader if leader is None else leader,
             LeaderEpoch(self.leader_epoch + (leader is not None)),
             PartitionEpoch(self.partition_epoch + 1),
+            self.adding_replicas,
+            self.removing_replicas,
+            tuple(node_id for node_id in self.eligible_leader_replicas if node_id not in isr),
+            tuple(node_id for node_id in self.last_known_elr if node_id not in isr),
+            self.leader_recovery_state,
+            self.directories,
         )
 
     @property
@@ -154,4 +182,10 @@ def _partition_fields(value: Any) -> tuple[Any, ...]:
         value.leader,
         value.leader_epoch,
         value.partition_epoch,
+        value.adding_replicas,
+        value.removing_replicas,
+        value.eligible_leader_replicas,
+        value.last_known_elr,
+        value.leader_recovery_state,
+        value.directories,
     )

@@ -58,6 +58,8 @@ batches: TypeAlias = Annotated[Any, Sized("records")]
 batches_or_null: TypeAlias = Annotated[Any, Sized("records"), None]
 
 FOREVER = 32767
+OWN_TAGS = 10_000
+"""From this tag on fields are ours and travel between our nodes only; whoever does not know one steps over it."""
 ZERO_UUID = uuid.UUID(int=0)
 
 

@@ -229,4 +229,4 @@ class BrokerApp:
 
 
 def _features(image: Image) -> Features:
-    return Features(SUPPORTED_FEATURES, finalized_features(image.feature_levels), image.offset)
+    return Features(SUPPORTED_FEATURES, finalized_features(image), image.offset)

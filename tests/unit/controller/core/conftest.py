@@ -8,6 +8,7 @@ import pytest
 
 from millstream_cluster import records as r
 from millstream_cluster.decision import Decision
+from millstream_cluster.features import SUPPORTED_RANGES
 from millstream_cluster.image import Image
 from millstream_controller.core.machine import ControllerMachine
 from millstream_controller.core.nodes.nodes import Heartbeat, Registration, heartbeat, register
@@ -46,7 +47,14 @@ class Cluster:
 
     def register(self, node_id: int, *, disk: int = 0, port: int = 9092, live: bool = True) -> int:
         """Register and unfence; the broker epoch."""
-        wanted = Registration(node_id, CLUSTER, UUID(int=node_id * 100 + disk), (r.Endpoint("P", "h", port),), None)
+        wanted = Registration(
+            node_id,
+            CLUSTER,
+            UUID(int=node_id * 100 + disk),
+            (r.Endpoint("P", "h", port),),
+            None,
+            features=SUPPORTED_RANGES,
+        )
         registered = self.do(register(self.machine, wanted, session_live=live))
         assert registered.outcome.error == 0, registered
         epoch = registered.broker_epoch

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from millstream_cluster.ids import ProducerId
+from millstream_cluster.metadata_version import NEWEST
 from millstream_cluster.records import ProducerIdsAllocated
 from millstream_controller.shell.batches import encode_records
 
@@ -38,6 +39,6 @@ def world() -> DirectWorld:
 def batch_at() -> Callable[..., bytes]:
     def batch_at(offset: int, records: int = 1, writer: str = "w") -> bytes:
         facts = [ProducerIdsAllocated(ProducerId(offset + index + 1)) for index in range(records)]
-        return encode_records(facts, base_offset=offset, epoch=1, timestamp_ms=0, writer=writer)
+        return encode_records(facts, level=NEWEST, base_offset=offset, epoch=1, timestamp_ms=0, writer=writer)
 
     return batch_at

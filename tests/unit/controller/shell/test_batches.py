@@ -3,6 +3,7 @@ from uuid import UUID
 import pytest
 
 from millstream_cluster.errors import RecordError
+from millstream_cluster.metadata_version import NEWEST
 from millstream_cluster.records import ClusterCreated, TopicDeleted
 from millstream_controller.shell.batches import decode_records, encode_records, snapshot_batches
 from millstream_wire.records import CorruptBatch, Record, decode_batches, encode_batch, parse_header
@@ -11,7 +12,7 @@ RECORDS = [TopicDeleted(UUID(int=number)) for number in range(3)]
 
 
 def encode(records, base_offset=7, epoch=2):
-    return encode_records(records, base_offset=base_offset, epoch=epoch, timestamp_ms=99, writer="w:1")
+    return encode_records(records, level=NEWEST, base_offset=base_offset, epoch=epoch, timestamp_ms=99, writer="w:1")
 
 
 def test_records_are_ordinary_kafka_records_with_the_writer_in_the_first() -> None:
@@ -34,9 +35,9 @@ def test_large_batches_are_compressed() -> None:
 
 def test_a_snapshot_is_read_back_whole() -> None:
     many = [ClusterCreated("c")] * 2_500
-    data = b"".join(snapshot_batches(many, epoch=1, timestamp_ms=0))
+    data = b"".join(snapshot_batches(many, level=NEWEST, epoch=1, timestamp_ms=0))
     assert [record for _, record in decode_records(data)] == many
-    assert list(snapshot_batches([], epoch=1, timestamp_ms=0)) == []
+    assert list(snapshot_batches([], level=NEWEST, epoch=1, timestamp_ms=0)) == []
 
 
 def test_damage_and_unknown_records_are_errors() -> None:

@@ -234,6 +234,7 @@ def test_closing_waits_for_an_append_that_nobody_waits_for_any_more(tmp_path, ba
 def test_the_store_law_with_three_writers(tmp_path_factory, steps) -> None:
     """Acknowledged appends follow each other without gaps, and a load sees every one of them."""
     from millstream_cluster.ids import ProducerId
+    from millstream_cluster.metadata_version import NEWEST
     from millstream_cluster.records import ProducerIdsAllocated
     from millstream_controller.shell.batches import encode_records
 
@@ -264,7 +265,7 @@ def test_the_store_law_with_three_writers(tmp_path_factory, steps) -> None:
                 elif what == "append":
                     fact = ProducerIdsAllocated(ProducerId(number + 1))
                     batch = encode_records(
-                        [fact], base_offset=known[who], epoch=1, timestamp_ms=0, writer=f"{who}:{number}"
+                        [fact], level=NEWEST, base_offset=known[who], epoch=1, timestamp_ms=0, writer=f"{who}:{number}"
                     )
                     await store.append(batch)
                     assert current, "a writer that missed something appended"

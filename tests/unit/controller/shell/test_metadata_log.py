@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from millstream_cluster.image import Image
+from millstream_cluster.metadata_version import NEWEST
 from millstream_cluster.records import ConfigChanged, ResourceType
 from millstream_controller.shell.batches import decode_records, encode_records
 from millstream_controller.shell.metadata_log import MetadataLog
@@ -14,7 +15,7 @@ CONFIGS = [ConfigChanged(ResourceType.TOPIC, f"topic-{number}", "retention.ms", 
 
 
 def log_of_configs() -> MetadataLog:
-    batch = encode_records(CONFIGS, base_offset=0, epoch=1, timestamp_ms=0, writer="w:1")
+    batch = encode_records(CONFIGS, level=NEWEST, base_offset=0, epoch=1, timestamp_ms=0, writer="w:1")
     return MetadataLog(Loaded(None, (batch,)))
 
 
@@ -41,7 +42,9 @@ def test_nothing_may_be_committed_under_a_snapshot() -> None:
         taking = asyncio.create_task(log.take_snapshot(timestamp_ms=0))
         await asyncio.sleep(0)
         more = [ConfigChanged(ResourceType.BROKER, "1", "log.retention.ms", "1")]
-        log.committed(encode_records(more, base_offset=len(CONFIGS), epoch=1, timestamp_ms=0, writer=None), more)
+        log.committed(
+            encode_records(more, level=NEWEST, base_offset=len(CONFIGS), epoch=1, timestamp_ms=0, writer=None), more
+        )
         with pytest.raises((AssertionError, RuntimeError)):
             await taking
 

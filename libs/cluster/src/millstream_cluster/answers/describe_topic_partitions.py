@@ -86,7 +86,7 @@ def _partition(image: Image, partition: Partition) -> DescribeTopicPartitionsRes
         leader_epoch=partition.leader_epoch,
         replica_nodes=list(partition.replicas),
         isr_nodes=list(partition.isr),
-        eligible_leader_replicas=[],
-        last_known_elr=[],
+        eligible_leader_replicas=list(partition.eligible_leader_replicas),
+        last_known_elr=list(partition.last_known_elr),
         offline_replicas=offline_replicas(image, partition),
     )

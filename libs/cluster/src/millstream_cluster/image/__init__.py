@@ -18,6 +18,7 @@ from millstream_cluster.image.quotas import QuotasImage
 from millstream_cluster.image.shards import ShardsImage
 from millstream_cluster.image.topics import TopicsImage
 from millstream_cluster.members import Node, Partition, Shard, Topic
+from millstream_cluster.metadata_version import OLDEST, MetadataVersion
 
 
 class Image:
@@ -40,6 +41,8 @@ class Image:
         self._topics = TopicsImage()
         self._configs = ConfigsImage()
         self._quotas = QuotasImage()
+        self.metadata_version = OLDEST
+        """What the log may hold from here on; it only grows."""
         self._features: dict[str, int] = {}
         """Levels that somebody has set; a feature that is not here is at what `features` says holds for it."""
         self._shards = ShardsImage()
@@ -112,11 +115,13 @@ class Image:
 
     @property
     def feature_levels(self) -> Mapping[str, int]:
-        """Levels by feature, of those that somebody has set."""
+        """Levels by feature, of those that somebody has set; metadata.version is not among them."""
         return MappingProxyType(self._features)
 
     def records(self) -> Iterator[r.MetadataRecord]:
-        """The shortest list of records that folds into this Image: a snapshot."""
+        """The shortest list of records that folds into this Image: a snapshot. What may be in it comes first."""
+        if self.metadata_version > OLDEST:
+            yield r.MetadataVersionSet(self.metadata_version)
         if self.cluster_id is not None:
             yield r.ClusterCreated(self.cluster_id)
         if self.controller is not None:
@@ -164,6 +169,9 @@ class Image:
                 self._configs.apply(record)
             case r.ClientQuotaChanged():
                 self._quotas.apply(record)
+            case r.MetadataVersionSet():
+                expect(record.level > self.metadata_version, record, f"it is {self.metadata_version}")
+                self.metadata_version = MetadataVersion(record.level)
             case r.FeatureLevelSet():
                 self._features[record.name] = record.level
             case r.TopicDeleted():

@@ -16,7 +16,8 @@ class TopicsImage:
     """Topics by name and by id.
 
     Invariant (`check`): a topic is the same by name and by id, its partitions are numbered without gaps, a partition's
-    replicas are distinct and its ISR is part of them, its leader is an unfenced broker of the ISR.
+    replicas are distinct and its ISR, ELR, adding and removing replicas are part of them, nobody is in ISR and ELR, its
+    directories are one per replica or none, its leader is an unfenced broker of the ISR.
     """
 
     def __init__(self) -> None:
@@ -87,6 +88,12 @@ def _check_partition(topic: Topic, index: int, partition: Partition, nodes: Mapp
         raise ImageError(f"{partition}: replicas must be distinct and not empty")
     if not set(partition.isr) <= set(partition.replicas):
         raise ImageError(f"{partition}: the ISR is not part of the replicas")
+    if not {*partition.adding_replicas, *partition.removing_replicas} <= set(partition.replicas):
+        raise ImageError(f"{partition}: adding and removing replicas are not part of the replicas")
+    if not set(partition.eligible_leader_replicas) <= set(partition.replicas) - set(partition.isr):
+        raise ImageError(f"{partition}: the ELR is not made of replicas outside the ISR")
+    if len(partition.directories) not in (0, len(partition.replicas)):
+        raise ImageError(f"{partition}: not one directory for each replica")
     if partition.leader == NO_NODE:
         return
     leader = nodes.get(partition.leader)

@@ -2,8 +2,8 @@
 
 A record says what became true, completely enough that folding records needs no clock and no randomness. Every type keeps
 its name and meaning for good: logs on disk outlive releases. In the log each is one Kafka record: its key is the type's name,
-its value JSON that a person can read. Reading is strict: a type, a field or a value that this version does not know is a
-RecordError, because skipping a fact would make two nodes see two clusters.
+its value JSON that a person can read. What may be written depends on the cluster's level (metadata_version.py). Reading is strict: a type,
+a field, a value or a level that this version does not know is a RecordError, because skipping a fact would make two nodes see two clusters.
 """
 
 from millstream_cluster.records.cluster import ClusterCreated, ControllerElected, ControllerResigned
@@ -15,11 +15,24 @@ from millstream_cluster.records.configs import (
     QuotaEntityType,
     ResourceType,
 )
-from millstream_cluster.records.features import FeatureLevelSet
+from millstream_cluster.records.features import FeatureLevelSet, MetadataVersionSet
 from millstream_cluster.records.metadata_record import MetadataRecord
-from millstream_cluster.records.nodes import Endpoint, NodeFenced, NodeRegistered, NodeUnfenced, NodeUnregistered
+from millstream_cluster.records.nodes import (
+    Endpoint,
+    FeatureRange,
+    NodeFenced,
+    NodeRegistered,
+    NodeUnfenced,
+    NodeUnregistered,
+)
 from millstream_cluster.records.shards import ProducerIdsAllocated, ShardAssigned
-from millstream_cluster.records.topics import PartitionChanged, PartitionCreated, TopicCreated, TopicDeleted
+from millstream_cluster.records.topics import (
+    LeaderRecoveryState,
+    PartitionChanged,
+    PartitionCreated,
+    TopicCreated,
+    TopicDeleted,
+)
 
 __all__ = [
     "ClientQuotaChanged",
@@ -29,7 +42,10 @@ __all__ = [
     "ControllerResigned",
     "Endpoint",
     "FeatureLevelSet",
+    "FeatureRange",
+    "LeaderRecoveryState",
     "MetadataRecord",
+    "MetadataVersionSet",
     "NodeFenced",
     "NodeRegistered",
     "NodeUnfenced",

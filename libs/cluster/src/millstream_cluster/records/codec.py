@@ -8,33 +8,51 @@ from types import NoneType, UnionType
 from typing import Any, NewType, get_args, get_origin, get_type_hints
 from uuid import UUID
 
-from millstream_cluster.errors import RecordError
+from millstream_cluster.errors import MetadataTooNew, RecordError
 from millstream_cluster.ids import parse_uuid, uuid_text
+from millstream_cluster.metadata_version import NEWEST, MetadataVersion, field_since, type_since
 from millstream_cluster.records.configs import QuotaEntity, QuotaEntityType, ResourceType
+from millstream_cluster.records.features import MetadataVersionSet
 from millstream_cluster.records.metadata_record import MetadataRecord
-from millstream_cluster.records.nodes import Endpoint
+from millstream_cluster.records.nodes import Endpoint, FeatureRange
+from millstream_cluster.records.topics import LeaderRecoveryState
 
 Reader = Callable[[Any], Any]
 
 
-def encode_record(record: MetadataRecord) -> tuple[bytes, bytes]:
-    """The record's key and value bytes."""
-    body = {field.name: _plain(getattr(record, field.name)) for field in fields(record)}
+def encode_record(record: MetadataRecord, level: MetadataVersion) -> tuple[bytes, bytes]:
+    """The record's key and value bytes as this level has them; a fact that the level has no place for is a RecordError."""
+    name = type(record).__name__
+    if type_since(name) > level:
+        raise RecordError(f"{name} needs metadata.version {type_since(name)}, the cluster's is {level}")
+    body = {}
+    for field in fields(record):
+        value = getattr(record, field.name)
+        if field.default is not MISSING:
+            if value == field.default:
+                continue  # so that a record that needs no more is the same bytes at every level
+            since = field_since(name, field.name)
+            if since > level:
+                raise RecordError(f"{name}.{field.name} needs metadata.version {since}, the cluster's is {level}")
+        body[field.name] = _plain(value)
     value = json.dumps(body, separators=(",", ":"), ensure_ascii=False)
-    return type(record).__name__.encode(), value.encode()
+    return name.encode(), value.encode()
 
 
 def decode_record(key: bytes | memoryview | None, value: bytes | memoryview | None) -> MetadataRecord:
-    """Read back what `encode_record` wrote; anything else is a RecordError."""
+    """Read back what `encode_record` wrote; anything else is a RecordError, and a level of a later release MetadataTooNew."""
     if key is None or value is None:
         raise RecordError("a metadata record has neither a null key nor a null value")
     name = bytes(key).decode(errors="backslashreplace")
     if name not in _TYPES:
         raise RecordError(f"metadata record type {name!r} is unknown to this version")
     try:
-        return _record_reader(name)(json.loads(bytes(value)))  # type: ignore[no-any-return]
+        record: MetadataRecord = _record_reader(name)(json.loads(bytes(value)))
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise RecordError(f"malformed metadata record {name}: {error}") from error
+    if isinstance(record, MetadataVersionSet) and record.level not in set(MetadataVersion):
+        raise MetadataTooNew(record.level, NEWEST)
+    return record
 
 
 def _plain(value: object) -> object:
@@ -45,6 +63,8 @@ def _plain(value: object) -> object:
             return [_plain(item) for item in value]
         case Endpoint():
             return {"name": value.name, "host": value.host, "port": value.port}
+        case FeatureRange():
+            return {"name": value.name, "least": value.least, "most": value.most}
         case QuotaEntity():
             return {"type": value.type, "name": value.name}
         case _:
@@ -88,9 +108,9 @@ def _reader(hint: Any) -> Reader:
         return lambda value: tuple(item(element) for element in _exact(list, value))
     if hint in (int, str, bool, float):
         return lambda value: _exact(hint, value)
-    if hint in (Endpoint, QuotaEntity):
+    if hint in (Endpoint, FeatureRange, QuotaEntity):
         return _dataclass_reader(hint)
-    if hint in (ResourceType, QuotaEntityType):
+    if hint in (LeaderRecoveryState, ResourceType, QuotaEntityType):
         return hint  # type: ignore[no-any-return]
     raise AssertionError(f"a record field has a type without a JSON form: {hint}")
 

@@ -4,7 +4,7 @@ from typing import TypeAlias
 
 from millstream_cluster.records.cluster import ClusterCreated, ControllerElected, ControllerResigned
 from millstream_cluster.records.configs import ClientQuotaChanged, ConfigChanged
-from millstream_cluster.records.features import FeatureLevelSet
+from millstream_cluster.records.features import FeatureLevelSet, MetadataVersionSet
 from millstream_cluster.records.nodes import NodeFenced, NodeRegistered, NodeUnfenced, NodeUnregistered
 from millstream_cluster.records.shards import ProducerIdsAllocated, ShardAssigned
 from millstream_cluster.records.topics import PartitionChanged, PartitionCreated, TopicCreated, TopicDeleted
@@ -24,6 +24,7 @@ MetadataRecord: TypeAlias = (
     | ConfigChanged
     | ClientQuotaChanged
     | FeatureLevelSet
+    | MetadataVersionSet
     | ProducerIdsAllocated
     | ShardAssigned
 )

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from uuid import UUID
 
-from millstream_cluster.ids import BrokerEpoch, NodeId
+from millstream_cluster.ids import NO_EPOCH, BrokerEpoch, NodeId
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,6 +13,15 @@ class Endpoint:
     name: str
     host: str
     port: int
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureRange:
+    """The levels of a feature that a node's release supports, both included."""
+
+    name: str
+    least: int
+    most: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +36,12 @@ class NodeRegistered:
     incarnation_id: UUID
     listeners: tuple[Endpoint, ...]
     rack: str | None
+    log_dirs: tuple[UUID, ...] = ()
+    """A broker's directories that it can use, by their ids."""
+    features: tuple[FeatureRange, ...] = ()
+    """What the node can do of each feature; of metadata.version it knows the oldest level alone if this does not name it."""
+    previous_epoch: BrokerEpoch = NO_EPOCH
+    """The node's proof of a clean stop: the broker epoch of the life that ended so; NO_EPOCH without one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,17 @@
 """Records of topics and of who keeps their partitions."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 from uuid import UUID
 
 from millstream_cluster.ids import LeaderEpoch, NodeId, PartitionEpoch
+
+
+class LeaderRecoveryState(StrEnum):
+    """What is known of the records of a partition's leader (KIP-704)."""
+
+    RECOVERED = "RECOVERED"
+    RECOVERING = "RECOVERING"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +32,18 @@ class PartitionCreated:
     leader: NodeId
     leader_epoch: LeaderEpoch
     partition_epoch: PartitionEpoch
+    adding_replicas: tuple[NodeId, ...] = ()
+    """Replicas that a reassignment brings in; they are part of `replicas`."""
+    removing_replicas: tuple[NodeId, ...] = ()
+    """Replicas that leave when the reassignment is complete; they are part of `replicas`."""
+    eligible_leader_replicas: tuple[NodeId, ...] = ()
+    """Out of the ISR, but with everything below the high watermark: one of them may lead without losing anything."""
+    last_known_elr: tuple[NodeId, ...] = ()
+    """Whom the ELR lost by an unclean stop; the last leader alone where ISR and ELR are empty."""
+    leader_recovery_state: LeaderRecoveryState = LeaderRecoveryState.RECOVERED
+    """RECOVERING: the leader was elected uncleanly and may have lost records."""
+    directories: tuple[UUID, ...] = ()
+    """Where each of `replicas`, in their order, is kept; empty: in its broker's only directory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +57,18 @@ class PartitionChanged:
     leader: NodeId
     leader_epoch: LeaderEpoch
     partition_epoch: PartitionEpoch
+    adding_replicas: tuple[NodeId, ...] = ()
+    """Replicas that a reassignment brings in; they are part of `replicas`."""
+    removing_replicas: tuple[NodeId, ...] = ()
+    """Replicas that leave when the reassignment is complete; they are part of `replicas`."""
+    eligible_leader_replicas: tuple[NodeId, ...] = ()
+    """Out of the ISR, but with everything below the high watermark: one of them may lead without losing anything."""
+    last_known_elr: tuple[NodeId, ...] = ()
+    """Whom the ELR lost by an unclean stop; the last leader alone where ISR and ELR are empty."""
+    leader_recovery_state: LeaderRecoveryState = LeaderRecoveryState.RECOVERED
+    """RECOVERING: the leader was elected uncleanly and may have lost records."""
+    directories: tuple[UUID, ...] = ()
+    """Where each of `replicas`, in their order, is kept; empty: in its broker's only directory."""
 
 
 @dataclass(frozen=True, slots=True)

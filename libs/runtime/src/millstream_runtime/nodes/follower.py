@@ -9,9 +9,10 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from millstream_cluster.errors import ClusterError
+from millstream_cluster.errors import ClusterError, RecordError
 from millstream_cluster.ids import METADATA_TOPIC, METADATA_TOPIC_ID
 from millstream_cluster.image import Image
+from millstream_cluster.metadata_version import NEWEST
 from millstream_cluster.records import MetadataRecord, decode_record
 from millstream_runtime.nodes.client import ClientError
 from millstream_runtime.nodes.controllers import ATTEMPT_TIMEOUT_MS, ControllerLink, ControllerUnavailable
@@ -21,7 +22,7 @@ from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import FetchRequest, FetchSnapshotRequest
 from millstream_wire.messages.fetch import FetchPartition, FetchTopic, PartitionData, ReplicaState
 from millstream_wire.messages.fetch_snapshot import RequestPartitionSnapshot, RequestTopicSnapshot, SnapshotId
-from millstream_wire.records import Record, RecordsError, decode_batches
+from millstream_wire.records import RecordsError, decode_batches
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +43,10 @@ class Applied:
     offset: int
     epoch: int
     cluster_id: str
+
+
+class MetadataUnreadable(ServiceFailed):
+    """The log holds what this release does not know: one line that says which level is needed, and the node stops."""
 
 
 class _TryAgain(Exception):
@@ -77,7 +82,7 @@ class MetadataFollower:
         self._advanced = asyncio.Event()
 
     async def run(self) -> None:
-        """Fetch and apply until cancelled. Raises MetadataDiverged."""
+        """Fetch and apply until cancelled. Raises MetadataDiverged and MetadataUnreadable."""
         waiting = False
         try:
             while True:
@@ -138,6 +143,7 @@ class MetadataFollower:
             min_bytes=1,
             max_bytes=FETCH_MAX_BYTES,
             topics=[FetchTopic(topic_id=METADATA_TOPIC_ID, partitions=[partition])],
+            metadata_version=NEWEST,
         )
         response = await self._link.request(
             request, timeout_ms=REQUEST_TIMEOUT_MS, attempt_timeout_ms=max_wait_ms + ATTEMPT_TIMEOUT_MS
@@ -171,9 +177,17 @@ class MetadataFollower:
                 f"metadata up to {position - 1} is of another epoch here than in the controller's log"
             )
         else:
-            self._apply(_decoded(data.records or b""), position)
+            self._apply(self._decoded(data.records or b""), position)
             if self.image.offset + 1 >= data.high_watermark:
                 self.caught_up.set()
+
+    def _decoded(self, content: bytes | bytearray | memoryview) -> list[tuple[int, MetadataRecord]]:
+        try:
+            return [(each.offset, decode_record(each.key, each.value)) for each in decode_batches(content)]
+        except RecordError as error:
+            raise MetadataUnreadable(f"node {self._node_id} cannot read the metadata log: {error}") from error
+        except RecordsError as error:
+            raise MetadataDiverged(f"unreadable metadata: {error}") from error
 
     def _apply(self, records: list[tuple[int, MetadataRecord]], position: int) -> None:
         fresh = [(offset, record) for offset, record in records if offset >= position]
@@ -211,7 +225,7 @@ class MetadataFollower:
                 raise MetadataDiverged(f"a snapshot of more than {SNAPSHOT_MAX_BYTES} bytes")
         if len(content) < answer.size:
             raise _TryAgain("the snapshot ended early")
-        self._replace([record for _, record in _decoded(content)], snapshot_id.end_offset)
+        self._replace([record for _, record in self._decoded(content)], snapshot_id.end_offset)
 
     def _replace(self, records: list[MetadataRecord], end_offset: int) -> None:
         if end_offset <= self.image.offset:
@@ -233,14 +247,3 @@ class MetadataFollower:
         self._on_records(self.image, records)
         advanced, self._advanced = self._advanced, asyncio.Event()
         advanced.set()
-
-
-def _decoded(content: bytes | bytearray | memoryview) -> list[tuple[int, MetadataRecord]]:
-    try:
-        return [(record.offset, _decoded_record(record)) for record in decode_batches(content)]
-    except (RecordsError, ClusterError) as error:
-        raise MetadataDiverged(f"unreadable metadata: {error}") from error
-
-
-def _decoded_record(record: Record) -> MetadataRecord:
-    return decode_record(record.key, record.value)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from uuid import UUID
 
+from millstream_cluster.features import SUPPORTED_RANGES
 from millstream_cluster.image import Image
 from millstream_runtime.nodes.controllers import ControllerLink, ControllerUnavailable
 from millstream_runtime.nodes.session import Session
@@ -16,7 +17,7 @@ from millstream_runtime.service import Health, ServiceFailed
 from millstream_runtime.world import World
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import BrokerHeartbeatRequest, BrokerRegistrationRequest
-from millstream_wire.messages.broker_registration import Listener
+from millstream_wire.messages.broker_registration import Feature, Listener
 
 logger = logging.getLogger(__name__)
 
@@ -38,6 +39,14 @@ _FINAL = frozenset(
         ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
     }
 )
+
+
+_ADVICE = {
+    ErrorCode.UNSUPPORTED_VERSION: (
+        " (the cluster's feature levels, metadata.version before all, are not those of this release: start this node "
+        "with the release that the cluster runs; docs/operations.md, 'Upgrades')"
+    )
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +184,9 @@ class Registration:
             waited_ms = self._world.monotonic_ms() - began_ms
             taken = error is ErrorCode.DUPLICATE_BROKER_REGISTRATION and waited_ms > DUPLICATE_PATIENCE_MS
             if error in _FINAL or taken:
-                raise RegistrationRefused(f"node {self._identity.node_id}: the controller refuses it: {error.name}")
+                raise RegistrationRefused(
+                    f"node {self._identity.node_id}: the controller refuses it: {error.name}{_ADVICE.get(error, '')}"
+                )
             if not told:
                 told = True
                 logger.info("registration waits node=%d error=%s", self._identity.node_id, error.name)
@@ -187,6 +198,10 @@ class Registration:
             cluster_id=self._identity.cluster_id,
             incarnation_id=self._identity.incarnation_id,
             listeners=[Listener(name=each.name, host=each.host, port=each.port) for each in self._identity.listeners],
+            features=[
+                Feature(name=each.name, min_supported_version=each.least, max_supported_version=each.most)
+                for each in SUPPORTED_RANGES
+            ],
             rack=self._identity.rack,
             log_dirs=list(self._identity.log_dirs),
             previous_broker_epoch=self._previous_epoch,

@@ -1,6 +1,7 @@
 """Fetch (API key 1): read record batches from partitions, as a consumer or as a follower."""
 
 from millstream_wire.schema import (
+    OWN_TAGS,
     ZERO_UUID,
     Request,
     Response,
@@ -63,6 +64,8 @@ class FetchRequest(Request["FetchResponse"]):
     topics: list[FetchTopic] = field(default_factory=list)
     forgotten_topics_data: list[ForgottenTopic] = field(default_factory=list, since=7)
     rack_id: string = field(default="", since=11)
+    metadata_version: int16 = field(default=0, since=12, tag=OWN_TAGS)
+    """The highest metadata.version that a follower of the metadata log can read; 0: it does not say."""
 
 
 @struct

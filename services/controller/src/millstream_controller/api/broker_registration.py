@@ -1,8 +1,9 @@
-"""BrokerRegistration (62), versions 0 to 4, from brokers and coordinators. Left out: features, ZooKeeper migration."""
+"""BrokerRegistration (62), versions 0 to 4, from brokers and coordinators. Left out: ZooKeeper migration."""
 
 import logging
 
-from millstream_cluster.records import Endpoint
+from millstream_cluster.ids import BrokerEpoch
+from millstream_cluster.records import Endpoint, FeatureRange
 from millstream_controller.core.nodes.nodes import Registration, register
 from millstream_controller.shell.active import NotActive
 from millstream_controller.shell.controller import Controller
@@ -18,7 +19,16 @@ async def handle_broker_registration(
 ) -> BrokerRegistrationResponse:
     listeners = tuple(Endpoint(each.name, each.host, each.port) for each in request.listeners)
     wanted = Registration(
-        request.broker_id, request.cluster_id, request.incarnation_id, listeners, request.rack or None
+        request.broker_id,
+        request.cluster_id,
+        request.incarnation_id,
+        listeners,
+        request.rack or None,
+        log_dirs=tuple(request.log_dirs),
+        features=tuple(
+            FeatureRange(each.name, each.min_supported_version, each.max_supported_version) for each in request.features
+        ),
+        previous_epoch=BrokerEpoch(request.previous_broker_epoch),
     )
     try:
         active = controller.active

@@ -3,7 +3,7 @@
 There is no quorum of our own to describe: a voter is a controller that follows and may take over.
 """
 
-from millstream_cluster.ids import METADATA_TOPIC, Role, role_of
+from millstream_cluster.ids import METADATA_TOPIC
 from millstream_controller.core.nodes.observers import Observer
 from millstream_controller.shell.active import Active, NotActive
 from millstream_controller.shell.controller import Controller
@@ -20,7 +20,6 @@ from millstream_wire.messages.describe_quorum import (
 )
 
 LISTENER_NAME = "CONTROLLER"
-STANDBY_SILENT_MS_MAX = 60_000
 
 
 async def handle_describe_quorum(
@@ -66,7 +65,7 @@ def _partition(active: Active, now_ms: int) -> ResponsePartitionData:
         last_fetch_timestamp=now_ms,
         last_caught_up_timestamp=now_ms,
     )
-    standbys = [each for each in active.observers if _is_standby(each, now_ms)]
+    standbys = [each for each in active.observers if each.is_standby(now_ms)]
     observers = [each for each in active.observers if each.replica_id in active.log.image.nodes]
     return ResponsePartitionData(
         error_message="",
@@ -76,14 +75,6 @@ def _partition(active: Active, now_ms: int) -> ResponsePartitionData:
         current_voters=[itself, *(_state(each) for each in standbys)],
         observers=[_state(each) for each in observers],
     )
-
-
-def _is_standby(observer: Observer, now_ms: int) -> bool:
-    try:
-        role = role_of(observer.replica_id)
-    except ValueError:
-        return False
-    return role is Role.CONTROLLER and now_ms - observer.last_fetch_ms <= STANDBY_SILENT_MS_MAX
 
 
 def _state(observer: Observer) -> ReplicaState:

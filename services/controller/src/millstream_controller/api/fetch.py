@@ -75,7 +75,13 @@ async def _doubt_if_disowned(
 
 async def _wait(controller: Controller, active: Active, request: FetchRequest, replica_id: int, offset: int) -> None:
     if replica_id >= 0:
-        active.observers.fetched(replica_id, offset, active.log.end_offset, controller.world.now_ms())
+        active.observers.fetched(
+            replica_id,
+            offset,
+            active.log.end_offset,
+            controller.world.now_ms(),
+            metadata_version=request.metadata_version,
+        )
     if request.min_bytes > 0 and offset == active.log.end_offset:
         await active.log.wait_beyond(offset, min(request.max_wait_ms, WAIT_MS_MAX))
 

@@ -15,8 +15,10 @@ async def handle_update_features(
 ) -> UpdateFeaturesResponse:
     wanted = [_update(update, context.version) for update in request.feature_updates]
     try:
-        outcome = await controller.active.execute(
-            lambda machine: update_features(machine, wanted, validate_only=request.validate_only)
+        active = controller.active
+        readable = active.observers.levels(controller.world.now_ms())
+        outcome = await active.execute(
+            lambda machine: update_features(machine, wanted, readable=readable, validate_only=request.validate_only)
         )
     except NotActive:
         outcome = Outcome(ErrorCode.NOT_CONTROLLER)

@@ -5,7 +5,9 @@ Nothing may be decided before the first is committed: from then on the append of
 
 from millstream_cluster import records as r
 from millstream_cluster.decision import Decision
+from millstream_cluster.features import CLIENT_FEATURES
 from millstream_cluster.ids import ControllerEpoch, NodeId, ProducerId
+from millstream_cluster.metadata_version import NEWEST
 from millstream_controller.core.machine import ControllerMachine
 
 
@@ -16,7 +18,7 @@ class WrongCluster(Exception):
 def take_over(
     machine: ControllerMachine, controller_id: int, *, host: str, port: int, cluster_id: str | None, new_cluster_id: str
 ) -> Decision[r.MetadataRecord, ControllerEpoch]:
-    """`cluster_id` is the one that must be (None: any); `new_cluster_id` names a cluster created now."""
+    """`cluster_id` is the one that must be (None: any); `new_cluster_id` names a cluster created now, at the newest levels."""
     image = machine.image
     if image.cluster_id is not None and cluster_id not in (None, image.cluster_id):
         raise WrongCluster(f"the metadata log is of cluster {image.cluster_id}, cluster.id says {cluster_id}")
@@ -24,7 +26,10 @@ def take_over(
     elected = r.ControllerElected(NodeId(controller_id), epoch, host, port)
     if image.cluster_id is not None:
         return Decision((elected,), epoch)
-    return Decision((r.ClusterCreated(cluster_id or new_cluster_id), elected), epoch)
+    created = r.ClusterCreated(cluster_id or new_cluster_id)
+    # A later release finds the levels in the log and leaves them as they are.
+    levels = (r.FeatureLevelSet(name, most) for name, (_, most) in CLIENT_FEATURES.items())
+    return Decision((r.MetadataVersionSet(NEWEST), created, elected, *levels), epoch)
 
 
 def prove_active(machine: ControllerMachine) -> Decision[r.MetadataRecord, None]:

@@ -6,7 +6,8 @@ The first record of each appended batch carries who appended it and the how-mani
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
-from millstream_cluster.records import MetadataRecord, decode_record, encode_record
+from millstream_cluster.metadata_version import MetadataVersion
+from millstream_cluster.records import MetadataRecord, MetadataVersionSet, decode_record, encode_record
 from millstream_wire.records import Compression, Record, check, decode_batch, encode_batch, split
 
 WRITER_HEADER = "writer"
@@ -17,14 +18,22 @@ _RECORDS_BYTES_MAX = 64 << 20
 
 
 def encode_records(
-    records: Sequence[MetadataRecord], *, base_offset: int, epoch: int, timestamp_ms: int, writer: str | None
+    records: Sequence[MetadataRecord],
+    *,
+    level: MetadataVersion,
+    base_offset: int,
+    epoch: int,
+    timestamp_ms: int,
+    writer: str | None,
 ) -> bytes:
-    """One batch of these records; compressed where that is worth it."""
+    """One batch of these records, in a log of this level before them; compressed where that is worth it."""
     headers = ((WRITER_HEADER, writer.encode()),) if writer is not None else ()
     encoded = []
     size = 0
     for index, record in enumerate(records):
-        key, value = encode_record(record)
+        if isinstance(record, MetadataVersionSet):
+            level = MetadataVersion(record.level)
+        key, value = encode_record(record, level)
         size += len(key) + len(value)
         encoded.append(Record(base_offset + index, timestamp_ms, key, value, headers if index == 0 else ()))
     compression = Compression.ZSTD if size > COMPRESS_FROM_BYTES else Compression.NONE
@@ -39,10 +48,12 @@ def decode_records(data: bytes) -> Iterator[tuple[int, MetadataRecord]]:
             yield record.offset, decode_record(record.key, record.value)
 
 
-def snapshot_batches(records: Iterable[MetadataRecord], *, epoch: int, timestamp_ms: int) -> Iterator[bytes]:
+def snapshot_batches(
+    records: Iterable[MetadataRecord], *, level: MetadataVersion, epoch: int, timestamp_ms: int
+) -> Iterator[bytes]:
     """A snapshot, a batch at a time; their offsets only count the snapshot's own records."""
     rest = iter(records)
     start = 0
     while part := list(islice(rest, _SNAPSHOT_BATCH_RECORDS)):
-        yield encode_records(part, base_offset=start, epoch=epoch, timestamp_ms=timestamp_ms, writer=None)
+        yield encode_records(part, level=level, base_offset=start, epoch=epoch, timestamp_ms=timestamp_ms, writer=None)
         start += len(part)

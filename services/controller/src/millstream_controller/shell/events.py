@@ -27,6 +27,10 @@ def log_committed(records: Iterable[r.MetadataRecord]) -> None:
             case r.ConfigChanged():
                 resource = f"{record.resource_type}:{record.resource_name}"
                 logger.info("config changed resource=%s key=%s", resource, record.key)
+            case r.MetadataVersionSet():
+                logger.info("metadata.version set level=%d", record.level)
+            case r.FeatureLevelSet():
+                logger.info("feature level set feature=%s level=%d", record.name, record.level)
             case r.ClientQuotaChanged():
                 entity = ",".join(f"{part.type}:{part.name or '<default>'}" for part in record.entity)
                 logger.info("client quota changed entity=%s key=%s value=%s", entity, record.key, record.value)

@@ -70,6 +70,7 @@ class StoreJournal:
         self._appends += 1
         return encode_records(
             [record for command in commands for record in command],
+            level=self._log.image.metadata_version,
             base_offset=self._log.end_offset,
             epoch=self._epoch,
             timestamp_ms=self._world.now_ms(),

@@ -65,7 +65,8 @@ class MetadataLog:
         """What is committed now, as a snapshot. It is encoded bit by bit while others are served; nothing may be committed meanwhile."""
         end_offset, epoch = self.end_offset, self.epoch
         batches: list[bytes] = []
-        for batch in snapshot_batches(self.image.records(), epoch=epoch, timestamp_ms=timestamp_ms):
+        level = self.image.metadata_version
+        for batch in snapshot_batches(self.image.records(), level=level, epoch=epoch, timestamp_ms=timestamp_ms):
             batches.append(batch)
             await asyncio.sleep(0)
         assert self.end_offset == end_offset, "committed under the snapshot"

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from millstream_cluster.ids import METADATA_TOPIC_ID, NodeId
+from millstream_cluster.metadata_version import NEWEST
 from millstream_cluster.records import ControllerElected
 from millstream_runtime.nodes.client import Client, ClientError
 from millstream_runtime.world import World
@@ -103,6 +104,7 @@ class Standby:
             min_bytes=1,
             max_bytes=FETCH_MAX_BYTES,
             topics=[FetchTopic(topic_id=METADATA_TOPIC_ID, partitions=[partition])],
+            metadata_version=NEWEST,
         )
         try:
             client = await self._connected(attempt_ms)

@@ -1,5 +1,6 @@
-"""ListPartitionReassignments (API key 46), version 0: a partition has one replica, and none is ever on the move."""
+"""ListPartitionReassignments (API key 46), version 0."""
 
+from millstream_cluster.answers.list_partition_reassignments import list_partition_reassignments
 from millstream_coordinator.shell.coordinator import Coordinator
 from millstream_runtime.serving.context import RequestContext
 from millstream_wire.messages import ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse
@@ -8,4 +9,4 @@ from millstream_wire.messages import ListPartitionReassignmentsRequest, ListPart
 def handle_list_partition_reassignments(
     coordinator: Coordinator, request: ListPartitionReassignmentsRequest, context: RequestContext
 ) -> ListPartitionReassignmentsResponse:
-    return ListPartitionReassignmentsResponse()
+    return list_partition_reassignments(coordinator.image, request)

@@ -4,6 +4,7 @@ import pytest
 
 from millstream_cluster import records as r
 from millstream_cluster.decision import Decision
+from millstream_cluster.features import SUPPORTED_RANGES
 from millstream_cluster.ids import NO_NODE
 from millstream_cluster.image import Image
 from millstream_controller.core.machine import ControllerMachine
@@ -16,7 +17,7 @@ from millstream_wire.errors import ErrorCode
 
 def wanted(node_id=1, cluster="test-cluster", disk=100, port=9092, listeners=None) -> Registration:
     endpoints = (r.Endpoint("P", "h", port),) if listeners is None else listeners
-    return Registration(node_id, cluster, UUID(int=disk), endpoints, None)
+    return Registration(node_id, cluster, UUID(int=disk), endpoints, None, features=SUPPORTED_RANGES)
 
 
 def error_of(cluster, registration, *, live=True) -> ErrorCode:

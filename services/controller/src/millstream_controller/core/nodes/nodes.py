@@ -5,13 +5,15 @@ are not replicated, are kept by `Sessions`: nothing here knows when a node was l
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from millstream_cluster import records as r
 from millstream_cluster.decision import Decision
-from millstream_cluster.ids import BrokerEpoch, NodeId, Role, role_of
+from millstream_cluster.features import unsupported_level
+from millstream_cluster.ids import NO_EPOCH, BrokerEpoch, NodeId, Role, role_of
 from millstream_cluster.members import Node
+from millstream_cluster.metadata_version import MetadataVersion
 from millstream_controller.core.machine import ControllerMachine
 from millstream_controller.core.partitions.leadership import give_up, lose_disk, take_up
 from millstream_controller.core.refusal import DONE, Outcome
@@ -19,9 +21,6 @@ from millstream_wire.errors import ErrorCode
 
 RECORDS_MAX = 10_000
 """The most records of one decision, so that it fits one append of every store; what is left is decided next."""
-
-
-NO_EPOCH = BrokerEpoch(-1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +32,11 @@ class Registration:
     incarnation_id: UUID
     listeners: tuple[r.Endpoint, ...]
     rack: str | None
+    log_dirs: tuple[UUID, ...] = ()
+    features: tuple[r.FeatureRange, ...] = ()
+    """What it can do of each feature; release 0.1.0 names none."""
+    previous_epoch: BrokerEpoch = NO_EPOCH
+    """The broker epoch of its last life, if that ended cleanly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +88,17 @@ def register(
         records += _give_up_leadership(machine, before)
     node_id = NodeId(wanted.node_id)
     epoch = BrokerEpoch(machine.next_offset + len(records))
-    records.append(r.NodeRegistered(node_id, epoch, wanted.incarnation_id, wanted.listeners, wanted.rack))
+    records.append(_registered(machine, wanted, node_id, epoch))
     return Decision(tuple(records), Registered(DONE, epoch, lost))
+
+
+def _registered(
+    machine: ControllerMachine, wanted: Registration, node_id: NodeId, epoch: BrokerEpoch
+) -> r.NodeRegistered:
+    record = r.NodeRegistered(node_id, epoch, wanted.incarnation_id, wanted.listeners, wanted.rack)
+    if machine.image.metadata_version < MetadataVersion.RELEASE_0_2:
+        return record
+    return replace(record, log_dirs=wanted.log_dirs, features=wanted.features, previous_epoch=wanted.previous_epoch)
 
 
 def _refuse(machine: ControllerMachine, wanted: Registration, session_live: bool) -> Outcome | None:
@@ -99,6 +112,9 @@ def _refuse(machine: ControllerMachine, wanted: Registration, session_live: bool
         return Outcome(ErrorCode.INVALID_REQUEST, str(error))
     if role is Role.CONTROLLER or not wanted.listeners:
         return Outcome(ErrorCode.INVALID_REQUEST, "brokers and coordinators register, with at least one listener")
+    beyond = unsupported_level(image, wanted.features)
+    if beyond is not None:
+        return Outcome(ErrorCode.UNSUPPORTED_VERSION, f"node {wanted.node_id} does not support {beyond}")
     before = image.node(wanted.node_id)
     if before is None or before.fenced or not session_live or before.incarnation_id == wanted.incarnation_id:
         return None
