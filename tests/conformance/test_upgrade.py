@@ -1,5 +1,7 @@
 """From release 0.1.0 to this version: what it wrote opens, and a cluster is exchanged process by process under load."""
 
+import re
+import shutil
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -7,13 +9,20 @@ from pathlib import Path
 
 import pytest
 import servers
+from ask import ask
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from exactly_once import PARTITIONS as COPIED_PARTITIONS
 from exactly_once import results
+from kafka_tools import run_tools
 from mixed_cluster import Copier, GroupReader, MixedCluster, mixed_cluster
 from old_release import installed
 from test_crash import PARTITIONS, Load, check_nothing_lost, create, wait_for_progress
+
+from millstream_cluster.metadata_version import NEWEST, OLDEST
+from millstream_wire import messages as m
+from millstream_wire.errors import ErrorCode
+from millstream_wire.messages.update_features import FeatureUpdateKey
 
 OLD = "0.1.0"
 THIS = Path(sys.executable).parent
@@ -21,6 +30,8 @@ TIMEOUT_S = 60
 BROKERS = ("broker-1", "broker-2", "broker-3")
 CONTROLLERS = ("controller-1", "controller-2")
 COORDINATORS = ("coordinator-1", "coordinator-2")
+AS_THE_OLD_RELEASE = {"group.version": 1, "metadata.version": OLDEST, "share.version": 1, "transaction.version": 2}
+UNKNOWN_TYPE = "metadata record type 'MetadataVersionSet' is unknown to this version"
 COPIES = 30
 """Records that go through a transaction while each process is exchanged."""
 
@@ -81,17 +92,58 @@ def test_processes_are_exchanged_one_by_one_under_load(
         ):
             feed.more(copier)
             for name in order:
+                servers.eventually(lambda: is_not_raised(cluster.bootstrap), within_s=TIMEOUT_S)
                 cluster.exchange(name, THIS)
                 feed.more(copier)
                 wait_for_progress(load, 100)
             way_back(cluster, old, order[-1])
-            feed.more(copier)
+            assert levels(cluster.bootstrap) == AS_THE_OLD_RELEASE
+            servers.eventually(lambda: raise_level(cluster.bootstrap), within_s=TIMEOUT_S)
+            for name in order:
+                assert UNKNOWN_TYPE in no_way_back(cluster, old, name)
+                feed.more(copier)
+                wait_for_progress(load, 100)
             load.finish()
             for reader in (classic, modern):
                 servers.eventually(lambda reader=reader: has_read(reader, feed.sent), within_s=TIMEOUT_S)
         assert classic.given_again == modern.given_again == []
         check_nothing_lost(load, cluster.bootstrap, topic)
         assert results(cluster.bootstrap, target, feed.sent) == Counter({b"%d" % n: 1 for n in range(feed.sent)})
+
+
+def levels(bootstrap: str) -> dict[str, int]:
+    (answer,) = ask(bootstrap, m.ApiVersionsRequest(client_software_name="ask", client_software_version="1"))
+    return {feature.name: feature.max_version_level for feature in answer.finalized_features}
+
+
+def is_not_raised(bootstrap: str) -> None:
+    """A process of the old release is still there."""
+    key = FeatureUpdateKey(feature="metadata.version", max_version_level=NEWEST, upgrade_type=1)
+    (answer,) = ask(bootstrap, m.UpdateFeaturesRequest(feature_updates=[key], validate_only=True))
+    assert answer.error_code == ErrorCode.INVALID_UPDATE_VERSION, answer
+
+
+def raise_level(bootstrap: str) -> None:
+    """As docs/operations.md says, or the same request where there is no Java."""
+    if shutil.which("java") is None:
+        key = FeatureUpdateKey(feature="metadata.version", max_version_level=NEWEST, upgrade_type=1)
+        (answer,) = ask(bootstrap, m.UpdateFeaturesRequest(feature_updates=[key]))
+        assert answer.error_code == 0, answer
+        return
+    ours = ["--bootstrap-server", bootstrap]
+    raised, described = run_tools(
+        [("kafka-features", [*ours, "upgrade", "--release-version", "4.0"]), ("kafka-features", [*ours, "describe"])]
+    )
+    assert raised.returncode == 0, raised.stdout + raised.stderr
+    assert re.search(r"metadata\.version\s.*FinalizedVersionLevel: 4\.0-IV3", described.stdout), described.stdout
+
+
+def no_way_back(cluster: MixedCluster, old: Path, name: str) -> str:
+    """What a process of the old release says once the level is raised; this version takes its place again."""
+    cluster.stop(name)
+    said = cluster.fails_to_start(name, old)
+    cluster.start(name, THIS)
+    return said
 
 
 def way_back(cluster: MixedCluster, old: Path, name: str) -> None:
