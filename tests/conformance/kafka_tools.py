@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 KAFKA_VERSION = "4.3.1"
+NEWEST_CLIENTS_VERSION = "4.4.0"
+"""The protocol is checked against these; servers and tools of that release cannot be had yet."""
 HERE = Path(__file__).resolve().parent
 LOGGING = f"-Dlog4j2.configurationFile={HERE / 'kafka' / 'log4j2.yaml'}"
 
@@ -57,6 +59,11 @@ def kafka_libs() -> Path:
     return fetched_jars(HERE / "kafka" / "pom.xml", f"kafka-{KAFKA_VERSION}")
 
 
+def newest_clients() -> Path:
+    """Return the directory of the newest Java clients' jars, fetching them on first use."""
+    return fetched_jars(HERE / "kafka" / "newest_clients.xml", f"kafka-clients-{NEWEST_CLIENTS_VERSION}")
+
+
 def fetched_jars(pom: Path, name: str) -> Path:
     """Return the directory in the user's cache with what a POM depends on, fetching it on first use."""
     cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "millstream" / name
@@ -73,19 +80,31 @@ def fetched_jars(pom: Path, name: str) -> Path:
     return cache
 
 
-def tool_command(tool: str, args: Sequence[str] = (), *, java_options: Sequence[str] = ("-Xmx256M",)) -> list[str]:
+def tool_command(
+    tool: str,
+    args: Sequence[str] = (),
+    *,
+    java_options: Sequence[str] = ("-Xmx256M",),
+    with_newest_clients: bool = False,
+) -> list[str]:
     """Return the command line that runs a tool, for callers that keep the process (a console consumer)."""
     main_class = TOOLS.get(tool, tool)
     # Short-lived processes: the first compiler tier and the serial collector start twice as fast.
     start_fast = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto"]
-    return ["java", *start_fast, *java_options, LOGGING, "-cp", f"{kafka_libs()}/*", main_class, *args]
+    classpath = f"{newest_clients()}/*:{kafka_libs()}/*" if with_newest_clients else f"{kafka_libs()}/*"
+    return ["java", *start_fast, *java_options, LOGGING, "-cp", classpath, main_class, *args]
 
 
 def run_tool(
-    tool: str, args: Sequence[str] = (), *, stdin: str | None = None, timeout_s: float = 60
+    tool: str,
+    args: Sequence[str] = (),
+    *,
+    stdin: str | None = None,
+    timeout_s: float = 60,
+    with_newest_clients: bool = False,
 ) -> subprocess.CompletedProcess[str]:
     """Run a tool to its end and return its output; the caller judges the return code."""
-    command = tool_command(tool, args)
+    command = tool_command(tool, args, with_newest_clients=with_newest_clients)
     return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=timeout_s, check=False)
 
 

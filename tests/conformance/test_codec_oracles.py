@@ -23,7 +23,7 @@ import pytest
 from generated_messages import MESSAGES, STORED, examples, kafka_fields, versions_of
 from kafka_tools import HERE, KafkaUnavailable, tool_command
 
-from millstream_wire.api import API
+from millstream_wire.api import API, ApiKey
 from millstream_wire.codec import decode, encode, encode_stored
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import ApiVersionsResponse
@@ -40,10 +40,26 @@ JAVA_PACKAGES = {
 }
 
 
+NEWEST = {
+    ApiKey.API_VERSIONS: {5},
+    ApiKey.TXN_OFFSET_COMMIT: {6},
+    ApiKey.DELETE_GROUPS: {3},
+}
+UNDECLARED = (f"{int(ApiKey.STREAMS_GROUP_HEARTBEAT)} 1", f"{int(ApiKey.STREAMS_GROUP_DESCRIBE)} 1")
+"""What nobody serves yet has no newest version here."""
+
+NEWEST_ERRORS = {
+    ("GROUP_DELETION_FAILED", 134, False),
+    ("STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED", 135, False),
+    ("CONTROLLER_ID_NOT_REGISTERED", 136, False),
+}
+"""What came with Kafka 4.4: its own codec knows them, the Python ones do not yet."""
+
+
 @pytest.mark.parametrize("cls", MESSAGES, ids=lambda cls: cls.__name__)
 def test_kio_reads_the_same_and_writes_the_same_bytes(cls: type[Message]) -> None:
     package = snake(re.sub("(Request|Response)$", "", cls.__name__))
-    for version in versions_of(cls):
+    for version in older_versions(cls):
         module = importlib.import_module(
             f"kio.schema.{package}.v{version}.{'request' if cls.is_request else 'response'}"
         )
@@ -76,7 +92,7 @@ KAFKA_PYTHON = {
 @pytest.mark.parametrize("cls", [cls for cls in MESSAGES if cls.__name__ in KAFKA_PYTHON], ids=lambda cls: cls.__name__)
 def test_kafka_python_reads_the_same_and_writes_the_same_bytes(cls: type[Message]) -> None:
     theirs = KAFKA_PYTHON[cls.__name__]
-    for version in versions_of(cls):
+    for version in older_versions(cls):
         for message in examples(cls, version, 6):
             if cls is ApiVersionsResponse:
                 message.error_code = 0  # with an error, kafka-python expects version 0
@@ -100,8 +116,10 @@ def test_kafka_declares_the_same_fields_in_the_same_versions() -> None:
             for v in versions_of(stored)
         }
     assert ours - theirs == set()
-    spoken = tuple(f"{kind} {key} " for kind in ("request", "response") for key in API)
-    assert {line for line in theirs - ours if line.startswith((*spoken, "stored"))} == set()
+    spoken = tuple(f"{kind} {int(key)} " for kind in ("request", "response") for key in API)
+    left_out = tuple(f"{kind} {which} " for kind in ("request", "response") for which in UNDECLARED)
+    missing = {line for line in theirs - ours if line.startswith((*spoken, "stored"))}
+    assert {line for line in missing if not line.startswith(left_out)} == set()
 
 
 def test_kafka_reads_and_writes_the_same_bytes() -> None:
@@ -134,7 +152,11 @@ def test_defaults_are_kafkas() -> None:
 
 def test_error_codes_are_kafkas() -> None:
     theirs = {(error.name.upper(), int(error), error.retriable) for error in kio.schema.errors.ErrorCode}
-    assert {(error.name, int(error), error.retriable) for error in ErrorCode} == theirs
+    assert {(error.name, int(error), error.retriable) for error in ErrorCode} == theirs | NEWEST_ERRORS
+
+
+def older_versions(cls: type[Message]) -> list[int]:
+    return [version for version in versions_of(cls) if version not in NEWEST.get(ApiKey(cls.api_key), ())]
 
 
 # -- values under the same names
@@ -151,7 +173,13 @@ def assert_same(ours: Any, theirs: Any, version: int) -> None:
 
 def their_names(name: str) -> tuple[str, ...]:
     # kio makes timedelta and datetime fields of durations and timestamps, without the unit in the name.
-    return name, name.removesuffix("_ms"), f"{name}_", name.replace("enable_2pc", "enable2_pc")
+    return (
+        name,
+        name.removesuffix("_ms"),
+        f"{name}_",
+        name.replace("enable_2pc", "enable2_pc"),
+        name.removesuffix("_or_member_epoch"),
+    )
 
 
 def assert_same_value(ours: Any, theirs: Any, version: int) -> None:
@@ -181,7 +209,7 @@ def assert_same_value(ours: Any, theirs: Any, version: int) -> None:
 
 def java_codec(*arguments: str, stdin: str = "") -> list[str]:
     try:
-        command = tool_command(str(HERE / "kafka" / "Codec.java"), arguments)
+        command = tool_command(str(HERE / "kafka" / "Codec.java"), arguments, with_newest_clients=True)
     except KafkaUnavailable as reason:
         pytest.skip(str(reason))
     result = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=120, check=False)
@@ -252,7 +280,9 @@ def java_struct(cls: type[Any], version: int, flexible: bool) -> str:
 
 
 def java_field(name: str) -> str:
-    return name.replace("enable_2pc", "enable2_pc")
+    # Version 0 of a field that has another type since Kafka 4.4.
+    lag = "acceptable_recovery_lag"
+    return name.replace("enable_2pc", "enable2_pc").replace(lag, f"{lag}_legacy")
 
 
 def java_type(wire_type: WireType, nullable: bool, version: int, flexible: bool) -> str:

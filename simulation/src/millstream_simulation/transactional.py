@@ -211,7 +211,7 @@ class TransactionalProducer:
             group_id=member.group,
             producer_id=self._producer_id,
             producer_epoch=self._epoch,
-            generation_id=member.epoch,
+            generation_id_or_member_epoch=member.epoch,
             member_id=member.member_id,
             group_instance_id=member.instance_id,
             topics=[TxnOffsetCommitRequestTopic(name=offset.topic, partitions=[partition])],

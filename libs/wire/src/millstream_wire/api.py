@@ -1,4 +1,4 @@
-"""The table of APIs: key, name, messages, and the versions that Kafka 4.3 offers, which is the most a node may advertise.
+"""The table of APIs: key, name, messages, and the versions that Kafka 4.4 offers, which is the most a node may advertise.
 
 A message's own `versions` say what can be read and written; they differ from the table where Kafka advertises a
 version that it refuses (Produce 0 to 2) or has one that is not stable yet (InitProducerId 6).

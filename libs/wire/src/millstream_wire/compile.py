@@ -27,8 +27,8 @@ Encoder: TypeAlias = Callable[[Any, Callable[[Any], object]], None]
 
 UUID = Fixed("16s")
 STRING = Sized("string")
-# A request's arrays together: nobody's honest request gets here, and what one is made into stays in the tens of megabytes.
-REQUEST_ELEMENTS_MAX = 1 << 19
+# Kafka's limit for one array, here for all of a request's together: nobody's honest request gets here.
+REQUEST_ELEMENTS_MAX = 1_000_000
 # An empty tag section is a single zero, which can wait together with fixed-width fields.
 NO_TAGS = ("0", "B")
 

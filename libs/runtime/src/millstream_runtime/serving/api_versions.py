@@ -1,6 +1,7 @@
-"""ApiVersions (API key 18), versions 0-4: answered for every service alike, from what it handles.
+"""ApiVersions (API key 18), versions 0-5: answered for every service alike, from what it handles.
 
 The one API whose answer must be readable by a client of any age: an unknown version is answered in version 0 (KIP-511).
+From version 5 a client says whom it means to talk to, and one that came to another node is told to begin anew (KIP-1242).
 """
 
 import re
@@ -27,13 +28,38 @@ class Features:
 NO_FEATURES = Features()
 
 
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who clients may mean when they come here."""
+
+    cluster_id: str | None = None
+    """None as long as it is not known, and where nobody is turned away."""
+    node_ids: frozenset[int] = frozenset()
+    """More than one where several roles share the listeners."""
+
+    def is_meant_by(self, request: ApiVersionsRequest) -> bool:
+        """A client that knows no cluster yet, or an older one, means whoever answers."""
+        if request.cluster_id is None or self.cluster_id is None:
+            return True
+        return request.cluster_id == self.cluster_id and request.node_id in self.node_ids
+
+
+ANYBODY = Identity()
+
+
 def answer(
-    request: ApiVersionsRequest, version: int, advertised: Mapping[ApiKey, tuple[int, int]], features: Features
+    request: ApiVersionsRequest,
+    version: int,
+    advertised: Mapping[ApiKey, tuple[int, int]],
+    features: Features,
+    identity: Identity = ANYBODY,
 ) -> ApiVersionsResponse:
     if version >= 3 and not (
         _SOFTWARE.fullmatch(request.client_software_name) and _SOFTWARE.fullmatch(request.client_software_version)
     ):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+    if not identity.is_meant_by(request):
+        return ApiVersionsResponse(error_code=ErrorCode.REBOOTSTRAP_REQUIRED)
     return ApiVersionsResponse(
         api_keys=_api_keys(advertised),
         supported_features=[

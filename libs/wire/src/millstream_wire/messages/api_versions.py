@@ -3,10 +3,12 @@
 from millstream_wire.schema import Request, Response, boolean, field, int16, int32, int64, message, string, struct
 
 
-@message(api_key=18, versions=(0, 4), flexible=3)
+@message(api_key=18, versions=(0, 5), flexible=3)
 class ApiVersionsRequest(Request["ApiVersionsResponse"]):
     client_software_name: string = field(default="", since=3)
     client_software_version: string = field(default="", since=3)
+    cluster_id: string | None = field(default=None, since=5)
+    node_id: int32 = field(default=-1, since=5)
 
 
 @struct
@@ -30,7 +32,7 @@ class FinalizedFeatureKey:
     min_version_level: int16 = field(default=0, since=3)
 
 
-@message(api_key=18, versions=(0, 4), flexible=3)
+@message(api_key=18, versions=(0, 5), flexible=3)
 class ApiVersionsResponse(Response):
     error_code: int16 = 0
     api_keys: list[ApiVersion] = field(default_factory=list)

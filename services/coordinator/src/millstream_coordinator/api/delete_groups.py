@@ -1,4 +1,4 @@
-"""DeleteGroups (API key 42), versions 0 to 2: empty groups and their offsets, or the state of what they share."""
+"""DeleteGroups (API key 42), versions 0 to 3: empty groups and their offsets, or the state of what they share."""
 
 from millstream_coordinator.core.offsets import delete_group
 from millstream_coordinator.shell.coordinator import Coordinator

@@ -1,11 +1,12 @@
-"""TxnOffsetCommit (API key 28), versions 0 to 5: offsets of a group that are committed if their transaction is.
+"""TxnOffsetCommit (API key 28), versions 0 to 6: offsets of a group that are committed if their transaction is.
 
 The transaction's coordinator is asked whether it knows of the group, as brokers ask before they take a first batch (KIP-890);
-from version 5 on, that of transactions version 2, it is told.
+from version 5 on, that of transactions version 2, it is told. From version 6 topics are named by their ids (KIP-1319).
 """
 
 import asyncio
 
+from millstream_cluster.members import Topic
 from millstream_coordinator.core.offsets import CommitRequest, OffsetToCommit
 from millstream_coordinator.core.record_format import fits
 from millstream_coordinator.core.transactions.group_offsets import TransactionalCommit, commit_in_transaction
@@ -17,7 +18,6 @@ from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 from millstream_wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequestPartition,
-    TxnOffsetCommitRequestTopic,
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
@@ -25,6 +25,9 @@ from millstream_wire.messages.txn_offset_commit import (
 ABORTABLE_SINCE = 4
 """The first version whose clients know TRANSACTION_ABORTABLE."""
 ADDS_SINCE = 5
+TOPIC_IDS_SINCE = 6
+EPOCHS_SINCE = 6
+"""The first version whose clients know STALE_MEMBER_EPOCH and GROUP_ID_NOT_FOUND; generations are all that older ones know."""
 _RETRIED = (ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
 
@@ -36,14 +39,15 @@ async def handle_txn_offset_commit(
     accepted: list[OffsetToCommit] = []
     answers: list[TxnOffsetCommitResponsePartition] = []
     for topic in request.topics:
-        answer = TxnOffsetCommitResponseTopic(name=topic.name)
+        answer = TxnOffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id)
+        found = coordinator.image.topic(topic.topic_id if context.version >= TOPIC_IDS_SINCE else topic.name)
         response.topics.append(answer)
         for partition in topic.partitions:
-            error = _refusal(coordinator, topic, partition)
+            error = _refusal(coordinator, found, partition, context.version)
             answered = TxnOffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=error)
             answer.partitions.append(answered)
-            if error is ErrorCode.NONE:
-                accepted.append(_offset(coordinator, topic, partition))
+            if found is not None and error is ErrorCode.NONE:
+                accepted.append(_offset(found, partition))
                 answers.append(answered)
     error = await _commit(coordinator, groups, request, tuple(accepted), context.version)
     for answered in answers:
@@ -69,10 +73,11 @@ async def _commit(
     wanted = TransactionalCommit(
         commit=CommitRequest(
             group_id=request.group_id,
-            generation=request.generation_id,
+            generation=request.generation_id_or_member_epoch,
             member_id=request.member_id,
             group_instance_id=request.group_instance_id,
             offsets=accepted,
+            names_missing_group=version >= EPOCHS_SINCE,
             knows_epochs=True,
         ),
         producer_id=request.producer_id,
@@ -82,8 +87,9 @@ async def _commit(
     outcome = await coordinator.committed(
         groups.execute(lambda shard, now_ms: commit_in_transaction(shard, wanted, now_ms))
     )
-    # These clients know no epochs of members, only generations.
-    return ErrorCode.ILLEGAL_GENERATION if outcome is ErrorCode.STALE_MEMBER_EPOCH else outcome
+    if outcome is ErrorCode.STALE_MEMBER_EPOCH and version < EPOCHS_SINCE:
+        return ErrorCode.ILLEGAL_GENERATION
+    return outcome
 
 
 async def _verify(coordinator: Coordinator, request: TxnOffsetCommitRequest, version: int) -> ErrorCode:
@@ -123,23 +129,22 @@ async def _ask_coordinator(
 
 
 def _refusal(
-    coordinator: Coordinator, topic: TxnOffsetCommitRequestTopic, partition: TxnOffsetCommitRequestPartition
+    coordinator: Coordinator, found: Topic | None, partition: TxnOffsetCommitRequestPartition, version: int
 ) -> ErrorCode:
     metadata = partition.committed_metadata or ""
-    if not coordinator.transaction_nodes.exists((topic.name, partition.partition_index)):
+    if found is None and version >= TOPIC_IDS_SINCE:
+        return ErrorCode.UNKNOWN_TOPIC_ID
+    if found is None or not 0 <= partition.partition_index < len(found.partitions):
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if len(metadata) > coordinator.config.offset_metadata_max_bytes or not fits(metadata):
         return ErrorCode.OFFSET_METADATA_TOO_LARGE
     return ErrorCode.NONE
 
 
-def _offset(
-    coordinator: Coordinator, topic: TxnOffsetCommitRequestTopic, partition: TxnOffsetCommitRequestPartition
-) -> OffsetToCommit:
-    found = coordinator.image.topic(topic.name)
+def _offset(found: Topic, partition: TxnOffsetCommitRequestPartition) -> OffsetToCommit:
     return OffsetToCommit(
-        topic_id=None if found is None else found.topic_id,
-        topic=topic.name,
+        topic_id=found.topic_id,
+        topic=found.name,
         partition=partition.partition_index,
         offset=partition.committed_offset,
         leader_epoch=partition.committed_leader_epoch,
