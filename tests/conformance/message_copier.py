@@ -17,12 +17,23 @@ PAUSE_S = 0.5
 class Copier:
     """`copied` counts what it says it has committed, over all its lives."""
 
-    def __init__(self, bootstrap: str, source: str, target: str, log: Path, *, transaction_size: int = 10) -> None:
+    def __init__(
+        self,
+        bootstrap: str,
+        source: str,
+        target: str,
+        log: Path,
+        *,
+        transaction_size: int = 10,
+        with_newest_clients: bool = False,
+    ) -> None:
         arguments = ["--broker-list", bootstrap, "--input-topic", source, "--input-partition", "-1"]
         arguments += ["--output-topic", target, "--transactional-id", f"x-{target}", "--consumer-group", f"g-{target}"]
         arguments += ["--transaction-size", str(transaction_size), "--transaction-timeout", "30000"]
         arguments += ["--group-mode", "--use-group-metadata", "--enable-random-aborts"]
-        self._command = tool_command(COPIER, arguments, java_options=("-Xmx128M",))
+        self._command = tool_command(
+            COPIER, arguments, java_options=("-Xmx128M",), with_newest_clients=with_newest_clients
+        )
         self._log = log
         self._stop = threading.Event()
         self._process: subprocess.Popen[str] | None = None

@@ -152,7 +152,7 @@ class RawProducer:
             group_id=self.group,
             producer_id=self.producer_id,
             producer_epoch=self.epoch,
-            generation_id=generation,
+            generation_id_or_member_epoch=generation,
             member_id=member,
             topics=[TxnOffsetCommitRequestTopic(name=self.topic, partitions=[wanted])],
         )

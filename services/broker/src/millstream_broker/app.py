@@ -28,6 +28,7 @@ from millstream_runtime.nodes.controllers import ControllerLink
 from millstream_runtime.nodes.follower import MetadataFollower
 from millstream_runtime.nodes.registration import NodeIdentity, Registration, health_of
 from millstream_runtime.service import Health, ServiceFailed
+from millstream_runtime.serving.api_versions import Identity
 from millstream_runtime.serving.door import Door
 from millstream_runtime.serving.listeners import advertise, listen_on
 from millstream_runtime.serving.server import Features, Server
@@ -139,6 +140,7 @@ class BrokerApp:
             world,
             config.limits,
             features=lambda: _features(follower.image),
+            identity=lambda: _identity(follower.image, config.node_id),
         )
         world.metrics.register(broker.metrics)
         try:
@@ -230,3 +232,7 @@ class BrokerApp:
 
 def _features(image: Image) -> Features:
     return Features(SUPPORTED_FEATURES, finalized_features(image), image.offset)
+
+
+def _identity(image: Image, node_id: int) -> Identity:
+    return Identity(image.cluster_id, frozenset({node_id}))

@@ -36,6 +36,7 @@ from millstream_runtime.nodes.registration import NodeIdentity, Registration, he
 from millstream_runtime.nodes.session import Session
 from millstream_runtime.replicated import Machine
 from millstream_runtime.service import Health, ServiceFailed
+from millstream_runtime.serving.api_versions import Identity
 from millstream_runtime.serving.door import Door
 from millstream_runtime.serving.listeners import advertise, listen_on
 from millstream_runtime.serving.server import Features, Server
@@ -127,6 +128,7 @@ class CoordinatorApp:
             config.limits,
             unadvertised=UNADVERTISED,
             features=lambda: _features(follower.image),
+            identity=lambda: _identity(follower.image, config.node_id),
         )
         metrics = CoordinatorMetrics(config.node_id, self._shards)
         world.metrics.register(metrics)
@@ -226,3 +228,7 @@ class CoordinatorApp:
 
 def _features(image: Image) -> Features:
     return Features(SUPPORTED_FEATURES, finalized_features(image), image.offset)
+
+
+def _identity(image: Image, node_id: int) -> Identity:
+    return Identity(image.cluster_id, frozenset({node_id}))

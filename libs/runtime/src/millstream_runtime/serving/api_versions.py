@@ -43,6 +43,9 @@ class Identity:
             return True
         return request.cluster_id == self.cluster_id and request.node_id in self.node_ids
 
+    def beside(self, other: "Identity") -> "Identity":
+        return Identity(self.cluster_id, self.node_ids | other.node_ids)
+
 
 ANYBODY = Identity()
 

@@ -12,7 +12,7 @@ from typing import Any, Generic
 from millstream_runtime.network.channel import Channel
 from millstream_runtime.network.links import DEFAULT_LIMITS, Limits, Listener
 from millstream_runtime.serving import api_versions
-from millstream_runtime.serving.api_versions import NO_FEATURES, Features
+from millstream_runtime.serving.api_versions import ANYBODY, NO_FEATURES, Features, Identity
 from millstream_runtime.serving.connection import Route, ServedConnection, divided
 from millstream_runtime.serving.context import Connection, RawReply, RequestContext
 from millstream_runtime.serving.handlers import App, Handler, Handlers, serve
@@ -37,16 +37,18 @@ class Server(Generic[App]):
         unadvertised: Iterable[ApiKey] = (),
         versions: Mapping[ApiKey, tuple[int, int]] | None = None,
         features: Callable[[], Features] = lambda: NO_FEATURES,
+        identity: Callable[[], Identity] = lambda: ANYBODY,
     ) -> None:
         """`unadvertised`: served but left out of ApiVersions (what only nodes of the cluster send).
 
-        `versions` narrows what the table of APIs says; `features` is asked at each ApiVersions request.
+        `versions` narrows what the table of APIs says; `features` and `identity` are asked at each ApiVersions request.
         """
         self.name = name
         self.app = app
         self.world = world
         self.limits = limits
         self.features = features
+        self.identity = identity
         self.counters = world.metrics.server(name)
         self.advertised = _advertised(handlers, frozenset(unadvertised), versions or {})
         served: dict[ApiKey, Handler[App]] = dict(handlers)
@@ -58,6 +60,7 @@ class Server(Generic[App]):
         self._tasks: set[asyncio.Task[Any]] = set()
         self._unshared: dict[int, Route | None] = {}
         """What stood in `routes` before another server of this process took its part."""
+        self._shared_with: Server[Any] | None = None
 
     @property
     def connections(self) -> int:
@@ -96,6 +99,7 @@ class Server(Generic[App]):
 
     def share(self, other: "Server[Any]", claims: Mapping[ApiKey, Callable[[Any], bool]]) -> None:
         """Pass on to another server of this process the requests that these say are its own."""
+        self._shared_with = other
         for key, is_theirs in claims.items():
             own = self._unshared.setdefault(int(key), self.routes.get(key))
             self.routes[key] = divided(own, other.routes[key], is_theirs)
@@ -108,6 +112,7 @@ class Server(Generic[App]):
             else:
                 self.routes[key] = own
         self._unshared.clear()
+        self._shared_with = None
 
     def forget(self, connection: Connection) -> None:
         del self._connections[connection.number]
@@ -141,7 +146,10 @@ class Server(Generic[App]):
     def _answer_api_versions(
         self, app: App, request: ApiVersionsRequest, context: RequestContext
     ) -> ApiVersionsResponse:
-        return api_versions.answer(request, context.version, self.advertised, self.features())
+        identity = self.identity()
+        if self._shared_with is not None:
+            identity = identity.beside(self._shared_with.identity())
+        return api_versions.answer(request, context.version, self.advertised, self.features(), identity)
 
 
 def _advertised(
