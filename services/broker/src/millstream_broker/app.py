@@ -133,20 +133,10 @@ class BrokerApp:
         broker = Broker(
             config, world, link, partitions, delays, image=lambda: follower.image, log_dir_space=self._log_dir_space
         )
-        server = Server(
-            self.name,
-            HANDLERS,
-            broker,
-            world,
-            config.limits,
-            features=lambda: _features(follower.image),
-            identity=lambda: _identity(follower.image, config.node_id),
-        )
+        server = self._server(broker, follower)
         world.metrics.register(broker.metrics)
         try:
-            self.listeners |= await listen_on(server, config.listeners)
-            if self._door is not None:
-                self._door.open(server, self.listeners)
+            await self._listen(server)
             async with asyncio.TaskGroup() as tasks:
                 children = [tasks.create_task(follower.run())]
                 await follower.caught_up.wait()
@@ -182,6 +172,22 @@ class BrokerApp:
             await server.close()
             await broker.close()
             await link.close()
+
+    def _server(self, broker: Broker, follower: MetadataFollower) -> Server[Broker]:
+        return Server(
+            self.name,
+            HANDLERS,
+            broker,
+            self._world,
+            self.config.limits,
+            features=lambda: _features(follower.image),
+            identity=lambda: _identity(follower.image, self.config.node_id),
+        )
+
+    async def _listen(self, server: Server[Broker]) -> None:
+        self.listeners |= await listen_on(server, self.config.listeners)
+        if self._door is not None:
+            self._door.open(server, self.listeners)
 
     async def _leave(self, children: Sequence[asyncio.Task[None]], registration: Registration, upkeep: Upkeep) -> None:
         """Asked to stop (and not: a part of us failed): hand leadership over while we still serve."""
