@@ -31,7 +31,7 @@ SITUATIONS: Mapping[str, Situation] = {
     "network storm": Situation("connections broke and frames crawled everywhere"),
     "store away from a controller": Situation("a controller did not reach the API server"),
     "active controller stranded": Situation(
-        "the active controller lost the API server and its standbys, but no broker", within=10_000
+        "the active controller lost the API server and its standbys, but no broker"
     ),
     "store away for all": Situation("no controller reached the API server"),
     "store request lost": Situation("a request to the API server, or the answer to a question, got lost"),

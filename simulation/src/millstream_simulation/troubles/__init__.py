@@ -41,7 +41,7 @@ TROUBLES: Mapping[str, Trouble] = {
     "slow-node": Trouble(slow_nodes.slow_node, probability=0.4),
     "clock-jump": Trouble(clocks.jump, probability=0.6, needs="clocks"),
     "lose-store": Trouble(stores.lose_store, needs="kubernetes", settle=stores.settle),
-    "strand-active": Trouble(stores.strand_active, weight=2, probability=0.0, needs="kubernetes", settle=stores.settle),
+    "strand-active": Trouble(stores.strand_active, weight=2, probability=0.7, needs="kubernetes", settle=stores.settle),
     "store-outage": Trouble(stores.store_outage, needs="kubernetes", settle=stores.settle),
     "store-out-of-sorts": Trouble(stores.store_out_of_sorts, needs="kubernetes", settle=stores.settle),
 }
