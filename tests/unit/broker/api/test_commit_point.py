@@ -324,3 +324,24 @@ def test_a_marker_of_an_epoch_that_is_over_is_to_be_sent_to_the_next_leader(topi
         assert ended(waiting) == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
     asyncio.run(scene())
+
+
+def test_a_reader_that_was_woken_for_less_than_it_needs_waits_on(topic: Replicated, batch: Any) -> None:
+    """How much became readable with the first transaction's end is said too high: the second holds back the rest."""
+
+    async def scene() -> None:
+        topic.assign(isr=(US,))
+        for producer_id in 7, 8:
+            within = batch("a", producer_id=producer_id, producer_epoch=0, base_sequence=0, transactional=True)
+            await topic.produce(within, acks=1, transactional_id="x")
+        waiting = await topic.fetch(0, max_wait_ms=LONG_MS, min_bytes=len(within) + 1, isolation_level=1)
+        assert ended(await topic.end(7)) == ErrorCode.NONE
+        await settled()
+        assert topic.node.replica("t").last_stable_offset == 1
+        assert not waiting.done()
+        assert ended(await topic.end(8)) == ErrorCode.NONE
+        await settled()
+        assert len(fetched(waiting).records) >= 2 * len(within)
+        assert len(topic.node.delays) == 0
+
+    asyncio.run(scene())

@@ -82,6 +82,8 @@ class _Fetch:
         "_broker",
         "_context",
         "_deadline_ms",
+        "_is_follower",
+        "_reads_decided",
         "_replica_id",
         "_request",
         "_session",
@@ -105,7 +107,9 @@ class _Fetch:
         self._version = context.version
         self._session = session
         self._replica_id = replica_id
+        self._is_follower = is_follower(replica_id)
         self._bound = bound_of(replica_id, request.isolation_level)
+        self._reads_decided = self._bound is Bound.LAST_STABLE_OFFSET
         self._deadline_ms = context.received_at_ms + request.max_wait_ms
         self._waiting: Waiting[Resume] | None = None
         """Where it waits, once it does."""
@@ -114,7 +118,7 @@ class _Fetch:
 
     @property
     def _is_throttled(self) -> bool:
-        return self._broker.throttling.fetch.active and not is_follower(self._replica_id)
+        return self._broker.throttling.fetch.active and not self._is_follower
 
     # ---- reading ----
 
@@ -131,7 +135,7 @@ class _Fetch:
         reads = []
         for key, wanted in self._session.partitions.items():
             replica = self._broker.locate(key[0], key[1], wanted.current_leader_epoch)
-            if not isinstance(replica, ErrorCode) and is_follower(self._replica_id):
+            if not isinstance(replica, ErrorCode) and self._is_follower:
                 replica = self._admitted(replica, wanted)
             if isinstance(replica, ErrorCode):
                 self.is_complete = True
@@ -177,7 +181,7 @@ class _Fetch:
             found = replica.log.read(
                 wanted.fetch_offset, max(0, limit), min_one=min_one, end_offset=end, may_wait=cold is None
             )
-            if found is not None and self._bound is Bound.LAST_STABLE_OFFSET:
+            if found is not None and self._reads_decided:
                 aborted = replica.log.aborted_transactions(wanted.fetch_offset, found.next_offset)
         except ColdRead as missing:
             assert cold is not None
@@ -190,7 +194,7 @@ class _Fetch:
             if isinstance(error, StorageError):
                 self._broker.read_failed(replica, error)
             return _PartitionRead(key, wanted, ErrorCode(error.error_code), replica, None)
-        if is_follower(self._replica_id):
+        if self._is_follower:
             self._broker.fetched(replica, self._replica_id, wanted.fetch_offset)
         if found is not None and found.next_offset < end:
             self.is_complete = True  # there is more behind this segment or limit: waiting would bring nothing

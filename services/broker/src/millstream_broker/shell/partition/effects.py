@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Iterable
-from typing import assert_never
+from typing import Final, assert_never
 
 from millstream_broker.core.partition.effects import (
     Committed,
@@ -18,15 +18,19 @@ from millstream_broker.shell.partition.hosted import HostedPartition
 
 logger = logging.getLogger(__name__)
 
+_LOG_END: Final = Bound.LOG_END
+_HIGH_WATERMARK: Final = Bound.HIGH_WATERMARK
+_LAST_STABLE_OFFSET: Final = Bound.LAST_STABLE_OFFSET
+
 
 def perform(effects: Iterable[Effect], hosted: HostedPartition, delays: Delays) -> None:
     for effect in effects:
         if isinstance(effect, LogGrew):
-            delays.reached(hosted.place(Bound.LOG_END), effect.end_offset, effect.size)
+            delays.reached(hosted.place(_LOG_END), effect.end_offset, effect.size)
         elif isinstance(effect, Committed):
-            delays.reached(hosted.place(Bound.HIGH_WATERMARK), effect.high_watermark, effect.size)
+            delays.reached(hosted.place(_HIGH_WATERMARK), effect.high_watermark, effect.size)
             if effect.stable_size:
-                place = hosted.place(Bound.LAST_STABLE_OFFSET)
+                place = hosted.place(_LAST_STABLE_OFFSET)
                 delays.reached(place, effect.last_stable_offset, effect.stable_size)
         elif isinstance(effect, CommitWaitsEnded):
             for wait in effect.waits:

@@ -1,5 +1,6 @@
 """One partition on this broker: its log, its standing and its settings, side by side for the data path."""
 
+from typing import Final
 from uuid import UUID
 
 from millstream_broker.core.hosting import ReplicaKey
@@ -9,6 +10,10 @@ from millstream_broker.core.reads.purgatory import Place
 from millstream_broker.core.topic_settings import TopicSettings
 from millstream_cluster.ids import COORDINATOR_TOPICS
 from millstream_log import Log, TopicPartition
+
+# Final: compiled, any other name of a module or a class is searched for.
+_HIGH_WATERMARK: Final = Bound.HIGH_WATERMARK
+_LAST_STABLE_OFFSET: Final = Bound.LAST_STABLE_OFFSET
 
 
 class HostedPartition:
@@ -71,15 +76,15 @@ class HostedPartition:
 
     def end_for(self, bound: Bound) -> int:
         """Where the partition ends for who reads up to this bound."""
-        if bound is Bound.HIGH_WATERMARK:
+        if bound is _HIGH_WATERMARK:
             return self.partition.high_watermark
-        return self.last_stable_offset if bound is Bound.LAST_STABLE_OFFSET else self.partition.end_offset
+        return self.last_stable_offset if bound is _LAST_STABLE_OFFSET else self.partition.end_offset
 
     def place(self, bound: Bound) -> Place:
         """Where to wait for this bound to move."""
-        if bound is Bound.HIGH_WATERMARK:
+        if bound is _HIGH_WATERMARK:
             return self._committed_place
-        return self._stable_place if bound is Bound.LAST_STABLE_OFFSET else self._log_end_place
+        return self._stable_place if bound is _LAST_STABLE_OFFSET else self._log_end_place
 
     def check(self) -> None:
         self.partition.check()
