@@ -108,7 +108,8 @@ def topic(tmp_path: Path, new_broker: Any) -> Iterator[Replicated]:
     node = new_broker(tmp_path / "data", verifies_transactions=False)
     node.start()
     yield Replicated(node)
-    node.replica("t").check()
+    for hosted in node.partitions:
+        hosted.check()
     node.partitions.abandon()
 
 
@@ -162,6 +163,40 @@ def test_who_waits_learns_that_the_leader_epoch_is_over(topic: Replicated, batch
         assert produced(waiting) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
 
     asyncio.run(scene())
+
+
+def test_who_waits_learns_that_the_topic_is_gone(topic: Replicated, batch: Any) -> None:
+    async def scene() -> None:
+        producer = await topic.produce(batch("a"))
+        consumer = await topic.fetch(0, max_wait_ms=LONG_MS, min_bytes=1)
+        topic.node.learn(r.TopicDeleted(topic.topic_id))
+        await settled()
+        assert produced(producer) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
+        assert fetched(consumer).error_code == ErrorCode.UNKNOWN_TOPIC_ID
+        assert len(topic.node.delays) == 0
+
+    asyncio.run(scene())
+
+
+def test_a_restart_goes_on_from_the_high_watermark_that_was_stored(
+    topic: Replicated, batch: Any, tmp_path: Path, new_broker: Any
+) -> None:
+    async def before() -> None:
+        await topic.produce(batch("a"), batch("b"), acks=1)
+        await topic.follow(1)
+
+    asyncio.run(before())
+    topic.node.partitions.close(1)
+    node = new_broker(tmp_path / "data", verifies_transactions=False)
+    again = Replicated(node)
+    node.start()
+
+    async def after() -> None:
+        assert fetched(await again.fetch(0)).high_watermark == 1
+        assert (await again.follow(2)).high_watermark == 2
+
+    asyncio.run(after())
+    node.partitions.abandon()
 
 
 def test_a_producer_waits_no_longer_than_it_says(topic: Replicated, batch: Any) -> None:
