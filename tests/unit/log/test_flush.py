@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from millstream_log import Log, LogConfig, StorageError
-from millstream_log import log as log_module
+from millstream_log import Log, LogConfig, StorageError, writing
 from millstream_log.disk import Disk
 from millstream_wire.records import BatchHeader, EndMarker, check, encode_batch
 
@@ -57,7 +56,7 @@ def marker(producer_id: int, *, committed: bool) -> tuple[bytearray, BatchHeader
 @pytest.fixture
 def storing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each flush stores a snapshot of the producers, however little a restart would have to read."""
-    monkeypatch.setattr(log_module, "REPLAYED_BYTES", 0)
+    monkeypatch.setattr(writing, "REPLAYED_BYTES", 0)
 
 
 def killed_and_opened(log: Log) -> Log:

@@ -221,7 +221,7 @@ def test_truncation_keeps_what_was_before_and_forgets_what_was_after(tmp_path: P
     )
     assert result.base_offset == end
     log.check()
-    assert in_flight.read() == offered
+    assert offered.startswith(in_flight.read())  # it may be short, never another one
 
 
 def test_truncating_fully_starts_anew(tmp_path: Path, make) -> None:

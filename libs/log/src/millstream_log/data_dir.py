@@ -21,12 +21,14 @@ from millstream_log.checkpoint import (
     store_offsets,
 )
 from millstream_log.config import LogConfig
+from millstream_log.cutting import Cut, Truncation
 from millstream_log.directory_lock import DirectoryLock
 from millstream_log.disk import DISK, Disk, make_directories, remove_tree, unlink_if_there
 from millstream_log.errors import CorruptFile, StorageError, UnusableDirectory
 from millstream_log.log import Log
 from millstream_log.partition_metadata import load_topic_id, store_topic_id
 from millstream_log.properties_file import load_properties, store_properties
+from millstream_log.truncation_mark import TruncationMark, load_mark
 from millstream_log.uuids import format_uuid, parse_uuid
 
 logger = logging.getLogger(__name__)
@@ -155,6 +157,7 @@ class DataDir:
             self._forget(key)
             if any(key in stored for stored in self._stored.values()):
                 self.checkpoint()  # or, after a crash, the new log would begin where the old one did
+        self._lower(key, load_mark(directory, self.disk))
         log = Log.open(
             directory,
             config,
@@ -174,6 +177,22 @@ class DataDir:
         """The high watermark of the last checkpoint; at least the log's start."""
         log = self.logs[key]
         return min(max(self._high_watermarks.get(key, 0), log.log_start_offset), log.log_end_offset)
+
+    def start_truncation(self, key: TopicPartition, cut: Cut) -> Truncation:
+        """Cut a log, and what the checkpoints will say of it, in memory; see `Log.start_truncation` for the rest."""
+        truncation = self.logs[key].start_truncation(cut)
+        self._lower(key, truncation.mark)
+        return truncation
+
+    def _lower(self, key: TopicPartition, mark: TruncationMark | None) -> None:
+        """Take back what is known of records that have been cut off."""
+        if mark is None:
+            return
+        for offsets in (self._recovery_points, self._high_watermarks, self._cleaned):
+            if key in offsets:
+                offsets[key] = min(offsets[key], mark.checkpoint_offset_max)
+        if key in self._log_starts:
+            self._log_starts[key] = min(self._log_starts[key], mark.start_offset)
 
     def first_dirty_offset(self, key: TopicPartition) -> int | None:
         """Up to where the partition has been compacted; None if it never was."""
@@ -227,6 +246,8 @@ class DataDir:
         self._store(LOG_START_OFFSET, {key: offset for key, offset in self._log_starts.items() if offset > 0})
         self._store(HIGH_WATERMARK, self._high_watermarks)
         self._store(CLEANED, self._cleaned)
+        for log in self.logs.values():
+            log.forget_truncation()
 
     def close(self, high_watermarks: dict[TopicPartition, int] | None = None, *, broker_epoch: int = -1) -> None:
         """Flush and close every log; only if all of it worked does the next start skip recovery."""

@@ -3,12 +3,16 @@
 import os
 import threading
 from pathlib import Path
+from typing import Final
 
 from mypy_extensions import i64
 
 from millstream_log.disk import Disk
 from millstream_log.errors import StorageError
 from millstream_log.file_slice import SegmentFile
+
+UNDER_TRUNCATION: Final = OSError("a truncation is under way")
+"""Stands for a failure until the disk has followed: nothing is appended or flushed meanwhile."""
 
 
 class FlushState:
@@ -25,7 +29,7 @@ class FlushState:
         self.lock = threading.Lock()
         """Held while a flush is performed."""
         self.failure: OSError | None = None
-        """Set once: the log takes no more appends, and no flush moves the recovery point."""
+        """Set once (but for UNDER_TRUNCATION): the log takes no more appends, and no flush moves the recovery point."""
         self.recovery_point: i64 = recovery_point
         """Everything before it is on the disk, file names and leader epochs included. Only the event loop moves it."""
         self.generation: i64 = 0

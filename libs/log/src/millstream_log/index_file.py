@@ -5,7 +5,7 @@ thousand idle indexes cost nothing, and a full disk is an error of a write, neve
 """
 
 import os
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
@@ -107,6 +107,10 @@ class IndexFile:
         first, second = unpack(data, at * size)
         return first, second
 
+    def count_below(self, value: int, column: int) -> int:
+        """Return how many entries have less than `value` in `column`."""
+        return bisect_left(range(len(self)), value, key=lambda at: self[at][column])
+
     @property
     def wants_flush(self) -> bool:
         return len(self._tail) >= _TAIL_ENTRIES
@@ -132,6 +136,25 @@ class IndexFile:
             self._tail = []
         else:
             del self._tail[count - self._stored :]
+
+    def forget_after(self, count: int, last: Entry | None) -> None:
+        """Know the first `count` entries only, `last` the last of them; the file follows by what `unsettled` says."""
+        assert count <= len(self)
+        self._last = last
+        if count < self._stored:
+            self._stored = count
+            self._tail = []
+        else:
+            del self._tail[count - self._stored :]
+
+    def unsettled(self) -> tuple[Path, bytes, int]:
+        """The file, what is to be written into it, and where: then it ends."""
+        return self.path, b"".join(self._entry.pack(*entry) for entry in self._tail), self._stored * self._entry.size
+
+    def settle(self) -> None:
+        """The file has what `unsettled` said."""
+        self._stored += len(self._tail)
+        self._tail = []
 
     def reset(self) -> None:
         """Start over as an empty index, whatever the file holds."""

@@ -14,8 +14,6 @@ from millstream_log.errors import CorruptFile
 UNDEFINED_EPOCH: Final = -1
 UNDEFINED_OFFSET: Final = -1
 
-_NAME = "leader-epoch-checkpoint"
-
 
 class EpochStart(NamedTuple):
     epoch: int
@@ -30,11 +28,13 @@ class EpochEnd(NamedTuple):
 class LeaderEpochs:
     """Invariant: epochs and start offsets both grow from entry to entry."""
 
+    NAME: Final = "leader-epoch-checkpoint"
+
     __slots__ = ("_disk", "_entries", "is_stored", "path")
 
     def __init__(self, directory: Path, disk: Disk = DISK) -> None:
         self._disk = disk
-        self.path = directory / _NAME
+        self.path = directory / self.NAME
         self._entries: list[EpochStart] = []
         self.is_stored = True
 
@@ -98,7 +98,10 @@ class LeaderEpochs:
             self._entries[:at] = [EpochStart(spanning.epoch, start_offset)]
             self.is_stored = False
 
-    def store(self) -> None:
+    def encoded(self) -> bytes:
         lines = ["0", str(len(self._entries)), *(f"{entry.epoch} {entry.start_offset}" for entry in self._entries)]
-        replace_file(self.path, ("\n".join(lines) + "\n").encode(), disk=self._disk)
+        return ("\n".join(lines) + "\n").encode()
+
+    def store(self, *, durable: bool = False) -> None:
+        replace_file(self.path, self.encoded(), durable=durable, disk=self._disk)
         self.is_stored = True

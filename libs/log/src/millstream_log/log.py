@@ -7,52 +7,26 @@ Synchronous, for one event loop: appends go to the page cache, and so do reads t
 import os
 from pathlib import Path
 
-from mypy_extensions import i64
-
-from millstream_log.append_result import NO_APPEND_TIME, AppendResult
 from millstream_log.config import LogConfig
+from millstream_log.cutting import Cut, Truncation, cut_of_everything, find_cut
 from millstream_log.disk import DISK, Disk
 from millstream_log.errors import OffsetOutOfRange, StorageError
-from millstream_log.flush import Flush, FlushState
+from millstream_log.flush import UNDER_TRUNCATION
+from millstream_log.gap_mark import has_gaps
 from millstream_log.leader_epochs import EpochEnd, EpochStart
-from millstream_log.producer_snapshot import delete_snapshots, store_snapshot
+from millstream_log.producer_snapshot import delete_snapshots
 from millstream_log.producer_state import ProducerEntry
-from millstream_log.recovery import Recovered, check_control, recover, replay
+from millstream_log.recovery import recover
 from millstream_log.segment import Read, Segment, TimestampedOffset
-from millstream_log.segments import Segments
 from millstream_log.transaction_index import AbortedTransaction
-from millstream_wire.records import BatchHeader, parse_header, stamp, stamp_log_append_time
+from millstream_log.truncation_mark import forget_mark
+from millstream_log.writing import LogWriter
 
-REPLAYED_BYTES = 16 * 1024 * 1024
 
+class Log(LogWriter):
+    """How it is written, and what has to hold meanwhile, is `LogWriter`'s."""
 
-class Log:
-    """Invariants: `log_start_offset <= recovery_point <= log_end_offset` but for a start that was moved past the recovery point."""
-
-    __slots__ = (
-        "_epochs",
-        "_flushes",
-        "_producers",
-        "_segments",
-        "config",
-        "directory",
-        "disk",
-        "log_end_offset",
-        "log_start_offset",
-    )
-
-    def __init__(
-        self, directory: Path, config: LogConfig, found: Recovered, *, log_start_offset: int, recovery_point: int
-    ) -> None:
-        self.disk = found.segments[0].disk
-        self.directory = directory
-        self.config = config
-        self._segments = Segments(found.segments)
-        self._producers = found.producers
-        self._epochs = found.epochs
-        self.log_end_offset: i64 = found.segments[-1].end_offset
-        self.log_start_offset: i64 = min(max(log_start_offset, found.segments[0].base_offset), self.log_end_offset)
-        self._flushes = FlushState(min(recovery_point, self.log_end_offset))
+    __slots__ = ()
 
     @classmethod
     def open(
@@ -69,7 +43,8 @@ class Log:
     ) -> "Log":
         """Open the log in `directory`, which is made if there is none, and recover it unless it was closed cleanly.
 
-        Only a log that was ever compacted may have gaps between its offsets; in others they are losses.
+        Only a log that was ever compacted, here or at its leader, may have gaps between its offsets; in others they are losses.
+        It notes that itself; `may_have_gaps` is for logs that were compacted before it did.
         """
         found = recover(
             directory,
@@ -77,116 +52,14 @@ class Log:
             recovery_point=recovery_point,
             log_start_offset=log_start_offset,
             clean=clean,
-            may_have_gaps=may_have_gaps,
+            may_have_gaps=may_have_gaps or has_gaps(directory),
             now_ms=now_ms,
             disk=disk,
         )
-        return cls(directory, config, found, log_start_offset=log_start_offset, recovery_point=recovery_point)
-
-    def append(
-        self, batch: bytes | bytearray | memoryview, header: BatchHeader, *, leader_epoch: i64, now_ms: i64
-    ) -> AppendResult:
-        """Append a checked batch as the leader: number it, stamp it (in place if it can be written to), write it.
-
-        Raises what its producer did wrong, or `StorageError`; the log is then as it was before, unless it was a flush that failed.
-        """
-        self._refuse_if_failed()  # first: what was appended and then lost must not be taken for a duplicate
-        if header.producer_id >= 0:
-            original = self._producers.check(header)
-            if original is not None:
-                return AppendResult(original.base_offset, original.last_offset, original.timestamp, True)
-        base_offset = self.log_end_offset
-        append_time: i64 = NO_APPEND_TIME
-        max_timestamp = header.max_timestamp
-        if self.config.takes_append_time:
-            append_time = max_timestamp = now_ms
-            batch = stamp_log_append_time(batch, now_ms)
-        batch = stamp(batch, base_offset, leader_epoch)
-        last_offset = base_offset + header.last_offset_delta
-        self._write(batch, base_offset, last_offset, max_timestamp, leader_epoch, now_ms)
-        if header.producer_id >= 0:
-            self._producers.update(header, base_offset, timestamp=max_timestamp, now_ms=now_ms)
-        self._flush_if_due()
-        return AppendResult(base_offset, last_offset, append_time, False)
-
-    def append_control(
-        self, batch: bytearray | memoryview, header: BatchHeader, *, leader_epoch: int, now_ms: int
-    ) -> AppendResult:
-        """Append the leader's own control batch: the end of a transaction."""
-        self._refuse_if_failed()
-        check_control(self._producers, header, batch)
-        stamp(batch, self.log_end_offset, leader_epoch)
-        stamped = parse_header(batch)
-        self._write_stamped(batch, stamped, now_ms)
-        return AppendResult(stamped.base_offset, stamped.last_offset, NO_APPEND_TIME, False)
-
-    def append_as_follower(self, batch: bytes | bytearray | memoryview, header: BatchHeader, *, now_ms: int) -> None:
-        """Append a checked batch as its leader numbered and stamped it."""
-        if header.base_offset < self.log_end_offset:
-            raise OffsetOutOfRange(f"offset {header.base_offset} is before the log's end {self.log_end_offset}")
-        self._refuse_if_failed()
-        self._write_stamped(batch, header, now_ms)
-
-    def _write_stamped(self, batch: bytes | bytearray | memoryview, header: BatchHeader, now_ms: int) -> None:
-        self._write(batch, header.base_offset, header.last_offset, header.max_timestamp, header.leader_epoch, now_ms)
-        try:
-            replay(self._producers, self._segments.last, header, batch, now_ms)
-        except OSError as error:  # an aborted transaction that is not in the index would be read as committed
-            self.fail(error)
-            raise StorageError(f"{self.directory}: {error}") from error
-        self._flush_if_due()
-
-    def _refuse_if_failed(self) -> None:
-        failure = self._flushes.failure
-        if failure is not None:
-            raise StorageError(f"{self.directory}: an earlier flush failed: {failure}")
-
-    def _flush_if_due(self) -> None:
-        """Only once the producers know the batch: a flush may store what they know as all that the log holds."""
-        if self.log_end_offset - self._flushes.recovery_point >= self.config.flush_messages:
-            self.flush()
-
-    def _write(
-        self,
-        batch: bytes | bytearray | memoryview,
-        base_offset: i64,
-        last_offset: i64,
-        max_timestamp: i64,
-        leader_epoch: i64,
-        now_ms: i64,
-    ) -> None:
-        """Write a batch given the few of its numbers that matter here: this runs for every produce."""
-        config = self.config
-        try:
-            segment = self._segments.last
-            if segment.must_roll_before(len(batch), last_offset, max_timestamp, config, now_ms):
-                segment = self._roll(base_offset, now_ms)
-            epochs = self._epochs
-            if leader_epoch > epochs.latest or not epochs.is_stored:
-                epochs.assign(leader_epoch, base_offset)
-                self._store_epochs()
-            segment.append(batch, last_offset, max_timestamp, config)
-        except OSError as error:
-            raise StorageError(f"{self.directory}: {error}") from error
-        self.log_end_offset = last_offset + 1
-
-    def roll(self, now_ms: int) -> None:
-        """Begin a new segment now, unless the last one is empty."""
-        if self._segments.last.size:
-            self._roll(self.log_end_offset, now_ms)
-
-    def _roll(self, base_offset: int, now_ms: int) -> Segment:
-        full = self._segments.last
-        full.seal()
-        self._store_producers(base_offset)
-        full.end_offset = base_offset
-        segment = Segment(self.directory, base_offset, created_ms=now_ms, disk=self.disk)
-        segment.create()
-        self._flushes.names_made += 1
-        if full.size == 0:  # only its base offset did not fit what comes next
-            full.delete()
-        self._segments.add(segment)
-        return segment
+        log = cls(directory, config, found, log_start_offset=log_start_offset, recovery_point=recovery_point)
+        if may_have_gaps:
+            log.allow_gaps()
+        return log
 
     # ---- reading ----
 
@@ -261,130 +134,95 @@ class Log:
         if offset > self.log_end_offset:
             raise OffsetOutOfRange(f"offset {offset} is after the log's end {self.log_end_offset}")
         if offset > self.log_start_offset:
+            self.refuse_under_truncation()
             self.log_start_offset = offset
             self._epochs.truncate_start(offset)
             self._store_epochs()
 
     def doom_segments(self, count: int) -> list[Path]:
         """Let the oldest segments go; the last one stays, so roll first if all of it has to go. Their files, for the caller to remove."""
+        self.refuse_under_truncation()
         doomed = [path for segment in self._segments.drop_oldest(count) for path in segment.doom()]
         self.advance_start(self._segments.first.base_offset)
         delete_snapshots(self.directory, before=self._segments.first.base_offset, disk=self.disk)
         return doomed
 
+    def find_cut(self, offset: int, *, now_ms: int) -> Cut:
+        """Find where to cut so that the log ends at `offset` or, if a batch spans it, before that batch.
+
+        Changes nothing and reads the disk: for a thread, while nobody appends.
+        """
+        return find_cut(
+            self.directory,
+            self.segments,
+            offset,
+            log_start_offset=self.log_start_offset,
+            generation=self._flushes.generation,
+            now_ms=now_ms,
+        )
+
+    def start_truncation(self, cut: Cut) -> Truncation:
+        """Be cut, in memory; perform what is returned here or in a thread, then hand it to `finish_truncation`.
+
+        Until then the log can be read and nothing else. What was cut off is gone for readers, cleanings and flushes at once.
+        """
+        self._refuse_if_failed()
+        state = self._flushes
+        if cut.generation != state.generation:
+            raise StorageError(f"{self.directory}: was cut meanwhile")
+        state.generation += 1
+        state.names_made += 1
+        state.failure = UNDER_TRUNCATION
+        state.recovery_point = min(state.recovery_point, cut.end_offset)
+        if cut.shortened is not None:
+            cut.kept[-1].shorten(cut.shortened)
+        elif cut.kept:
+            cut.kept[-1].end_offset = cut.end_offset
+        self._segments.take([*cut.kept, Segment(self.directory, cut.end_offset, created_ms=cut.now_ms, disk=self.disk)])
+        self._producers = cut.producers
+        self._epochs.truncate_end(cut.end_offset if cut.has_history else -1)
+        self.log_end_offset = cut.end_offset
+        self.log_start_offset = cut.start_offset
+        mark = cut.mark(self.log_end_offset if self.truncated_to is None else self.truncated_to)
+        self.truncated_to = mark.checkpoint_offset_max
+        return Truncation(self.directory, self.disk, state, mark, cut, epochs=self._epochs.encoded())
+
+    def finish_truncation(self, truncation: Truncation) -> list[Path]:
+        """Take appends again; return the files that are out of the way, for the caller to remove."""
+        if self._flushes.failure is UNDER_TRUNCATION:
+            self._flushes.failure = None
+            self._flushes.names_flushed = self._flushes.names_made
+            truncation.settle()
+        return truncation.doomed
+
     def truncate_to(self, offset: int, *, now_ms: int) -> None:
-        """Cut the log so that it ends at `offset` or, if a batch spans it, before that batch."""
-        if offset >= self.log_end_offset:
-            return
-        self._flushes.generation += 1
-        self._flushes.names_made += 1
-        segments = list(self._segments)
-        while len(segments) > 1 and segments[-1].base_offset >= offset:
-            segments.pop().delete()
-        segments[-1].truncate_to(offset, self.config)
-        end_offset = segments[-1].end_offset
-        if end_offset < self.log_start_offset:  # what is left had been deleted by request
-            self.truncate_fully(self.log_start_offset, now_ms=now_ms)
-            return
-        self._epochs.truncate_end(end_offset)
-        self._epochs.store()
-        delete_snapshots(self.directory, after=end_offset, disk=self.disk)
-        self._reload(now_ms)
+        """Cut the log and wait for the disk."""
+        if offset < self.log_end_offset:
+            self._truncate(self.find_cut(offset, now_ms=now_ms))
 
     def truncate_fully(self, start_offset: int, *, now_ms: int) -> None:
-        """Drop everything and start anew at `start_offset`."""
-        self._flushes.generation += 1
-        self._flushes.names_made += 1
-        for segment in self._segments:
-            segment.delete()
-        delete_snapshots(self.directory, after=-1, disk=self.disk)
-        self._epochs.truncate_end(0)
-        self._epochs.store()
-        self.log_start_offset = start_offset
-        self._reload(now_ms)
+        """Drop everything and start anew at `start_offset`, and wait for the disk."""
+        self._truncate(cut_of_everything(start_offset, generation=self._flushes.generation, now_ms=now_ms))
 
-    def _reload(self, now_ms: int) -> None:
-        """Take producers and epochs from what is left: they must not remember what was cut off."""
-        found = recover(
-            self.directory,
-            self.config,
-            recovery_point=self.recovery_point,
-            log_start_offset=self.log_start_offset,
-            now_ms=now_ms,
-            disk=self.disk,
-        )
-        self._segments.take(found.segments)
-        self._producers, self._epochs = found.producers, found.epochs
-        self.log_end_offset = found.segments[-1].end_offset
-        self._flushes.recovery_point = min(self.recovery_point, self.log_end_offset)
-
-    @property
-    def recovery_point(self) -> int:
-        """Everything before it is on the disk."""
-        return self._flushes.recovery_point
-
-    def start_flush(self) -> Flush:
-        """Say what has to reach the disk; perform it here or in a thread, then hand it to `finish_flush`. Nothing does after a failure."""
-        self._refuse_if_failed()
-        dirty = [segment for segment in self._segments if segment.end_offset > self._flushes.recovery_point]
-        # Only complete indexes: the last segment's are made anew if they turn out to be behind.
-        paths = [path for segment in dirty[:-1] for path in (segment.index.path, segment.times.path)]
-        if self._flushes.names_flushed < self._flushes.names_made:
-            paths.append(self._epochs.path)  # an epoch without its beginning would be a wrong answer to who follows
-        return Flush(
-            self._flushes,
-            self.disk,
-            files=tuple(segment.file for segment in dirty),
-            paths=tuple(paths),
-            directory=self.directory,
-            end_offset=self.log_end_offset,
-        )
-
-    def finish_flush(self, flush: Flush) -> None:
-        """Move the recovery point, unless the log was cut meanwhile or any flush has failed."""
-        state = self._flushes
-        if flush.generation != state.generation or state.failure is not None:
-            return
-        state.recovery_point = max(state.recovery_point, flush.end_offset)
-        state.names_flushed = max(state.names_flushed, flush.names)
-        segment = self._segments.last  # a restart must not have to read much to know the producers again
-        if segment.size - segment.position_of(self._producers.snapshot_offset) > REPLAYED_BYTES:
-            self._store_producers(self.log_end_offset)
-
-    def _store_producers(self, offset: int) -> None:
-        self._segments.last.aborted.sync()  # replay from the snapshot on would not find these again
-        store_snapshot(self.directory, self._producers, offset, self.disk)
-
-    def _store_epochs(self) -> None:
-        self._epochs.store()
-        self._flushes.names_made += 1
-
-    def fail(self, error: OSError) -> None:
-        """Take no more appends: what is in the log and what is known of it may differ."""
-        if self._flushes.failure is None:
-            self._flushes.failure = error
-
-    def flush(self) -> None:
-        """Wait until everything appended so far is on the disk; a failure is final, for the kernel forgets it."""
-        flush = self.start_flush()
+    def _truncate(self, cut: Cut) -> None:
+        truncation = self.start_truncation(cut)
         try:
-            flush.perform()
+            truncation.perform()
         except OSError as error:
             raise StorageError(f"{self.directory}: {error}") from error
-        self.finish_flush(flush)
+        for path in self.finish_truncation(truncation):
+            self.disk.unlink(path)
 
-    def close(self) -> None:
-        """Leave the directory so that it opens without recovery."""
-        self._segments.last.seal()
-        self._store_epochs()
-        self.flush()
-        self._store_producers(self.log_end_offset)
-        self.abandon()
+    def refuse_under_truncation(self) -> None:
+        """Whoever is about to touch the files of segments asks first: a thread may be cutting them."""
+        if self._flushes.failure is UNDER_TRUNCATION:
+            raise StorageError(f"{self.directory}: {UNDER_TRUNCATION}")
 
-    def abandon(self) -> None:
-        """Let go of the files and leave them as a crash would."""
-        for segment in self._segments:
-            segment.close()
+    def forget_truncation(self) -> None:
+        """The data directory's checkpoints know of it by now."""
+        if self.truncated_to is not None and self._flushes.failure is not UNDER_TRUNCATION:
+            forget_mark(self.directory, self.disk)
+            self.truncated_to = None
 
     def check(self) -> None:
         """Verify the invariants; tests call it after each step."""

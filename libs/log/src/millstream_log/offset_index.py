@@ -45,9 +45,18 @@ class OffsetIndex(IndexFile):
     def last_position(self) -> int:
         return _position(self.last)
 
-    def position_back(self, entries: int) -> int:
-        """Return the start of the batch so many entries before the end; of the segment's first one if there are fewer."""
-        return self[len(self) - entries][_POSITION] if len(self) >= entries else 0
+    def position_back(self, offset: int, entries: int) -> int:
+        """Return the start of the batch so many entries before `offset`; of the segment's first one if there are fewer."""
+        count = self.count_below(offset - self._base_offset, _OFFSET)
+        return self[count - entries][_POSITION] if count >= entries else 0
+
+    def count_before(self, position: int) -> int:
+        """Return how many of the indexed batches start before `position`."""
+        return self.count_below(position, _POSITION)
+
+    def position_at(self, entries: int) -> int:
+        """Return the start of the batch that the first so many entries end with; of the segment's first one if there are none."""
+        return self[entries - 1][_POSITION] if entries else 0
 
     def truncate_to(self, position: int) -> None:
         """Forget the batches that start at `position` or later."""

@@ -43,7 +43,7 @@ def _in_reach(segments: Sequence[Segment], offset: int) -> Sequence[Segment]:
 
 
 def _headers_before(segment: Segment, offset: int) -> Iterator[BatchHeader]:
-    for _, header in segment.headers(segment.index.position_back(_INDEX_ENTRIES)):
+    for _, header in segment.headers(segment.index.position_back(offset, _INDEX_ENTRIES)):
         if header.base_offset >= offset:
             return
         yield header

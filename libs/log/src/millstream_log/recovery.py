@@ -11,15 +11,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from millstream_log.config import LogConfig
+from millstream_log.cutting import complete_truncation
 from millstream_log.disk import Disk, make_directories
 from millstream_log.errors import CorruptFile
 from millstream_log.leader_epochs import LeaderEpochs
 from millstream_log.producer_snapshot import load_snapshot, snapshot_offsets, snapshot_path
 from millstream_log.producer_state import ProducerState
 from millstream_log.recalled_batches import recall_batches
+from millstream_log.replay import replay
 from millstream_log.segment import Segment
 from millstream_log.segment_swap import base_of, complete_swaps
-from millstream_wire.records import BatchHeader, EndMarker, RecordsError, decode_batch
+from millstream_wire.records import BatchHeader, RecordsError
 
 logger = logging.getLogger(__name__)
 
@@ -47,6 +49,7 @@ def recover(
     """Bring the directory into a state that can be read and appended to."""
     make_directories(disk, directory)
     complete_swaps(directory, disk)
+    complete_truncation(directory, disk)
     _remove_leftovers(directory, disk)
     segments = _load_segments(
         directory,
@@ -196,33 +199,7 @@ def _replay(segments: list[Segment], producers: ProducerState, now_ms: int) -> I
         fd = segment.file.fileno()
         for position, header in segment.headers(segment.position_of(from_offset)):
             batch = segment.disk.read(fd, header.size, position) if header.is_control else b""
-            replay(producers, segment, header, batch, now_ms)
-            yield header
-
-
-def replay(
-    producers: ProducerState,
-    segment: Segment,
-    header: BatchHeader,
-    batch: bytes | bytearray | memoryview,
-    now_ms: int,
-) -> None:
-    """Account for a batch that is in the log; of control batches, only the ends of transactions say anything."""
-    if not header.is_control:
-        if header.producer_id >= 0:
-            producers.update(header, header.base_offset, timestamp=header.max_timestamp, now_ms=now_ms)
-        return
-    for record in decode_batch(batch, header):
-        marker = EndMarker.decode(record)
-        if marker is not None:
-            aborted = producers.end_transaction(header, marker, now_ms=now_ms)
+            aborted = replay(producers, header, batch, now_ms)
             if aborted is not None:
                 segment.aborted.add(aborted)
-
-
-def check_control(producers: ProducerState, header: BatchHeader, batch: bytes | bytearray | memoryview) -> None:
-    """Refuse a control batch that ends a transaction which is not its sender's to end."""
-    for record in decode_batch(batch, header):
-        marker = EndMarker.decode(record)
-        if marker is not None:
-            producers.check_marker(header, marker)
+            yield header

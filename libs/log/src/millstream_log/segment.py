@@ -20,6 +20,7 @@ from millstream_log.offset_index import OffsetIndex
 from millstream_log.page_cache import NotResident, Reader
 from millstream_log.scan import HEADERS_CHUNK, scan_checked, scan_headers
 from millstream_log.segment_swap import DELETED
+from millstream_log.shortened import Shortened
 from millstream_log.time_index import TimeIndex
 from millstream_log.transaction_index import TransactionIndex
 from millstream_wire.records import (
@@ -338,24 +339,16 @@ class Segment:
             self.max_timestamp, self.max_timestamp_offset = largest
         return position
 
-    def truncate_to(self, offset: int, config: LogConfig) -> None:
-        """Keep the batches before `offset`.
-
-        The kept bytes move to a new file: pages that a send still refers to must not be written over.
-        """
-        size = self.position_of(offset)
-        scratch = self.log_path.with_name(self.log_path.name + ".tmp")
-        copied = 0
-        with open(self.log_path, "rb") as source, open(scratch, "wb") as target:
-            while copied < size:
-                copied += os.copy_file_range(source.fileno(), target.fileno(), size - copied)
-        os.replace(scratch, self.log_path)
-        self._file = None
+    def shorten(self, to: Shortened) -> None:
+        """Forget what comes after; `unsettled` of the indexes and a cut of the file make the disk follow."""
+        self.index.forget_after(to.index_entries, to.last_index_entry)
+        self.times.forget_after(to.time_entries, to.last_time_entry)
+        self.aborted.forget_after(to.end_offset)
         self._positions.clear()
-        self.size, self.end_offset = 0, self.base_offset
-        self.max_timestamp, self.max_timestamp_offset = NO_TIMESTAMP, self.base_offset
-        self._bytes_since_index = 0
-        self.recover(config, trusted_offset=self.base_offset)
+        self.size, self.end_offset = to.size, to.end_offset
+        self.max_timestamp, self.max_timestamp_offset = to.max_timestamp, to.max_timestamp_offset
+        if self.max_timestamp >= 0:  # as `seal` does: no batch will follow in this segment
+            self.times.add(self.max_timestamp, self.max_timestamp_offset)
 
     def delete(self) -> None:
         """Remove the files; slices in flight keep theirs open."""

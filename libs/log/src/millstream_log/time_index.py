@@ -41,6 +41,17 @@ class TimeIndex(IndexFile):
         last = self.last
         return None if last is None else (last[_TIMESTAMP], last[_OFFSET] + self._base_offset)
 
+    def count_before(self, offset: int) -> int:
+        """Return how many entries speak of records before `offset`."""
+        return self.count_below(offset - self._base_offset, _OFFSET)
+
+    def largest_of(self, entries: int) -> tuple[int, int] | None:
+        """As `largest`, of the first so many entries."""
+        if entries == 0:
+            return None
+        timestamp, offset = self[entries - 1]
+        return timestamp, offset + self._base_offset
+
     def truncate_to(self, offset: int) -> None:
         """Forget entries whose offset is at or after `offset`."""
         count = len(self)

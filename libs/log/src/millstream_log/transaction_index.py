@@ -10,7 +10,7 @@ from pathlib import Path
 from struct import Struct
 from typing import NamedTuple
 
-from millstream_log.atomic_file import read_file, write_file
+from millstream_log.atomic_file import read_file
 from millstream_log.disk import DISK, Disk, unlink_if_there
 from millstream_log.errors import StorageError
 
@@ -55,12 +55,29 @@ class TransactionIndex:
 
     def truncate_to(self, offset: int) -> None:
         """Keep the transactions that ended before `offset`."""
-        kept = [entry for entry in self.entries if entry.last_offset < offset]
-        if len(kept) == len(self.entries) and self._holds(len(kept)):
-            return
-        write_file(self.path, b"".join(_entry.pack(_VERSION, *entry) for entry in kept), disk=self._disk)
-        self._entries = kept
-        self._is_synced = False
+        self.forget_after(offset)
+        if not self._holds(len(self.entries)):
+            self._cut_file()
+            self._is_synced = False
+
+    def forget_after(self, offset: int) -> None:
+        """As `truncate_to`, in memory only; the file follows with `store_shortened`."""
+        self._entries = [entry for entry in self.entries if entry.last_offset < offset]
+
+    def store_shortened(self) -> None:
+        """Let the file hold what memory does, on the disk."""
+        if not self._holds(len(self.entries)):
+            self._cut_file()
+        if self.path.exists():
+            self._disk.sync_file(self.path)
+
+    def _cut_file(self) -> None:
+        """Entries are in the order of the log, so what stays comes first and is not touched."""
+        fd = self._disk.open(self.path, os.O_WRONLY | os.O_CREAT)
+        try:
+            self._disk.ftruncate(fd, len(self.entries) * _entry.size)
+        finally:
+            self._disk.close(fd)
 
     def sync(self) -> None:
         """Wait until the entries are on the disk; a failure is final, for the kernel forgets it."""

@@ -43,6 +43,8 @@ class Cleaned:
 
     gone: tuple[Segment, ...]
     put: Segment
+    generation: int
+    """The log's when the cleaning began: if it was cut since, nothing of this may take its place."""
 
 
 Step: TypeAlias = Worked | Cleaned
@@ -54,6 +56,8 @@ class Cleaning:
     def __init__(
         self, log: Log, cleanable: Cleanable, compaction: Compaction, *, keys_bytes_max: int, now_ms: int
     ) -> None:
+        self._log = log
+        self._generation = log.generation
         self._directory = log.directory
         self._disk = log.disk
         self._config = log.config
@@ -74,11 +78,23 @@ class Cleaning:
         """After the last step: what lies before it is clean."""
 
     def steps(self) -> Iterator[Step]:
-        """Learn the dirty keys, then write what stays of each group; raise `CorruptFile` if a segment cannot be read."""
+        """Learn the dirty keys, then write what stays of each group; raise `CorruptFile` if a segment cannot be read.
+
+        They end early once the log is cut.
+        """
         try:
             yield from self._steps()
-        except RecordsError as error:
+        except (RecordsError, OSError) as error:
+            if self.is_void:
+                return  # what it read was cut off meanwhile
+            if isinstance(error, OSError):
+                raise
             raise CorruptFile(f"{self._reading}: {error}") from error
+
+    @property
+    def is_void(self) -> bool:
+        """Whether the log has been cut since this began: then what it found says nothing about the log."""
+        return self._log.generation != self._generation
 
     def _steps(self) -> Iterator[Step]:
         yield from self._map_keys()
@@ -94,6 +110,8 @@ class Cleaning:
         for group in group_segments(
             reached, segment_bytes=self._config.segment_bytes, segment_index_bytes=self._config.segment_index_bytes
         ):
+            if self.is_void:
+                return
             yield from self._clean(group, retention)
 
     def _map_keys(self) -> Iterator[Worked]:
@@ -140,7 +158,7 @@ class Cleaning:
             self._disk.sync_file(path)
         target.close()
         target.end_offset = group[-1].end_offset
-        yield Cleaned(tuple(group), target)
+        yield Cleaned(tuple(group), target, self._generation)
 
     def _report(self, count: int) -> Iterator[Worked]:
         self._unreported_bytes += count

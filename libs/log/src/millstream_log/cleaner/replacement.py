@@ -15,9 +15,11 @@ def replace_segments(log: Log, cleaned: Cleaned) -> bool:
     gone, put = cleaned.gone, cleaned.put
     segments = log.segments
     at = segments.index(gone[0]) if gone[0] in segments else len(segments)
-    if segments[at : at + len(gone)] != gone:
+    if cleaned.generation != log.generation or segments[at : at + len(gone)] != gone:
         discard_cleaned(log.directory, put.base_offset, log.disk)
         return False
+    log.refuse_under_truncation()
+    log.allow_gaps()
     try:
         exchange(log.directory, put.base_offset, [segment.base_offset for segment in gone], log.disk)
     except Irreversible as error:

@@ -10,7 +10,7 @@ import pytest
 
 from millstream_broker.shell.upkeep.upkeep import FLUSHES_AT_ONCE, Upkeep
 from millstream_cluster import records as r
-from millstream_log import log as log_module
+from millstream_log import writing
 from millstream_wire.records import check
 
 
@@ -62,7 +62,7 @@ def test_partitions_that_go_meanwhile_are_left_alone(
 def test_a_flush_that_ends_after_its_partition_leaves_no_file_in_the_next_one_of_that_name(
     node: Any, batch: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log_module, "REPLAYED_BYTES", 0)
+    monkeypatch.setattr(writing, "REPLAYED_BYTES", 0)
     topic_id = node.create_topic("orders")
 
     async def scenario() -> None:

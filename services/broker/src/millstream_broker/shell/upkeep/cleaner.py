@@ -138,6 +138,9 @@ class Cleaner:
             size_after += step.put.size
             doomed = await self._world.run_blocking(partial(settle_replacement, log, step))
             self._partitions.removals.add(doomed, replica.settings.file_delete_delay_ms)
+        if cleaning.is_void:
+            logger.info("compaction given up partition=%s reason=the log was truncated", name)
+            return
         if self._partitions.hosts(replica):
             self._directory.note_cleaned(name, cleaning.cleaned_end_offset)
         logger.info(

@@ -1,0 +1,19 @@
+"""What stays of the segment that a log is cut in."""
+
+from dataclasses import dataclass
+
+from millstream_log.index_file import Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Shortened:
+    """Found by reading the segment, so that forgetting the rest takes no look at the disk."""
+
+    size: int
+    end_offset: int
+    index_entries: int
+    last_index_entry: Entry | None
+    time_entries: int
+    last_time_entry: Entry | None
+    max_timestamp: int
+    max_timestamp_offset: int
