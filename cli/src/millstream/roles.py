@@ -88,6 +88,7 @@ def _main_role(roles: Sequence[Role]) -> Role:
 def _use_own_listener(role: Role, values: dict[str, str], place: Place) -> None:
     """What the properties say of listeners is about the main role; the others keep the hosts and take their own ports."""
     port = place.ports[PORT_OFFSETS[role]]
+    values.pop("inter.broker.listener.name", None)
     for key in ("listeners", "advertised.listeners"):
         text = values.pop(key, "")
         if text:

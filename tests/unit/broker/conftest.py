@@ -22,6 +22,7 @@ from millstream_log import DataDir
 from millstream_runtime.network.sockets.network import SocketNetwork
 from millstream_runtime.nodes.controllers import ControllerLink
 from millstream_runtime.serving.context import Connection, RawReply, RequestContext
+from millstream_runtime.serving.peer import ANONYMOUS_CLIENT, Peer
 from millstream_runtime.world import RealWorld
 from millstream_wire.api import API, ApiKey
 from millstream_wire.codec import decode, encode, encode_parts
@@ -90,9 +91,11 @@ class TestBroker:
         assert replica is not None
         return replica
 
-    def call(self, request: Any, version: int, *, client_id: str | None = "client") -> Any:
+    def call(
+        self, request: Any, version: int, *, peer: Peer = ANONYMOUS_CLIENT, client_id: str | None = "client"
+    ) -> Any:
         """The handler's reply as the client reads it; a future is returned as it is, for `as_read`."""
-        reply = self._handle(request, version, client_id)
+        reply = self._handle(request, version, client_id, peer)
         return reply if reply is None or asyncio.isfuture(reply) else as_read(request.api_key, reply, version)
 
     def as_read(self, api_key: int, reply: Any, version: int) -> Any:
@@ -101,7 +104,7 @@ class TestBroker:
     async def call_async(self, request: Any, version: int) -> Any:
         return as_read(request.api_key, await self._handle(request, version, "client"), version)
 
-    def _handle(self, request: Any, version: int, client_id: str | None) -> Any:
+    def _handle(self, request: Any, version: int, client_id: str | None, peer: Peer = ANONYMOUS_CLIENT) -> Any:
         api_key = ApiKey(request.api_key)
         encoded = encode(request, version)
         request = decode(type(request), version, memoryview(bytearray(encoded)))
@@ -111,7 +114,7 @@ class TestBroker:
             7,
             client_id,
             encoded,
-            Connection(1, "127.0.0.1:5", "PLAINTEXT"),
+            Connection(1, "127.0.0.1:5", "PLAINTEXT", peer=peer),
             self.world.monotonic_ms(),
         )
         handler = HANDLERS[api_key]

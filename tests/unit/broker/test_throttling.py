@@ -3,8 +3,11 @@
 import pytest
 
 from millstream_broker.api import HANDLERS
+from millstream_cluster.ids import NodeId, Role
+from millstream_cluster.principal import Principal
 from millstream_cluster.records import ClientQuotaChanged, QuotaEntity, QuotaEntityType
 from millstream_runtime.serving.context import Connection, RequestContext
+from millstream_runtime.serving.peer import ClientPeer, NodePeer
 from millstream_wire.api import ApiKey
 from millstream_wire.codec import encode
 from millstream_wire.messages import FetchRequest, ProduceRequest
@@ -64,10 +67,23 @@ def test_who_wants_no_answer_is_held_back_too(node, muted, batch) -> None:
     assert len(muted.muted_ms) == 1
 
 
-def test_the_clusters_own_topics_are_nobodys_quota(node, muted, batch) -> None:
+def test_what_nodes_send_is_nobodys_quota(node, muted, batch) -> None:
     limit(node, "producer_byte_rate", 500.0)
-    muted.call(produce(batch, "__consumer_offsets"), 12, "__coordinator-10001")
+    muted.connection.peer = NodePeer(Role.COORDINATOR, NodeId(10_001))
+    muted.call(produce(batch, "__consumer_offsets"), 12)
     assert not muted.muted_ms
+
+
+def test_a_quota_is_that_of_the_principal_and_the_client_id(node, muted, batch) -> None:
+    of_alice = (QuotaEntity(QuotaEntityType.USER, "alice"), QuotaEntity(QuotaEntityType.CLIENT_ID, "c"))
+    node.learn(ClientQuotaChanged(of_alice, "producer_byte_rate", 500.0))
+    muted.call(produce(batch), 12)
+    assert not muted.muted_ms, "the anonymous have none"
+    muted.connection.peer = ClientPeer(Principal("User", "alice"))
+    muted.call(produce(batch), 12, "another")
+    assert not muted.muted_ms
+    muted.call(produce(batch), 12, "c")
+    assert len(muted.muted_ms) == 1
 
 
 def test_a_consumer_gets_no_more_than_its_windows_allow_and_waits_after_it(node, muted, batch, values) -> None:

@@ -7,8 +7,8 @@ from uuid import UUID
 import pytest
 
 from millstream_cluster.features import SUPPORTED_RANGES
+from millstream_cluster.ids import NO_NODE, NodeId
 from millstream_controller.api import HANDLERS
-from millstream_controller.api.init_producer_id import claimant_of
 from millstream_controller.app import ControllerApp
 from millstream_controller.config import ControllerConfig, InDirectory, InKubernetes
 from millstream_runtime.nodes.client import Client
@@ -79,7 +79,7 @@ class Ask:
         return (await self(m.CreateTopicsRequest(topics=[topic]), version)).topics[0]
 
 
-def with_controllers(directory, scenario, count: int = 1) -> None:
+def with_controllers(directory, scenario, count: int = 1, node_id: NodeId = NO_NODE) -> None:
     async def body() -> None:
         seed = random.Random(1)
         network = SimulatedNetwork(seed, Conditions())
@@ -95,7 +95,7 @@ def with_controllers(directory, scenario, count: int = 1) -> None:
             world.start(app.run())
             await app.ready.wait()
         client_world = SimulatedWorld(network, "client", seed)
-        client = await Client.connect(client_world, f"c{count - 1}", 9093, client_id="coordinator-10001")
+        client = await Client.connect(client_world, f"c{count - 1}", 9093, client_id="test", node_id=node_id)
         await scenario(Ask(client))
 
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
@@ -150,7 +150,27 @@ def test_shards_are_claimed_by_their_owner_alone(tmp_path) -> None:
         for name in ("my-transaction", "__consumer_offsets", "__consumer_offsets-x", "other-1"):
             assert (await claim(ask, name)).error_code == ErrorCode.INVALID_REQUEST
 
-    with_controllers(tmp_path, scenario)
+    with_controllers(tmp_path, scenario, node_id=NodeId(10_001))
+
+
+@pytest.mark.parametrize(
+    ("node_id", "error"),
+    [
+        (NO_NODE, ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
+        (NodeId(1), ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
+        (NodeId(10_002), ErrorCode.NOT_COORDINATOR),
+    ],
+)
+def test_nobody_claims_a_shard_but_its_coordinator(tmp_path, node_id: NodeId, error: ErrorCode) -> None:
+    async def scenario(ask: Ask) -> None:
+        await ask.register()
+        await ask.create("__consumer_offsets")
+        await ask.register(10_001)
+        await asyncio.sleep(1)
+        claimed = await ask(m.InitProducerIdRequest(transactional_id="__consumer_offsets-0"))
+        assert (claimed.error_code, claimed.producer_id, claimed.producer_epoch) == (error, -1, -1)
+
+    with_controllers(tmp_path, scenario, node_id=node_id)
 
 
 def test_producer_ids_and_departures(tmp_path) -> None:
@@ -267,18 +287,11 @@ def test_a_standby_answers_not_controller_to_everything_and_names_the_active_one
         told = await ask(m.MetadataRequest(topics=None))
         assert [(node.node_id, node.host) for node in told.brokers] == [(20_000, "c0")]
 
-    with_controllers(tmp_path, scenario, count=2)
+    with_controllers(tmp_path, scenario, count=2, node_id=NodeId(10_001))
 
 
 def test_every_handled_api_is_in_the_table() -> None:
     assert all(key in API for key in HANDLERS)
-
-
-def test_claimants_are_known_by_their_client_id() -> None:
-    assert claimant_of("coordinator-10001") == 10_001
-    assert claimant_of("coordinator-1") == 10_001
-    for other in (None, "", "coordinator-", "coordinator-x", "broker-1", "10001"):
-        assert claimant_of(other) is None
 
 
 def test_properties_are_read_and_refused_in_one_line() -> None:

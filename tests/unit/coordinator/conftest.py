@@ -11,6 +11,7 @@ import pytest
 
 from millstream_broker.app import BrokerApp
 from millstream_broker.config import BrokerConfig
+from millstream_cluster.ids import NO_NODE, NodeId
 from millstream_cluster.records import Endpoint
 from millstream_controller.app import ControllerApp
 from millstream_controller.config import ControllerConfig
@@ -98,8 +99,8 @@ class Cluster:
     async def close(self) -> None:
         await self._stack.aclose()
 
-    async def client(self, address: tuple[str, int], client_id: str = "test") -> Client:
-        connected = await Client.connect(_world(), *address, client_id=client_id)
+    async def client(self, address: tuple[str, int], node_id: NodeId = NO_NODE, client_id: str = "test") -> Client:
+        connected = await Client.connect(_world(), *address, client_id=client_id, node_id=node_id)
         self._stack.push_async_callback(connected.close)
         return connected
 

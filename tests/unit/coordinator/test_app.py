@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from millstream_cluster.ids import OFFSETS_TOPIC
+from millstream_cluster.ids import OFFSETS_TOPIC, NodeId
 from millstream_cluster.shard import shard_of
 from millstream_coordinator.core.record_format import encode_record
 from millstream_coordinator.core.records import ShardClaimed
@@ -176,7 +176,7 @@ def test_a_claim_by_another_ends_the_first_owners_writing_and_reading(cluster_at
         client = await cluster.coordinator_of("g")
         await commit_when_served(client, 7)
         partition = shard_of("g", cluster.offsets_partitions)
-        controller = await cluster.client(cluster.controller.address, "somebody")
+        controller = await cluster.client(cluster.controller.address, NodeId(10_000))
         name = f"{OFFSETS_TOPIC}-{partition}"
         claim = await ask(controller, InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=1_000))
         # Epochs of the controller's would reach the first owner by the metadata: take one that nobody told it of.
@@ -185,7 +185,7 @@ def test_a_claim_by_another_ends_the_first_owners_writing_and_reading(cluster_at
         batch = encode_batch(
             [Record(0, 0, key, value)], producer_id=claim.producer_id, producer_epoch=epoch, base_sequence=0
         )
-        thief = await cluster.client(cluster.broker.address, "__coordinator-thief")
+        thief = await cluster.client(cluster.broker.address, NodeId(10_077))
         data = TopicProduceData(
             name=OFFSETS_TOPIC, partition_data=[PartitionProduceData(index=partition, records=batch)]
         )
@@ -202,7 +202,7 @@ def test_a_coordinator_that_lost_its_claim_takes_a_new_one(cluster_at: Any) -> N
         await cluster.create_topic("t")
         client = await cluster.coordinator_of("g")
         await commit_when_served(client, 7)
-        controller = await cluster.client(cluster.controller.address, "somebody")
+        controller = await cluster.client(cluster.controller.address, NodeId(10_000))
         name = f"{OFFSETS_TOPIC}-{shard_of('g', cluster.offsets_partitions)}"
         await ask(controller, InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=1_000))
         await commit_when_served(client, 8)
@@ -299,7 +299,7 @@ def test_names_and_metadata_that_nobody_could_store(cluster_at: Any) -> None:
         assert (await ask(client, huge)).error_code == ErrorCode.MESSAGE_TOO_LARGE
         huge.protocols = [JoinGroupRequestProtocol(name="r" * 40_000)]
         assert (await ask(client, huge)).error_code == ErrorCode.INVALID_REQUEST
-        long = await cluster.client(cluster.coordinator.address, "c" * 32_000)
+        long = await cluster.client(cluster.coordinator.address, client_id="c" * 32_000)
         joined = await stable_group(long)
         assert len(joined.member_id) < 300
         assert await committed(client) == 1

@@ -20,6 +20,7 @@ from millstream_broker.shell.partition.partitions import HostedPartitions
 from millstream_broker.shell.upkeep.cleaner import Cleaner
 from millstream_broker.shell.upkeep.upkeep import Upkeep
 from millstream_cluster.features import SUPPORTED_FEATURES, finalized_features
+from millstream_cluster.ids import NodeId
 from millstream_cluster.image import Image
 from millstream_cluster.records import MetadataRecord
 from millstream_log import CorruptFile, DataDir, LogError, UnusableDirectory
@@ -113,7 +114,7 @@ class BrokerApp:
 
     async def _serve(self, directory: DataDir, partitions: HostedPartitions, delays: Delays) -> None:
         config, world = self.config, self._world
-        link = ControllerLink(world, config.controllers, client_id=self.name)
+        link = ControllerLink(world, config.controllers, client_id=self.name, node_id=NodeId(config.node_id))
         hosting = Hosting(config, partitions)
 
         def on_records(image: Image, records: Sequence[MetadataRecord]) -> None:
@@ -185,7 +186,7 @@ class BrokerApp:
         )
 
     async def _listen(self, server: Server[Broker]) -> None:
-        self.listeners |= await listen_on(server, self.config.listeners)
+        self.listeners |= await listen_on(server, self.config.listeners, nodes_listener=self.config.nodes_listener)
         if self._door is not None:
             self._door.open(server, self.listeners)
 

@@ -15,7 +15,7 @@ from millstream_cluster.image import Image
 from millstream_cluster.records import Endpoint, ResourceType
 from millstream_runtime.network.links import Limits
 from millstream_runtime.properties import Properties, PropertyError
-from millstream_runtime.serving.listeners import limits_of, listeners_of
+from millstream_runtime.serving.listeners import limits_of, listeners_of, nodes_first
 
 DEFAULT_LISTENER = "PLAINTEXT"
 DEFAULT_PORT = 9092
@@ -47,6 +47,8 @@ class BrokerConfig:
     """listeners: NAME://host:port, port 0 for any free one."""
     advertised_listeners: tuple[Endpoint, ...] = ()
     """advertised.listeners: what clients are told; where a name is missing, its listener's own address."""
+    nodes_listener: str | None = None
+    """inter.broker.listener.name: where other nodes come in, and nobody else is one; unset, on any listener."""
     rack: str | None = None
     """broker.rack"""
     cluster_id: str | None = None
@@ -129,6 +131,7 @@ class BrokerConfig:
     def from_properties(properties: Properties) -> "BrokerConfig":
         _check_values(properties)
         listeners, advertised = listeners_of(properties, f"{DEFAULT_LISTENER}://127.0.0.1:{DEFAULT_PORT}")
+        listeners, nodes_listener = nodes_first(properties, listeners)
         directory = properties.optional("log.dir")
         return BrokerConfig(
             node_id=properties.integer("node.id", 0, least=0, most=COORDINATOR_ID_BASE - 1),
@@ -136,6 +139,7 @@ class BrokerConfig:
             controllers=properties.addresses("controller.bootstrap.servers"),
             listeners=listeners,
             advertised_listeners=advertised,
+            nodes_listener=nodes_listener,
             rack=properties.optional("broker.rack"),
             cluster_id=properties.optional("cluster.id"),
             heartbeat_interval_ms=properties.integer("broker.heartbeat.interval.ms", 2_000, least=1),

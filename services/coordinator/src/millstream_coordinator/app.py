@@ -75,18 +75,18 @@ class CoordinatorApp:
 
     async def run(self) -> None:
         config, world = self.config, self._world
-        # The controller knows a claimant by its client id, and brokers who may write to coordinators' topics.
-        link = ControllerLink(world, config.controllers, client_id=self.name)
+        # Client ids are what nodes of release 0.1.0 know this one by: `__` to those that it writes to.
+        link = ControllerLink(world, config.controllers, client_id=self.name, node_id=config.node_id)
         connections = Connections(
-            appends=Nodes(world, client_id=f"__{self.name}"),
-            reads=Nodes(world, client_id=f"__{self.name}"),
+            appends=Nodes(world, client_id=f"__{self.name}", node_id=config.node_id),
+            reads=Nodes(world, client_id=f"__{self.name}", node_id=config.node_id),
             reads_at_a_time=asyncio.Semaphore(READS_MAX),
         )
         follower = MetadataFollower(world, link, node_id=config.node_id, on_records=self._on_records)
         self.follower = follower
         clock = SteadyClock(world)
         around = self._surroundings(link, clock)
-        nodes = Nodes(world, client_id=self.name)
+        nodes = Nodes(world, client_id=self.name, node_id=config.node_id)
         topic_creation = TopicCreation(config, link)
         share_state_nodes = ShareStateNodes(
             nodes, lambda: follower.image, topic_creation.want, timeout_ms=config.offsets_commit_timeout_ms
@@ -170,7 +170,7 @@ class CoordinatorApp:
     async def _open(self, server: Server[Coordinator]) -> Mapping[str, tuple[str, int]]:
         if self._door is not None:
             return await self._door.join(server, CLAIMS)
-        return await listen_on(server, self.config.listeners)
+        return await listen_on(server, self.config.listeners, nodes_listener=self.config.nodes_listener)
 
     def _on_session_lost(self) -> None:
         """Others may have owned our shards since, and may own them now."""

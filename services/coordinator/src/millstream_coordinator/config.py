@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from millstream_cluster.ids import COORDINATOR_ID_BASE, Role, node_id_of
+from millstream_cluster.ids import COORDINATOR_ID_BASE, NodeId, Role, node_id_of
 from millstream_cluster.records import Endpoint
 from millstream_coordinator.core.classic.limits import GroupLimits
 from millstream_coordinator.core.consumer.limits import ConsumerLimits, MigrationPolicy
@@ -12,7 +12,7 @@ from millstream_coordinator.core.share_state.limits import ShareStateLimits
 from millstream_coordinator.core.transactions.limits import TransactionLimits
 from millstream_runtime.network.links import Limits
 from millstream_runtime.properties import Properties, PropertyError
-from millstream_runtime.serving.listeners import limits_of, listeners_of
+from millstream_runtime.serving.listeners import limits_of, listeners_of, nodes_first
 
 DEFAULT_LISTENER = "PLAINTEXT"
 DEFAULT_PORT = 9094
@@ -21,7 +21,7 @@ FOR_EVER = -1
 
 @dataclass(frozen=True, slots=True)
 class CoordinatorConfig:
-    node_id: int
+    node_id: NodeId
     """10000 + node.id: coordinators have a range of their own."""
     controllers: tuple[tuple[str, int], ...]
     """controller.bootstrap.servers: every controller's host and port."""
@@ -29,6 +29,8 @@ class CoordinatorConfig:
     """listeners: NAME://host:port, port 0 for any free one."""
     advertised_listeners: tuple[Endpoint, ...] = ()
     """advertised.listeners: what clients are told; where a name is missing, its listener's own address."""
+    nodes_listener: str | None = None
+    """inter.broker.listener.name: where other nodes come in, and nobody else is one; unset, on any listener."""
     rack: str | None = None
     """broker.rack"""
     cluster_id: str | None = None
@@ -70,6 +72,7 @@ class CoordinatorConfig:
     @staticmethod
     def from_properties(properties: Properties) -> "CoordinatorConfig":
         listeners, advertised = listeners_of(properties, f"{DEFAULT_LISTENER}://127.0.0.1:{DEFAULT_PORT}")
+        listeners, nodes_listener = nodes_first(properties, listeners)
         number = properties.integer("node.id", 0, least=0, most=COORDINATOR_ID_BASE - 1)
         retention_minutes = properties.integer("offsets.retention.minutes", 10_080, least=1)
         return CoordinatorConfig(
@@ -77,6 +80,7 @@ class CoordinatorConfig:
             controllers=properties.addresses("controller.bootstrap.servers"),
             listeners=listeners,
             advertised_listeners=advertised,
+            nodes_listener=nodes_listener,
             rack=properties.optional("broker.rack"),
             cluster_id=properties.optional("cluster.id"),
             heartbeat_interval_ms=properties.integer("broker.heartbeat.interval.ms", 2_000, least=1),

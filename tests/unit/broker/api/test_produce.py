@@ -7,7 +7,10 @@ from uuid import UUID
 import pytest
 
 from millstream_broker.api.produce import answer_single_produce
+from millstream_cluster.ids import NodeId, Role
+from millstream_cluster.principal import Principal
 from millstream_runtime.serving.context import CloseConnection, Connection, RequestContext
+from millstream_runtime.serving.peer import ClientPeer, NodePeer
 from millstream_wire.api import ApiKey
 from millstream_wire.codec import encode
 from millstream_wire.errors import ErrorCode
@@ -16,6 +19,8 @@ from millstream_wire.messages.describe_producers import TopicRequest
 from millstream_wire.messages.fetch import FetchPartition, FetchTopic
 from millstream_wire.messages.produce import PartitionProduceData, TopicProduceData
 from millstream_wire.records.batch import seal
+
+COORDINATOR = NodePeer(Role.COORDINATOR, NodeId(10_001))
 
 
 def produce(records: bytes | None, *, topic: str = "orders", index: int = 0, acks: int = 1) -> ProduceRequest:
@@ -243,20 +248,23 @@ def test_only_coordinators_write_to_internal_topics(node: Any, batch: Any) -> No
     node.create_topic("__consumer_offsets", cleanup_policy="compact")
     request = produce(batch("a", key=b"k"), topic="__consumer_offsets")
     assert answer(node, request).error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
-    assert answer(node, request, client_id=None).error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
-    assert answer(node, request, client_id="__coordinator-10001").error_code == ErrorCode.INVALID_RECORD
+    for peer in (NodePeer(Role.BROKER, NodeId(2)), ClientPeer(Principal("User", "coordinator-10001"))):
+        assert answer(node, request, peer=peer).error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
+    named = answer(node, request, client_id="__coordinator-10001")
+    assert named.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION, "what a request says of its sender counts for nothing"
+    assert answer(node, request, peer=COORDINATOR).error_code == ErrorCode.INVALID_RECORD
 
 
 def test_a_shards_fence_holds_where_the_log_remembers_nothing(node: Any, batch: Any) -> None:
     from millstream_cluster import records as r
-    from millstream_cluster.ids import NodeId, ProducerEpoch, ProducerId
+    from millstream_cluster.ids import ProducerEpoch, ProducerId
 
     topic_id = node.create_topic("__consumer_offsets", cleanup_policy="compact")
     node.learn(r.ShardAssigned(topic_id, 0, NodeId(10_001), ProducerId(7), ProducerEpoch(4)))
 
     def write(epoch: int, sequence: int, producer_id: int = 7) -> int:
         data = batch("a", key=b"k", producer_id=producer_id, producer_epoch=epoch, base_sequence=sequence)
-        code: int = answer(node, produce(data, topic="__consumer_offsets"), client_id="__coordinator").error_code
+        code: int = answer(node, produce(data, topic="__consumer_offsets"), peer=COORDINATOR).error_code
         return code
 
     assert write(epoch=4, sequence=1) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER

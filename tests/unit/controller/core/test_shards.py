@@ -60,7 +60,7 @@ def test_every_claim_has_an_epoch_of_its_own(cluster) -> None:
     second = cluster.do(claim(cluster.machine, OFFSETS, 7, 10_001))
     assert (first.producer_epoch, second.producer_epoch) == (0, 1)
     assert first.producer_id == second.producer_id
-    other = cluster.do(claim(cluster.machine, OFFSETS, 8, None))
+    other = cluster.do(claim(cluster.machine, OFFSETS, 8, 10_001))
     assert other.producer_id != first.producer_id
 
 

@@ -46,6 +46,7 @@ _OWN = (
     _static("broker.rack", _S, None, "The failure domain the node is in, for placement and closest-replica fetching."),
     _static("listeners", _LIST, "PLAINTEXT://:9092", "Where the node takes connections."),
     _static("advertised.listeners", _LIST, None, "The addresses clients are told; unset, those of listeners."),
+    _static("inter.broker.listener.name", _S, None, "The listener where other nodes come in, and clients only as clients; unset, nodes and clients share all of them."),
     _static("controller.bootstrap.servers", _LIST, None, "Addresses of all controllers; the active one is found by asking."),
     _static("controller.store", _S, None, "Where the metadata log lives: file:DIR or kubernetes:NAMESPACE/NAME. Millstream's own."),
     _static("controller.takeover.timeout.ms", _I, "6000", "How long a standby controller waits for the active one before it tries to take over. Millstream's own.", at_least(100)),

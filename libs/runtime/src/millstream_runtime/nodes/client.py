@@ -9,9 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from millstream_cluster.ids import NO_NODE, NodeId
 from millstream_runtime import VERSION
 from millstream_runtime.network.channel import Channel, ChannelUser
 from millstream_runtime.network.frames import Frame, Part
+from millstream_runtime.serving.peer import SOFTWARE_NAME
 from millstream_runtime.world import World
 from millstream_wire.api import API, ApiKey
 from millstream_wire.codec import DecodeError, decode, encode_parts
@@ -21,7 +23,8 @@ from millstream_wire.messages import ApiVersionsRequest
 from millstream_wire.schema import Request
 
 CONNECT_TIMEOUT_MS = 10_000
-_SOFTWARE_NAME = "millstream"
+_HELLO_VERSION = 4
+"""Of ApiVersions: what the oldest release knows that may be in one cluster with this one."""
 _CORRELATION = slice(4, 8)  # of a request's bytes: after the API key and version
 _CORRELATION_BYTES = 4
 
@@ -55,21 +58,24 @@ class _Expected:
 class Client(ChannelUser):
     """One connection; requests are pipelined and answered in order."""
 
-    def __init__(self, channel: Channel, client_id: str) -> None:
+    def __init__(self, channel: Channel, client_id: str, node_id: NodeId) -> None:
         self._channel = channel
         self._client_id = client_id
+        self._node_id = node_id
         self._expected: deque[_Expected] = deque()
         self._correlation_id = 0
         self._versions: dict[int, tuple[int, int]] = {}
         self._closed_reason: str | None = None
 
     @classmethod
-    async def connect(cls, world: World, host: str, port: int, *, client_id: str) -> "Client":
-        """Connect and exchange ApiVersions, or raise Disconnected."""
+    async def connect(
+        cls, world: World, host: str, port: int, *, client_id: str, node_id: NodeId = NO_NODE
+    ) -> "Client":
+        """Connect, introduce ourselves by ApiVersions (as a node if we are one), or raise Disconnected."""
         made: list[Client] = []
 
         def use(channel: Channel) -> Client:
-            made.append(cls(channel, client_id))
+            made.append(cls(channel, client_id, node_id))
             return made[0]
 
         try:
@@ -164,8 +170,10 @@ class Client(ChannelUser):
             raise RequestTimedOut(f"{self._channel.peer}: no answer in {timeout_ms} ms") from None
 
     async def _agree_on_versions(self) -> None:
-        hello = ApiVersionsRequest(client_software_name=_SOFTWARE_NAME, client_software_version=VERSION)
-        answer = await self.request(hello, timeout_ms=CONNECT_TIMEOUT_MS, version=ApiVersionsRequest.versions[1])
+        hello = ApiVersionsRequest(
+            client_software_name=SOFTWARE_NAME, client_software_version=VERSION, sender_node_id=self._node_id
+        )
+        answer = await self.request(hello, timeout_ms=CONNECT_TIMEOUT_MS, version=_HELLO_VERSION)
         if answer.error_code != ErrorCode.NONE:
             raise Disconnected(f"{self._channel.peer}: ApiVersions error {answer.error_code}")
         self._versions = {each.api_key: (each.min_version, each.max_version) for each in answer.api_keys}
@@ -187,9 +195,11 @@ class Client(ChannelUser):
 class Nodes:
     """Clients by address: connects on first use, forgets broken ones; the least recently used ones beyond the bound close."""
 
-    def __init__(self, world: World, *, client_id: str, connections_max: int = 1000) -> None:
+    def __init__(self, world: World, *, client_id: str, node_id: NodeId = NO_NODE, connections_max: int = 1000) -> None:
+        """`node_id`: who we are to the others, if we are a node."""
         self._world = world
         self._client_id = client_id
+        self._node_id = node_id
         self._connections_max = connections_max
         self._clients: OrderedDict[tuple[str, int], Client] = OrderedDict()
         self._connecting: dict[tuple[str, int], asyncio.Task[Client]] = {}
@@ -240,7 +250,7 @@ class Nodes:
         return client, max(1, timeout_ms - (self._world.monotonic_ms() - started_ms))
 
     async def _connect(self, address: tuple[str, int]) -> Client:
-        client = await Client.connect(self._world, *address, client_id=self._client_id)
+        client = await Client.connect(self._world, *address, client_id=self._client_id, node_id=self._node_id)
         self._clients[address] = client
         self._clients.move_to_end(address)
         if len(self._clients) > self._connections_max:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, TypeAlias, TypeVar
 
-from millstream_cluster.ids import METADATA_TOPIC
+from millstream_cluster.ids import METADATA_TOPIC, NO_NODE, NodeId
 from millstream_runtime.nodes.client import ClientError, Nodes
 from millstream_runtime.serving.context import RawReply
 from millstream_runtime.world import World
@@ -88,12 +88,14 @@ class ControllerLink:
         bootstrap: Sequence[Address],
         *,
         client_id: str,
+        node_id: NodeId = NO_NODE,
         known: KnownControllers | None = None,
     ) -> None:
         self.known = KnownControllers(bootstrap) if known is None else known
         self._world = world
         self._client_id = client_id
-        self._nodes = Nodes(world, client_id=client_id)
+        self._node_id = node_id
+        self._nodes = Nodes(world, client_id=client_id, node_id=node_id)
 
     async def request(self, message: Any, *, timeout_ms: int, attempt_timeout_ms: int = ATTEMPT_TIMEOUT_MS) -> Any:
         """Send to the active controller; retried on broken connections and NOT_CONTROLLER until the deadline.
@@ -122,7 +124,9 @@ class ControllerLink:
 
     def another(self) -> "ControllerLink":
         """A link with connections of its own, for who waits long or must not wait behind others' answers."""
-        return ControllerLink(self._world, self.known.bootstrap, client_id=self._client_id, known=self.known)
+        return ControllerLink(
+            self._world, self.known.bootstrap, client_id=self._client_id, node_id=self._node_id, known=self.known
+        )
 
     async def close(self) -> None:
         await self._nodes.close()

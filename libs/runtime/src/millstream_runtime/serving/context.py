@@ -7,6 +7,7 @@ from typing import Any
 from mypy_extensions import mypyc_attr
 
 from millstream_runtime.network.frames import Frame, Part
+from millstream_runtime.serving.peer import ANONYMOUS_CLIENT, ListenerKind, Peer
 from millstream_wire.api import ApiKey
 
 
@@ -16,13 +17,18 @@ def ignore_mute(duration_ms: int) -> None:
 
 @dataclass(eq=False, slots=True)
 class Connection:
-    """One client connection, as handlers see it; `state` is theirs and dies with it."""
+    """One connection, as handlers see it; `state` is theirs and dies with it."""
 
     number: int
     """Counts up per server, never reused."""
-    peer: str
-    """host:port of the client."""
+    address: str
+    """host:port of the other side."""
     listener_name: str
+    kind: ListenerKind = ListenerKind.NODES
+    peer: Peer = ANONYMOUS_CLIENT
+    """Who is at the other end; the connection's first ApiVersions is the last that can say so."""
+    has_met: bool = False
+    """Whether that ApiVersions was there."""
     state: dict[str, Any] = field(default_factory=dict)
     at_close: list[Callable[[], None]] = field(default_factory=list)
     """Called once the connection is gone, from either side: for what handlers keep elsewhere on its account."""
@@ -31,7 +37,7 @@ class Connection:
 
     @property
     def host(self) -> str:
-        return self.peer.rpartition(":")[0]
+        return self.address.rpartition(":")[0]
 
 
 @mypyc_attr(free_list_len=1)
@@ -61,7 +67,8 @@ class RequestContext:
         """As world.monotonic_ms(), at arrival."""
 
     @property
-    def peer(self) -> str:
+    def peer(self) -> Peer:
+        """In whose name the request is handled; the one thing to ask before doing what not everybody may."""
         return self.connection.peer
 
     @property

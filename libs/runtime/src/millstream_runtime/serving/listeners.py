@@ -8,6 +8,7 @@ from millstream_runtime.network.links import Limits
 from millstream_runtime.nodes.registration import AdvertisedListener
 from millstream_runtime.properties import Properties, PropertyError, parse_address
 from millstream_runtime.service import ServiceFailed
+from millstream_runtime.serving.peer import ListenerKind
 from millstream_runtime.serving.server import Server
 from millstream_runtime.world import World
 
@@ -42,6 +43,16 @@ def listeners_of(properties: Properties, default: str) -> tuple[tuple[Endpoint, 
     return listeners, advertised
 
 
+def nodes_first(properties: Properties, listeners: tuple[Endpoint, ...]) -> tuple[tuple[Endpoint, ...], str | None]:
+    """inter.broker.listener.name, and the listeners with it in front: others nodes use the first of those that are registered."""
+    name = properties.optional("inter.broker.listener.name")
+    if name is None:
+        return listeners, None
+    if name not in {endpoint.name for endpoint in listeners}:
+        raise PropertyError(f"inter.broker.listener.name must be the name of one of listeners, not {name!r}")
+    return tuple(sorted(listeners, key=lambda endpoint: endpoint.name != name)), name
+
+
 def limits_of(properties: Properties) -> Limits:
     defaults = Limits()
     return Limits(
@@ -58,12 +69,18 @@ def limits_of(properties: Properties) -> Limits:
     )
 
 
-async def listen_on(server: Server[Any], endpoints: Sequence[Endpoint]) -> dict[str, tuple[str, int]]:
-    """Take connections on all of these; where they really are, by name. Raises ServiceFailed."""
+async def listen_on(
+    server: Server[Any], endpoints: Sequence[Endpoint], *, nodes_listener: str | None = None
+) -> dict[str, tuple[str, int]]:
+    """Take connections on all of these; where they really are, by name. Raises ServiceFailed.
+
+    Nodes are known on `nodes_listener` only, or on any of them if there is none.
+    """
     listening = {}
     for endpoint in endpoints:
+        kind = ListenerKind.NODES if nodes_listener in (None, endpoint.name) else ListenerKind.CLIENTS
         try:
-            listener = await server.listen(endpoint.host, endpoint.port, listener_name=endpoint.name)
+            listener = await server.listen(endpoint.host, endpoint.port, listener_name=endpoint.name, kind=kind)
         except OSError as error:
             reason = error.strerror or str(error)
             raise ServiceFailed(f"cannot listen on {endpoint.host}:{endpoint.port}: {reason}") from error

@@ -16,6 +16,7 @@ from millstream_runtime.serving.api_versions import ANYBODY, NO_FEATURES, Featur
 from millstream_runtime.serving.connection import Route, ServedConnection, divided
 from millstream_runtime.serving.context import Connection, RawReply, RequestContext
 from millstream_runtime.serving.handlers import App, Handler, Handlers, serve
+from millstream_runtime.serving.peer import ListenerKind, introduced
 from millstream_runtime.world import World
 from millstream_wire.api import API, ApiKey
 from millstream_wire.messages import ApiVersionsRequest, ApiVersionsResponse
@@ -66,12 +67,14 @@ class Server(Generic[App]):
     def connections(self) -> int:
         return len(self._connections)
 
-    async def listen(self, host: str, port: int, *, listener_name: str = "PLAINTEXT") -> Listener:
+    async def listen(
+        self, host: str, port: int, *, listener_name: str = "PLAINTEXT", kind: ListenerKind = ListenerKind.NODES
+    ) -> Listener:
         """Take connections on host:port; raises OSError (port in use)."""
 
         def accept(channel: Channel) -> ServedConnection:
             self._accepted += 1
-            connection = ServedConnection(self, Connection(self._accepted, channel.peer, listener_name), channel)
+            connection = ServedConnection(self, Connection(self._accepted, channel.peer, listener_name, kind), channel)
             self._connections[self._accepted] = connection
             self.counters.connections += 1
             return connection
@@ -146,10 +149,18 @@ class Server(Generic[App]):
     def _answer_api_versions(
         self, app: App, request: ApiVersionsRequest, context: RequestContext
     ) -> ApiVersionsResponse:
+        _meet(context.connection, request, context.client_id)
         identity = self.identity()
         if self._shared_with is not None:
             identity = identity.beside(self._shared_with.identity())
         return api_versions.answer(request, context.version, self.advertised, self.features(), identity)
+
+
+def _meet(connection: Connection, request: ApiVersionsRequest, client_id: str | None) -> None:
+    """Take note of who is at the other end, the first time that it says so."""
+    if not connection.has_met and connection.kind is ListenerKind.NODES:
+        connection.peer = introduced(request, client_id) or connection.peer
+    connection.has_met = True
 
 
 def _advertised(

@@ -25,6 +25,7 @@ from millstream_broker.shell.transactions.produce import (
 from millstream_log import LogError
 from millstream_log.errors import StorageError
 from millstream_runtime.serving.context import CloseConnection, RequestContext
+from millstream_runtime.serving.peer import is_coordinator
 from millstream_wire.codec import decode
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import ProduceRequest, ProduceResponse
@@ -45,7 +46,6 @@ Outcome: TypeAlias = Appended | Refused
 Unacknowledged: TypeAlias = tuple[list[Outcome], int, HostedPartition, "asyncio.Future[ErrorCode]"]
 """What is appended and not committed: where its outcome is noted, its partition, and what is waited for."""
 
-COORDINATOR_CLIENT_ID: Final = "__coordinator"
 LEADER_HINTS_SINCE: Final = 10
 
 
@@ -197,7 +197,7 @@ def _append(
         version=context.version,
         now_ms=now_ms,
         is_internal=replica.is_internal,
-        from_coordinator=replica.is_internal and (context.client_id or "").startswith(COORDINATOR_CLIENT_ID),
+        from_coordinator=replica.is_internal and is_coordinator(context.peer),
         transactional=transactional,
     )
     if replica.is_internal:

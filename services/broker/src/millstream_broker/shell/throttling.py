@@ -1,6 +1,6 @@
 """Client quotas at work: what a request moved is counted, and a client over its rate is told to wait and not read meanwhile.
 
-The cluster's own traffic (topics of coordinators) is nobody's quota.
+The cluster's own traffic, that of nodes, is nobody's quota.
 """
 
 from collections.abc import Iterable
@@ -10,11 +10,9 @@ from millstream_broker.core.quotas import Client, Quota
 from millstream_broker.shell.partition.hosted import HostedPartition
 from millstream_cluster.image import Image
 from millstream_runtime.serving.context import RequestContext
+from millstream_runtime.serving.peer import ClientPeer
 from millstream_runtime.world import World
 from millstream_wire.messages import ProduceRequest
-
-USER = "ANONYMOUS"
-"""Who everybody is on a plaintext listener."""
 
 
 class Throttling:
@@ -33,25 +31,31 @@ class Throttling:
         for data in request.topic_data:
             name: str | UUID = data.topic_id if by_id else data.name
             topic = image.topic(name)
-            if topic is not None and not topic.internal:
+            if topic is not None:
                 size += sum(len(partition.records or b"") for partition in data.partition_data)
         return self._charge(self.produce, size, context)
 
     def fetched(self, reads: Iterable[tuple[HostedPartition, int]], context: RequestContext) -> int:
         """Count what is about to be sent; the milliseconds its client has to wait after it."""
-        size = sum(size for replica, size in reads if not replica.is_internal)
+        size = sum(size for _, size in reads)
         return self._charge(self.fetch, size, context)
 
     def fetch_max_bytes(self, context: RequestContext) -> int | None:
         """The most that one Fetch of this client may be answered with, or None."""
-        return self.fetch.burst_bytes(client_of(context))
+        client = client_of(context)
+        return None if client is None else self.fetch.burst_bytes(client)
 
     def _charge(self, quota: Quota, size: int, context: RequestContext) -> int:
-        throttle_ms = quota.charge(client_of(context), size, self._world.monotonic_ms())
+        client = client_of(context)
+        if client is None:
+            return 0
+        throttle_ms = quota.charge(client, size, self._world.monotonic_ms())
         if throttle_ms:
             context.connection.mute(throttle_ms)
         return throttle_ms
 
 
-def client_of(context: RequestContext) -> Client:
-    return USER, context.client_id or ""
+def client_of(context: RequestContext) -> Client | None:
+    """The user and client id whose quota a request counts towards; None for a node's."""
+    peer = context.peer
+    return (peer.principal.name, context.client_id or "") if isinstance(peer, ClientPeer) else None

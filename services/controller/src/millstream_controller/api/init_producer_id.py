@@ -1,21 +1,21 @@
 """InitProducerId (22), versions 0 to 5, as a shard's claim: transactional id `__consumer_offsets-7` claims partition 7.
 
-Clients' own producer ids are the brokers' business. A claimant says who it is by its client id, `coordinator-10001`.
+Clients' own producer ids are the brokers' business. Only coordinators claim.
 """
 
 import logging
 
-from millstream_cluster.ids import COORDINATOR_ID_BASE, COORDINATOR_TOPICS
+from millstream_cluster.ids import COORDINATOR_TOPICS, Role
 from millstream_controller.core.shards import claim
 from millstream_controller.shell.active import NotActive
 from millstream_controller.shell.controller import Controller
 from millstream_runtime.serving.context import RequestContext
+from millstream_runtime.serving.peer import NodePeer
+from millstream_wire.error_response import error_response
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import InitProducerIdRequest, InitProducerIdResponse
 
 logger = logging.getLogger(__name__)
-
-CLIENT_ID_PREFIX = "coordinator-"
 
 
 async def handle_init_producer_id(
@@ -25,7 +25,10 @@ async def handle_init_producer_id(
     if topic not in COORDINATOR_TOPICS or not (number.isascii() and number.isdigit()):
         return InitProducerIdResponse(error_code=ErrorCode.INVALID_REQUEST, producer_epoch=-1)
     partition = int(number)
-    claimant = claimant_of(context.client_id)
+    peer = context.peer
+    if not isinstance(peer, NodePeer) or peer.role is not Role.COORDINATOR:
+        return error_response(request, context.version, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    claimant = peer.node_id
     try:
         claimed = await controller.active.execute(lambda machine: claim(machine, topic, partition, claimant))
     except NotActive:
@@ -35,11 +38,3 @@ async def handle_init_producer_id(
     return InitProducerIdResponse(
         error_code=claimed.outcome.error, producer_id=claimed.producer_id, producer_epoch=claimed.producer_epoch
     )
-
-
-def claimant_of(client_id: str | None) -> int | None:
-    """The coordinator that a client id names, by its node id or by its node.id; None if it names none."""
-    number = (client_id or "").removeprefix(CLIENT_ID_PREFIX)
-    if number == client_id or not (number.isascii() and number.isdigit() and len(number) < 7):
-        return None
-    return int(number) if int(number) >= COORDINATOR_ID_BASE else COORDINATOR_ID_BASE + int(number)

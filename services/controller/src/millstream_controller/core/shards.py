@@ -76,16 +76,16 @@ def plan_owners(owners: Mapping[int, NodeId], live: Sequence[NodeId]) -> dict[in
 
 
 def claim(
-    machine: ControllerMachine, topic_name: str, partition: int, claimant: int | None
+    machine: ControllerMachine, topic_name: str, partition: int, claimant: NodeId
 ) -> Decision[r.MetadataRecord, Claimed]:
-    """Give the shard's owner an epoch that nobody had before; `claimant` None is one who did not say who it is."""
+    """Give the shard's owner an epoch that nobody had before; `claimant` is the coordinator that asks."""
     image = machine.image
     topic = image.topic(topic_name)
     if topic is None or image.partition(topic_name, partition) is None:
         message = f"{topic_name}-{partition} does not exist"
         return Decision((), Claimed(Outcome(ErrorCode.COORDINATOR_NOT_AVAILABLE, message)))
     shard = image.shard(topic_name, partition)
-    if shard is None or (claimant is not None and shard.coordinator_id != claimant):
+    if shard is None or shard.coordinator_id != claimant:
         owner = "nobody" if shard is None else f"node {shard.coordinator_id}"
         message = f"{topic_name}-{partition} belongs to {owner}"
         return Decision((), Claimed(Outcome(ErrorCode.NOT_COORDINATOR, message)))

@@ -122,7 +122,7 @@ class Standby:
             try:
                 async with asyncio.timeout(timeout_ms / 1000):
                     self._client = await Client.connect(
-                        self._world, host, port, client_id=f"controller-{self._node_id}"
+                        self._world, host, port, client_id=f"controller-{self._node_id}", node_id=self._node_id
                     )
             except TimeoutError as error:
                 raise ClientError(f"{host}:{port}: no connection in {timeout_ms} ms") from error

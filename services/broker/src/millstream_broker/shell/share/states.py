@@ -14,7 +14,7 @@ from uuid import UUID
 from millstream_broker.core.share.delivery_runs import DeliveryState
 from millstream_broker.core.share.partition import StoredBatch, Write
 from millstream_broker.shell.topic_creation import TopicCreation
-from millstream_cluster.ids import SHARE_STATE_TOPIC
+from millstream_cluster.ids import SHARE_STATE_TOPIC, NodeId
 from millstream_cluster.image import Image
 from millstream_cluster.records import Endpoint
 from millstream_cluster.shard import shard_of, share_key
@@ -66,11 +66,11 @@ class StoredState:
 
 
 class ShareStates:
-    def __init__(self, world: World, image: Callable[[], Image], topics: TopicCreation, *, client_id: str) -> None:
+    def __init__(self, world: World, image: Callable[[], Image], topics: TopicCreation, *, node_id: NodeId) -> None:
         self._world = world
         self._image = image
         self._topics = topics
-        self._nodes = Nodes(world, client_id=client_id)
+        self._nodes = Nodes(world, client_id=f"broker-{node_id}", node_id=node_id)
 
     async def read(self, key: ShareKey, leader_epoch: int) -> StoredState | ErrorCode:
         partition = read_share_group_state.PartitionData(partition=key.partition, leader_epoch=leader_epoch)

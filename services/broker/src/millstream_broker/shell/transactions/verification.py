@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from typing import Any, TypeVar
 
 from millstream_broker.config import BrokerConfig
-from millstream_cluster.ids import TRANSACTIONS_TOPIC
+from millstream_cluster.ids import TRANSACTIONS_TOPIC, NodeId
 from millstream_cluster.image import Image
 from millstream_cluster.shard import shard_of
 from millstream_runtime.nodes.client import ClientError, Nodes
@@ -43,7 +43,7 @@ class _Line:
 class Verification:
     def __init__(self, config: BrokerConfig, world: World, image: Callable[[], Image]) -> None:
         self._image = image
-        self._nodes = Nodes(world, client_id=f"broker-{config.node_id}")
+        self._nodes = Nodes(world, client_id=f"broker-{config.node_id}", node_id=NodeId(config.node_id))
         self._retry_backoff_ms = config.add_partitions_retry_backoff_ms
         self._retry_max_ms = config.add_partitions_retry_max_ms
         self._lines: dict[int, _Line] = {}
