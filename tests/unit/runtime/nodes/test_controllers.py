@@ -5,10 +5,16 @@ import asyncio
 import pytest
 
 from millstream_runtime.nodes.controllers import ControllerLink, ControllerUnavailable, KnownControllers
+from millstream_runtime.serving.handlers import serve
 from millstream_runtime.serving.server import Server
 from millstream_wire.api import ApiKey
 from millstream_wire.errors import ErrorCode
-from millstream_wire.messages import AllocateProducerIdsRequest, AllocateProducerIdsResponse, MetadataResponse
+from millstream_wire.messages import (
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
+    MetadataRequest,
+    MetadataResponse,
+)
 from millstream_wire.messages.metadata import (
     MetadataResponseBroker,
     MetadataResponsePartition,
@@ -72,7 +78,10 @@ def metadata(app: Controller, request, context) -> MetadataResponse:
 
 async def start(hosts, **controllers: Controller) -> list[tuple[str, int]]:
     for name, controller in controllers.items():
-        handlers = {ApiKey.ALLOCATE_PRODUCER_IDS: allocate, ApiKey.METADATA: metadata}
+        handlers = {
+            ApiKey.ALLOCATE_PRODUCER_IDS: serve(AllocateProducerIdsRequest, allocate),
+            ApiKey.METADATA: serve(MetadataRequest, metadata),
+        }
         await Server(name, handlers, controller, hosts.world(name)).listen(name, PORT)
     return [(name, PORT) for name in controllers]
 

@@ -8,6 +8,7 @@ import pytest
 from millstream_cluster.metadata_version import NEWEST
 from millstream_cluster.records import ClusterCreated, encode_record
 from millstream_runtime.network.sockets.network import SocketNetwork
+from millstream_runtime.nodes.controllers import KnownControllers
 from millstream_runtime.nodes.follower import Applied, MetadataDiverged, MetadataFollower, MetadataUnreadable
 from millstream_runtime.world import RealWorld
 from millstream_wire.codec import decode, encode
@@ -24,6 +25,7 @@ class Link:
 
     def __init__(self, data: PartitionData) -> None:
         self.data = data
+        self.known = KnownControllers([("controller", 9093)])
         self.asked: list[FetchRequest] = []
 
     def another(self) -> "Link":
