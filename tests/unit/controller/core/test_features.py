@@ -1,5 +1,6 @@
 """UpdateFeatures: levels go up, and down if that is said; all of a request or nothing. metadata.version only goes up."""
 
+from types import MappingProxyType
 from uuid import UUID
 
 import pytest
@@ -11,7 +12,7 @@ from millstream_cluster.metadata_version import NEWEST, OLDEST
 from millstream_controller.core.features import FeatureUpdate, UpgradeType, update_features
 from millstream_controller.core.machine import ControllerMachine
 from millstream_controller.core.nodes.nodes import Registration, register
-from millstream_controller.core.nodes.observers import STANDBY_SILENT_MS_MAX, Observers
+from millstream_controller.core.nodes.observers import LISTENS_MS, STANDBY_SILENT_MS_MAX, Observers
 from millstream_controller.core.settings import Settings
 from millstream_wire.errors import ErrorCode
 
@@ -21,9 +22,9 @@ HIGHEST = {name: most for name, (_, most) in SUPPORTED_FEATURES.items()}
 AS_IN_0_1_0 = {**HIGHEST, METADATA_VERSION: OLDEST}
 
 
-def update(cluster, *updates, validate_only=False, readable=None):
+def update(cluster, *updates, validate_only=False, readable=MappingProxyType({})):
     wanted = [FeatureUpdate(*each) for each in updates]
-    decision = update_features(cluster.machine, wanted, readable=readable or {}, validate_only=validate_only)
+    decision = update_features(cluster.machine, wanted, readable=readable, validate_only=validate_only)
     return cluster.do(decision)
 
 
@@ -129,6 +130,7 @@ def raised(cluster, readable):
 def test_the_level_waits_for_every_node_to_say_that_it_reads_it(old_cluster) -> None:
     old_cluster.register(1)
     old_cluster.register(10_001)
+    assert "just become active" in raised(old_cluster, None).message
     assert "Broker 1 has not said what it reads" in raised(old_cluster, {}).message
     assert "Broker 1 reads less" in raised(old_cluster, {1: OLDEST, 10_001: NEWEST}).message
     assert "Coordinator 10001" in raised(old_cluster, {1: NEWEST}).message
@@ -144,11 +146,12 @@ def test_a_node_that_is_away_counts_until_it_is_unregistered(old_cluster) -> Non
 
 
 def test_what_followers_read_is_what_they_said_last() -> None:
-    observers = Observers()
+    observers = Observers(1_000)
     for replica_id in (1, 10_001, 20_001, 40_000):
         observers.fetched(replica_id, 5, 5, 1_000, metadata_version=NEWEST)
     observers.fetched(1, 5, 5, 1_000, metadata_version=0)
-    assert observers.levels(1_000) == {1: OLDEST, 10_001: NEWEST, 20_001: NEWEST}
+    assert observers.levels(999 + LISTENS_MS) is None
+    assert observers.levels(1_000 + LISTENS_MS) == {1: OLDEST, 10_001: NEWEST, 20_001: NEWEST}
     assert observers.levels(1_001 + STANDBY_SILENT_MS_MAX) == {1: OLDEST, 10_001: NEWEST}
 
 

@@ -42,12 +42,13 @@ def update_features(
     machine: ControllerMachine,
     updates: Sequence[FeatureUpdate],
     *,
-    readable: Mapping[int, int],
+    readable: Mapping[int, int] | None,
     validate_only: bool,
 ) -> Decision[r.MetadataRecord, Outcome]:
     """Of a feature that is named more than once, the last holds.
 
-    `readable`: the highest metadata.version that each follower of the log can read, as it says at each of its fetches.
+    `readable`: the highest metadata.version that each follower of the log can read, as it says at each of its fetches; None: this
+    controller became active too lately to have heard everybody.
     """
     records: list[r.MetadataRecord] = []
     for update in {update.name: update for update in updates}.values():
@@ -66,7 +67,7 @@ def update_features(
 
 
 def _raised(
-    machine: ControllerMachine, update: FeatureUpdate, readable: Mapping[int, int]
+    machine: ControllerMachine, update: FeatureUpdate, readable: Mapping[int, int] | None
 ) -> list[r.MetadataVersionSet]:
     current = machine.image.metadata_version
     _check_type(update)
@@ -79,6 +80,8 @@ def _raised(
         raise _invalid("Can't downgrade to a newer version.")
     if update.level == current:
         return []
+    if readable is None:
+        raise _invalid(f"{_local(machine)} has just become active and not heard yet what all nodes read: try again.")
     late = _who_cannot_read(machine.image, update.level, readable)
     if late is not None:
         raise _invalid(late)

@@ -51,7 +51,7 @@ class Active:
 
     def __init__(self, settings: Settings, world: World, store: Store, log: MetadataLog, writer: str) -> None:
         self.log = log
-        self.observers = Observers()
+        self.observers = Observers(world.now_ms())
         self.epoch = log.epoch + 1
         self._settings = settings
         self._world = world

@@ -9,6 +9,8 @@ from millstream_cluster.metadata_version import OLDEST
 OBSERVERS_MAX = 10_000
 STANDBY_SILENT_MS_MAX = 60_000
 """A standby that is silent for longer has gone."""
+LISTENS_MS = 5_000
+"""So long a controller that has just become active waits for who stands by to find it: several times what that takes."""
 
 
 @dataclass(slots=True)
@@ -32,7 +34,8 @@ class Observer:
 class Observers:
     """Bounded; when full, the one that has been silent longest makes room."""
 
-    def __init__(self) -> None:
+    def __init__(self, now_ms: int) -> None:
+        self._began_ms = now_ms
         self._observers: dict[int, Observer] = {}
 
     def fetched(
@@ -51,8 +54,10 @@ class Observers:
             observer.last_caught_up_ms = now_ms
         self._observers[replica_id] = observer  # last in order: the most recently heard
 
-    def levels(self, now_ms: int) -> dict[int, int]:
-        """What each can read; of controllers only those that stand by now."""
+    def levels(self, now_ms: int) -> dict[int, int] | None:
+        """What each can read, of controllers only those that stand by now; None: too early to know all of them."""
+        if now_ms - self._began_ms < LISTENS_MS:
+            return None
         return {
             replica_id: observer.metadata_version
             for replica_id, observer in self._observers.items()
