@@ -1,5 +1,6 @@
 """From release 0.1.0 to this version: what it wrote opens, and a cluster is exchanged process by process under load."""
 
+import asyncio
 import re
 import shutil
 import sys
@@ -20,9 +21,14 @@ from old_release import installed
 from test_crash import PARTITIONS, Load, check_nothing_lost, create, wait_for_progress
 
 from millstream_cluster.metadata_version import NEWEST, OLDEST
+from millstream_cluster.records import MetadataVersionSet, encode_record
+from millstream_controller.shell.file_store import FileStore
+from millstream_runtime.network.sockets.network import SocketNetwork
+from millstream_runtime.world import RealWorld
 from millstream_wire import messages as m
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages.update_features import FeatureUpdateKey
+from millstream_wire.records import Record, encode_batch, parse_header
 
 OLD = "0.1.0"
 THIS = Path(sys.executable).parent
@@ -144,6 +150,29 @@ def no_way_back(cluster: MixedCluster, old: Path, name: str) -> str:
     said = cluster.fails_to_start(name, old)
     cluster.start(name, THIS)
     return said
+
+
+def test_metadata_of_a_later_release_is_told_in_one_line(fresh: Path) -> None:
+    """Which level is needed and what to do; no traceback, and the data is as it was."""
+    with servers.node(fresh) as node:
+        assert node.stop() == 0
+    asyncio.run(append_level(fresh / "data" / "controller", NEWEST + 1))
+    with pytest.raises(AssertionError) as stopped, servers.node(fresh):
+        pass
+    (said,) = [line for line in str(stopped.value).splitlines() if "metadata log cannot be read" in line]
+    assert f"controller-20000 failed: the metadata log cannot be read: the cluster's metadata.version is {NEWEST + 1}" in said
+    assert f"reads up to {NEWEST}: start this node with the release that raised it" in said
+    assert "Traceback" not in str(stopped.value)
+
+
+async def append_level(directory: Path, level: int) -> None:
+    """As a controller of a later release would."""
+    store = FileStore(directory, RealWorld(SocketNetwork()))
+    end = max(parse_header(batch).next_offset for batch in (await store.load()).batches)
+    key, value = encode_record(MetadataVersionSet(level), NEWEST)
+    batch = encode_batch([Record(0, 1, key, value)], base_offset=end, leader_epoch=1)
+    await store.append(batch)
+    await store.close()
 
 
 def way_back(cluster: MixedCluster, old: Path, name: str) -> None:

@@ -64,7 +64,7 @@ class ControllerApp:
         except (StoreBroken, WrongCluster, LogWentBack) as error:
             raise ServiceFailed(str(error)) from error
         except (ClusterError, RecordsError) as error:
-            raise ServiceFailed(f"{self.name} cannot read the metadata log: {error}") from error
+            raise ServiceFailed(f"the metadata log cannot be read: {error}") from error
         finally:
             self.world.metrics.unregister(metrics)
             await server.close()

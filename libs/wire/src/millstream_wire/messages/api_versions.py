@@ -1,9 +1,18 @@
 """ApiVersions (API key 18): which APIs, versions and features a node offers."""
 
-from millstream_wire.schema import Request, Response, boolean, field, int16, int32, int64, message, string, struct
-
-SENDER_NODE_ID_TAG = 10_000
-"""Far from where Kafka's own tags, which count up from 0, will be."""
+from millstream_wire.schema import (
+    OWN_TAGS,
+    Request,
+    Response,
+    boolean,
+    field,
+    int16,
+    int32,
+    int64,
+    message,
+    string,
+    struct,
+)
 
 
 @message(api_key=18, versions=(0, 5), flexible=3)
@@ -12,7 +21,7 @@ class ApiVersionsRequest(Request["ApiVersionsResponse"]):
     client_software_version: string = field(default="", since=3)
     cluster_id: string | None = field(default=None, since=5)
     node_id: int32 = field(default=-1, since=5)
-    sender_node_id: int32 = field(default=-1, since=3, tag=SENDER_NODE_ID_TAG, tagged_since=3)
+    sender_node_id: int32 = field(default=-1, since=3, tag=OWN_TAGS, tagged_since=3)
     """Ours, not Kafka's: which node of the cluster introduces itself. Who does not know the tag skips it."""
 
 
