@@ -136,6 +136,7 @@ class BrokerApp:
         )
         server = self._server(broker, follower)
         world.metrics.register(broker.metrics)
+        world.metrics.register(broker.client_metrics)
         try:
             await self._listen(server)
             async with asyncio.TaskGroup() as tasks:
@@ -170,6 +171,7 @@ class BrokerApp:
                 applied.store(follower.applied)
             delays.close()
             world.metrics.unregister(broker.metrics)
+            world.metrics.unregister(broker.client_metrics)
             await server.close()
             await broker.close()
             await link.close()

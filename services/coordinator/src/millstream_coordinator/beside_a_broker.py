@@ -42,6 +42,8 @@ BROKERS = frozenset(
         ApiKey.UPDATE_FEATURES,
         ApiKey.DESCRIBE_CLUSTER,
         ApiKey.UNREGISTER_BROKER,
+        ApiKey.GET_TELEMETRY_SUBSCRIPTIONS,
+        ApiKey.PUSH_TELEMETRY,
         ApiKey.LIST_CONFIG_RESOURCES,
         ApiKey.DESCRIBE_TOPIC_PARTITIONS,
     }

@@ -1,7 +1,4 @@
-"""Keys of a client metrics subscription (KIP-714): which clients would send which metrics, and how often. A table.
-
-As in an Apache Kafka without a receiver of client telemetry, they are kept and shown, and no client is asked for metrics.
-"""
+"""Keys of a client metrics subscription (KIP-714): which clients send which metrics, and how often. A table."""
 
 import re
 
@@ -47,7 +44,7 @@ def _key(name: str, kind: ConfigType, default: str, doc: str, check: Check | Non
 
 
 _KEYS = (
-    _key("interval.ms", ConfigType.INT, "300000", "How often the clients would send metrics.", _interval),
+    _key("interval.ms", ConfigType.INT, "300000", "How often the clients send metrics.", _interval),
     _key("match", ConfigType.LIST, "", "Which clients: selector=pattern, all of them must match. Selectors are " + ", ".join(_SELECTORS) + ".", _patterns),
     _key("metrics", ConfigType.LIST, "", "Which metrics, by the beginnings of their names."),
 )  # fmt: skip

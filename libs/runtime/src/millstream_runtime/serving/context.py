@@ -29,6 +29,8 @@ class Connection:
     """Who is at the other end; the connection's first ApiVersions is the last that can say so."""
     has_met: bool = False
     """Whether that ApiVersions was there."""
+    software: tuple[str, str] = ("unknown", "unknown")
+    """Name and version of the client's program, as its ApiVersions told."""
     state: dict[str, Any] = field(default_factory=dict)
     at_close: list[Callable[[], None]] = field(default_factory=list)
     """Called once the connection is gone, from either side: for what handlers keep elsewhere on its account."""

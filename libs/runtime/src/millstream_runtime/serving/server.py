@@ -150,6 +150,8 @@ class Server(Generic[App]):
         self, app: App, request: ApiVersionsRequest, context: RequestContext
     ) -> ApiVersionsResponse:
         _meet(context.connection, request, context.client_id)
+        if request.client_software_name:
+            context.connection.software = (request.client_software_name, request.client_software_version)
         identity = self.identity()
         if self._shared_with is not None:
             identity = identity.beside(self._shared_with.identity())

@@ -11,6 +11,7 @@ from millstream_broker.api.describe_topic_partitions import handle_describe_topi
 from millstream_broker.api.fetch import handle_fetch
 from millstream_broker.api.find_coordinator import handle_find_coordinator
 from millstream_broker.api.forwarded import handle_forwarded
+from millstream_broker.api.get_telemetry_subscriptions import handle_get_telemetry_subscriptions
 from millstream_broker.api.group_requests import handle_group_request, handle_list_groups, handle_list_transactions
 from millstream_broker.api.incremental_alter_configs import handle_incremental_alter_configs
 from millstream_broker.api.init_producer_id import handle_init_producer_id
@@ -20,6 +21,7 @@ from millstream_broker.api.list_partition_reassignments import handle_list_parti
 from millstream_broker.api.metadata import handle_metadata
 from millstream_broker.api.offset_for_leader_epoch import handle_offset_for_leader_epoch
 from millstream_broker.api.produce import answer_single_produce, handle_produce
+from millstream_broker.api.push_telemetry import handle_push_telemetry
 from millstream_broker.api.security_requests import handle_security_request
 from millstream_broker.api.share_acknowledge import handle_share_acknowledge
 from millstream_broker.api.share_fetch import handle_share_fetch
@@ -93,6 +95,8 @@ HANDLERS: Handlers[Broker] = {
     ApiKey.SHARE_GROUP_DESCRIBE: serve(m.ShareGroupDescribeRequest, handle_group_request),
     ApiKey.SHARE_FETCH: serve(m.ShareFetchRequest, handle_share_fetch),
     ApiKey.SHARE_ACKNOWLEDGE: serve(m.ShareAcknowledgeRequest, handle_share_acknowledge),
+    ApiKey.GET_TELEMETRY_SUBSCRIPTIONS: serve(m.GetTelemetrySubscriptionsRequest, handle_get_telemetry_subscriptions),
+    ApiKey.PUSH_TELEMETRY: serve(m.PushTelemetryRequest, handle_push_telemetry),
     ApiKey.LIST_CONFIG_RESOURCES: serve(m.ListConfigResourcesRequest, handle_list_config_resources),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: serve(m.DescribeTopicPartitionsRequest, handle_describe_topic_partitions),
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: serve(m.DescribeShareGroupOffsetsRequest, handle_group_request),

@@ -13,6 +13,7 @@ from millstream_broker.core.appends.refused_batches import RefusedBatches
 from millstream_broker.core.hosting import ReplicaKey
 from millstream_broker.core.partition.standing import NO_OFFSET
 from millstream_broker.core.reads.fetch_session import FetchSessions
+from millstream_broker.shell.client_metrics import ClientMetrics
 from millstream_broker.shell.delays import Delays
 from millstream_broker.shell.metrics import BrokerMetrics
 from millstream_broker.shell.partition.effects import perform
@@ -69,6 +70,7 @@ class Broker:
         self.share_groups = ShareGroups(config, world, delays, image, self.topic_creation)
         self.producer_ids = ProducerIdBlocks(config, controllers)
         self.metrics = BrokerMetrics(config.node_id, partitions, self.share_groups)
+        self.client_metrics = ClientMetrics(config, world, image)
         self.log_dir_space = log_dir_space
         self._failing: set[ReplicaKey] = set()
         """Partitions whose last append the file system refused: said once, not for every producer's retry."""

@@ -43,6 +43,7 @@ from millstream_coordinator.api.share_group_state import (
     handle_write_share_group_state,
 )
 from millstream_coordinator.api.sync_group import handle_sync_group
+from millstream_coordinator.api.telemetry_requests import handle_get_telemetry_subscriptions, handle_push_telemetry
 from millstream_coordinator.api.txn_offset_commit import handle_txn_offset_commit
 from millstream_coordinator.api.write_txn_markers import handle_write_txn_markers
 from millstream_coordinator.shell.coordinator import Coordinator
@@ -102,6 +103,8 @@ HANDLERS: Handlers[Coordinator] = {
     ApiKey.CONSUMER_GROUP_DESCRIBE: serve(m.ConsumerGroupDescribeRequest, handle_consumer_group_describe),
     ApiKey.DESCRIBE_TRANSACTIONS: serve(m.DescribeTransactionsRequest, handle_describe_transactions),
     ApiKey.LIST_TRANSACTIONS: serve(m.ListTransactionsRequest, handle_list_transactions),
+    ApiKey.GET_TELEMETRY_SUBSCRIPTIONS: serve(m.GetTelemetrySubscriptionsRequest, handle_get_telemetry_subscriptions),
+    ApiKey.PUSH_TELEMETRY: serve(m.PushTelemetryRequest, handle_push_telemetry),
     ApiKey.LIST_CONFIG_RESOURCES: serve(m.ListConfigResourcesRequest, handle_list_config_resources),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: serve(m.DescribeTopicPartitionsRequest, handle_describe_topic_partitions),
     ApiKey.SHARE_GROUP_HEARTBEAT: serve(m.ShareGroupHeartbeatRequest, handle_share_group_heartbeat),
