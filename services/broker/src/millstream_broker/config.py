@@ -58,7 +58,7 @@ class BrokerConfig:
     session_timeout_ms: int = 9_000
     """broker.session.timeout.ms"""
     request_timeout_ms: int = 30_000
-    """request.timeout.ms: how long the controller may take to answer what was forwarded."""
+    """request.timeout.ms: how long the controller may take to answer what was forwarded, and replicas to have a transaction's marker."""
     num_partitions: int = 1
     """num.partitions: of topics that are created automatically."""
     default_replication_factor: int = 1

@@ -380,3 +380,28 @@ def test_a_reader_that_was_woken_for_less_than_it_needs_waits_on(topic: Replicat
         assert len(topic.node.delays) == 0
 
     asyncio.run(scene())
+
+
+def test_who_waits_for_a_commit_holds_up_none_of_its_own_batches(topic: Replicated) -> None:
+    async def scene() -> None:
+        verification, is_committed = topic.node.broker.verification, asyncio.Event()
+
+        async def append() -> Any:
+            return acknowledge()
+
+        async def acknowledge() -> str:
+            await is_committed.wait()
+            return "committed"
+
+        answer = verification.in_turn(7, append)
+        assert verification.is_busy(7)
+        await settled()
+        assert not verification.is_busy(7)
+        cancelled = verification.in_turn(7, append)
+        cancelled.cancel()
+        await settled()
+        assert not verification.is_busy(7)
+        is_committed.set()
+        assert await answer == "committed"
+
+    asyncio.run(scene())

@@ -63,19 +63,24 @@ class Verification:
         """
         line = self._lines.setdefault(producer_id, _Line())
         line.length += 1
+        is_in_line = True
+
+        def leave() -> None:
+            nonlocal is_in_line
+            if is_in_line:
+                is_in_line = False
+                line.length -= 1
+                if not line.length:
+                    del self._lines[producer_id]
 
         async def wait() -> _Done:
             async with line.turn:
                 done = await work()
+            leave()
             return await done if isinstance(done, Coroutine) else done
 
-        def leave(task: asyncio.Task[_Done]) -> None:
-            line.length -= 1
-            if not line.length:
-                del self._lines[producer_id]
-
         task = asyncio.get_running_loop().create_task(wait())
-        task.add_done_callback(leave)
+        task.add_done_callback(lambda _: leave())  # it may fail, or never have run
         return task
 
     async def verify(
