@@ -160,7 +160,10 @@ def test_metadata_of_a_later_release_is_told_in_one_line(fresh: Path) -> None:
     with pytest.raises(AssertionError) as stopped, servers.node(fresh):
         pass
     (said,) = [line for line in str(stopped.value).splitlines() if "metadata log cannot be read" in line]
-    assert f"controller-20000 failed: the metadata log cannot be read: the cluster's metadata.version is {NEWEST + 1}" in said
+    assert (
+        f"controller-20000 failed: the metadata log cannot be read: the cluster's metadata.version is {NEWEST + 1}"
+        in said
+    )
     assert f"reads up to {NEWEST}: start this node with the release that raised it" in said
     assert "Traceback" not in str(stopped.value)
 
