@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from millstream_cluster import records as r
-from millstream_cluster.ids import LeaderEpoch, NodeId, PartitionEpoch
+from millstream_cluster.ids import LeaderEpoch, NodeId, PartitionEpoch, Role
+from millstream_runtime.serving.peer import ANONYMOUS_CLIENT, NodePeer, Peer
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import FetchRequest, ListOffsetsRequest, ProduceRequest, WriteTxnMarkersRequest
 from millstream_wire.messages.fetch import FetchPartition, FetchTopic, ReplicaState
@@ -38,14 +39,14 @@ class Replicated:
         epochs = LeaderEpoch(leader_epoch), PartitionEpoch(self._partition_epoch)
         self.node.learn(r.PartitionChanged(self.topic_id, 0, BOTH, isr, NodeId(leader), *epochs))
 
-    async def ask(self, request: Any, version: int) -> "asyncio.Task[Any]":
+    async def ask(self, request: Any, version: int, peer: Peer = ANONYMOUS_CLIENT) -> "asyncio.Task[Any]":
         """The answer to come, after everything that happens at once has happened."""
-        answer = asyncio.ensure_future(self._ask(request, version))
+        answer = asyncio.ensure_future(self._ask(request, version, peer))
         await settled()
         return answer
 
-    async def _ask(self, request: Any, version: int) -> Any:
-        reply = self.node._handle(request, version, "client")
+    async def _ask(self, request: Any, version: int, peer: Peer) -> Any:
+        reply = self.node._handle(request, version, "client", peer)
         if asyncio.isfuture(reply) or asyncio.iscoroutine(reply):
             reply = await reply
         return self.node.as_read(request.api_key, reply, version)
@@ -55,7 +56,16 @@ class Replicated:
         data = [TopicProduceData(name="t", partition_data=partitions)]
         return await self.ask(ProduceRequest(acks=acks, timeout_ms=timeout_ms, topic_data=data, **fields), 11)
 
-    async def fetch(self, offset: int, *, replica: int = -1, epoch: int = -1, leader: int = -1, **fields: Any) -> Any:
+    async def fetch(
+        self,
+        offset: int,
+        *,
+        replica: int = -1,
+        epoch: int = -1,
+        leader: int = -1,
+        is_itself: bool = True,
+        **fields: Any,
+    ) -> Any:
         wanted = FetchPartition(
             partition=0, fetch_offset=offset, partition_max_bytes=1 << 20, current_leader_epoch=leader
         )
@@ -66,7 +76,8 @@ class Replicated:
             topics=[FetchTopic(topic_id=self.topic_id, partitions=[wanted])],
             **fields,
         )
-        return await self.ask(request, 16)
+        is_node = replica >= 0 and is_itself
+        return await self.ask(request, 16, NodePeer(Role.BROKER, NodeId(replica)) if is_node else ANONYMOUS_CLIENT)
 
     async def follow(self, offset: int) -> Any:
         """The follower has everything before `offset`."""
@@ -308,6 +319,16 @@ def test_only_a_replica_in_its_present_life_reads_what_is_not_committed(
         assert data.error_code == code
         committed = topic.node.replica("t").partition.high_watermark
         assert committed == (1 if code is ErrorCode.NONE else 0), "nobody else commits anything"
+
+    asyncio.run(scene())
+
+
+def test_who_only_says_a_replica_id_reads_nothing(topic: Replicated, batch: Any) -> None:
+    async def scene() -> None:
+        await topic.produce(batch("a"), acks=1)
+        data = fetched(await topic.fetch(1, replica=FOLLOWER, epoch=2, is_itself=False))
+        assert (data.error_code, data.high_watermark) == (ErrorCode.TOPIC_AUTHORIZATION_FAILED, -1)
+        assert topic.node.replica("t").partition.high_watermark == 0
 
     asyncio.run(scene())
 

@@ -18,9 +18,11 @@ from millstream_broker.shell.delays import Resume
 from millstream_broker.shell.epoch_ends import end_of_epoch
 from millstream_broker.shell.leaders import endpoints, leader_elsewhere
 from millstream_broker.shell.partition.hosted import HostedPartition
+from millstream_cluster.ids import NodeId, Role
 from millstream_log import AbortedTransaction as Aborted
 from millstream_log import ColdRead, EpochEnd, LogError, Read, StorageError
 from millstream_runtime.serving.context import RawReply, RequestContext
+from millstream_runtime.serving.peer import NodePeer
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import FetchRequest, FetchResponse
 from millstream_wire.messages.fetch import (
@@ -163,6 +165,7 @@ class _Fetch:
         refusal = follower_refusal(
             replica.partition,
             self._replica_id,
+            is_itself=self._context.peer == NodePeer(Role.BROKER, NodeId(self._replica_id)),
             broker_epoch=self._request.replica_state.replica_epoch,
             registered_epoch=None if node is None else node.epoch,
             current_leader_epoch=wanted.current_leader_epoch,

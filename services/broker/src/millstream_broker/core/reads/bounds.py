@@ -36,15 +36,18 @@ def follower_refusal(
     partition: Partition,
     replica_id: int,
     *,
+    is_itself: bool,
     broker_epoch: int,
     registered_epoch: int | None,
     current_leader_epoch: int,
 ) -> ErrorCode:
     """Why this node may not copy the partition; NONE if it is one of its replicas, in its present life (KIP-903).
 
-    Anybody can say a replica id. One that the partition does not have may be ahead of the metadata that is known here, and asks
+    Anybody can say a replica id, so `is_itself`: the connection is that broker's. One that the partition does not have may be ahead of the metadata that is known here, and asks
     again; so does a broker whose registration is newer or older than the one that is known.
     """
+    if not is_itself:
+        return ErrorCode.TOPIC_AUTHORIZATION_FAILED
     if replica_id not in partition.replicas:
         is_known_epoch = current_leader_epoch != NO_EPOCH
         return ErrorCode.UNKNOWN_LEADER_EPOCH if is_known_epoch else ErrorCode.NOT_LEADER_OR_FOLLOWER
