@@ -1,9 +1,13 @@
 """Documents made from the code say what the code does."""
 
+import re
 import runpy
 from pathlib import Path
 
-DOCS = Path(__file__).parents[2] / "docs"
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
 
 
 def test_generated_documents_are_up_to_date() -> None:
@@ -11,3 +15,17 @@ def test_generated_documents_are_up_to_date() -> None:
     assert documents
     stale = [name for name, make in documents.items() if (DOCS / name).read_text() != make()]
     assert stale == [], "run `make docs`"
+
+
+TOP = ("libs", "services", "operator", "cli", "simulation", "charts", "tests", "compiled", "bench", "spark-on-k8s")
+PAGES = ("README.md", "ARCHITECTURE.md", "docs/development.md", "docs/decisions/one-door.md")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_what_a_page_sends_its_readers_to_is_there(page: str) -> None:
+    """`...` stands for the folders between a package and its modules."""
+    named = re.findall(r"`([\w.*/-]+/[\w.*/-]*)`", (ROOT / page).read_text())
+    paths = [name for name in named if name.split("/")[0] in TOP]
+    assert paths, page
+    missing = [path for path in paths if not any(ROOT.glob(path.rstrip("/").replace("...", "**")))]
+    assert missing == []
