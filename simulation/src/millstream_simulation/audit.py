@@ -16,6 +16,7 @@ from millstream_coordinator.core.shard import Shard
 from millstream_coordinator.core.transactions.machine import TransactionShard
 from millstream_coordinator.core.transactions.record_format import decode_transaction_record
 from millstream_simulation.client import KafkaClient, NotNow
+from millstream_simulation.fetched import Fetched
 from millstream_simulation.legal_steps import judge_group_record, judge_transaction_record
 from millstream_simulation.stage import SETTLE_S, Stage
 from millstream_simulation.story import Violation
@@ -29,21 +30,52 @@ AWAY_S = 1.0
 
 
 class PartitionAudit:
-    """Of one shard's log."""
+    """Of one shard's log.
+
+    Compaction may take records out of it before they are read here; then what follows is no step from what was before. So
+    the log is read anew from its start, as an owner loads it, and nothing is judged until all is read that had been
+    written when a gap was found: a record that is gone was followed by another of its key, or by nothing of it at all.
+    """
 
     def __init__(self, topic: str, partition: int) -> None:
         self.name = f"{topic}-{partition}"
         self.machine: Shard | TransactionShard
         self._judge: Callable[[Any, Any], None]
         self._decode: Callable[[bytes | None, bytes | None], Any]
+        self._topic = topic
         if topic == OFFSETS_TOPIC:
-            self.machine, self._judge, self._decode = Shard(GroupLimits()), judge_group_record, decode_record
+            self._judge, self._decode = judge_group_record, decode_record
         else:
-            self.machine, self._judge = TransactionShard(), judge_transaction_record
-            self._decode = decode_transaction_record
+            self._judge, self._decode = judge_transaction_record, decode_transaction_record
+        self._judged_from = 0
+        """Before it records may be missing."""
+        self._begin()
+
+    def _begin(self) -> None:
+        self.machine = Shard(GroupLimits()) if self._topic == OFFSETS_TOPIC else TransactionShard()
+        self.position = 0
+        """Of what is to be read next."""
         self._writer = (-1, -1)
 
-    def take(self, header: BatchHeader, records: Sequence[Record]) -> None:
+    @property
+    def is_judged(self) -> bool:
+        return self.position >= self._judged_from
+
+    def take(self, fetched: Fetched) -> bool:
+        """False if there is a gap in it: the log has to be read anew."""
+        for header, records in fetched.batches:
+            if _misses_records(header, records, self.position):
+                was_judged = self.is_judged
+                self._judged_from = fetched.high_watermark
+                if was_judged:
+                    self._begin()
+                    return False
+            self._take(header, records)
+            self.position = header.next_offset
+        self.position = fetched.next_offset
+        return True
+
+    def _take(self, header: BatchHeader, records: Sequence[Record]) -> None:
         writer = header.producer_id, header.producer_epoch
         if writer < self._writer:
             raise Violation(f"{self.name}: {writer} wrote at {header.base_offset} after {self._writer} had taken over")
@@ -53,9 +85,11 @@ class PartitionAudit:
         for record in records:
             decoded = self._decode(record.key, record.value)
             if decoded is not None:
-                self._judge(self.machine, decoded)
+                if self.is_judged:
+                    self._judge(self.machine, decoded)
                 self.machine.apply(decoded)
-        _check(self.name, self.machine)
+        if self.is_judged:
+            _check(self.name, self.machine)
 
 
 class Audit:
@@ -92,17 +126,15 @@ class Audit:
         self._stage.story.add("states checked")
 
     async def _follow(self, part: PartitionAudit, client: KafkaClient, partition: int) -> None:
-        position = 0
         while True:
             try:
-                fetched = await client.fetch(partition, position, max_wait_ms=FETCH_WAIT_MS)
+                fetched = await client.fetch(partition, part.position, max_wait_ms=FETCH_WAIT_MS)
             except NotNow:
                 await asyncio.sleep(AWAY_S)
                 continue
-            for header, records in fetched.batches:
-                part.take(header, records)
-            position = fetched.next_offset
-            if fetched.batches:
+            if not part.take(fetched):
+                self._stage.story.note("audit met a compacted log")
+            elif fetched.batches:
                 await asyncio.sleep(GATHER_S)
 
     async def _look_at_coordinators(self) -> None:
@@ -115,9 +147,16 @@ class Audit:
     def _wrong(self) -> str | None:
         for coordinator in self._coordinators():
             for name, machine in coordinator.machines().items():
-                if _state(machine) != _state(self._parts[name].machine):
+                part = self._parts[name]
+                if not part.is_judged or _state(machine) != _state(part.machine):
                     return name
         return None
+
+
+def _misses_records(header: BatchHeader, records: Sequence[Record], position: int) -> bool:
+    if header.base_offset > position:
+        return True
+    return not header.is_control and len(records) < header.last_offset - header.base_offset + 1
 
 
 def _check(name: str, machine: Any) -> None:

@@ -66,6 +66,9 @@ SITUATIONS: Mapping[str, Situation] = {
     "transaction took too long": Situation("a coordinator aborted a transaction whose time was over"),
     "producer fenced": Situation("a producer was told that another has its transactional id"),
     "batch sent again": Situation("a producer did not know what had become of a batch"),
+    "audit met a compacted log": Situation(
+        "a coordinator's log had been compacted before the audit read it", within=100_000
+    ),
     "topic made in trouble": Situation("a topic was made in the middle of trouble, and stayed"),
 }
 
