@@ -274,6 +274,7 @@ def test_a_standby_answers_not_controller_to_everything_and_names_the_active_one
         m.UnregisterBrokerRequest(),
         m.UpdateFeaturesRequest(),
         m.AllocateProducerIdsRequest(),
+        m.AssignReplicasToDirsRequest(),
     ]
 
     async def scenario(ask: Ask) -> None:

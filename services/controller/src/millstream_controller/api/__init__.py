@@ -4,6 +4,7 @@ from millstream_controller.api.allocate_producer_ids import handle_allocate_prod
 from millstream_controller.api.alter_client_quotas import handle_alter_client_quotas
 from millstream_controller.api.alter_configs import handle_alter_configs
 from millstream_controller.api.alter_partition_reassignments import handle_alter_partition_reassignments
+from millstream_controller.api.assign_replicas_to_dirs import handle_assign_replicas_to_dirs
 from millstream_controller.api.broker_heartbeat import handle_broker_heartbeat
 from millstream_controller.api.broker_registration import handle_broker_registration
 from millstream_controller.api.create_partitions import handle_create_partitions
@@ -48,6 +49,7 @@ HANDLERS: Handlers[Controller] = {
     ApiKey.BROKER_HEARTBEAT: serve(m.BrokerHeartbeatRequest, handle_broker_heartbeat),
     ApiKey.UNREGISTER_BROKER: serve(m.UnregisterBrokerRequest, handle_unregister_broker),
     ApiKey.ALLOCATE_PRODUCER_IDS: serve(m.AllocateProducerIdsRequest, handle_allocate_producer_ids),
+    ApiKey.ASSIGN_REPLICAS_TO_DIRS: serve(m.AssignReplicasToDirsRequest, handle_assign_replicas_to_dirs),
 }
 
 UNADVERTISED = (
@@ -55,5 +57,6 @@ UNADVERTISED = (
     ApiKey.BROKER_REGISTRATION,
     ApiKey.BROKER_HEARTBEAT,
     ApiKey.ALLOCATE_PRODUCER_IDS,
+    ApiKey.ASSIGN_REPLICAS_TO_DIRS,
 )
 """What only nodes of the cluster send to each other."""

@@ -15,7 +15,7 @@ from millstream_cluster.ids import NO_EPOCH, BrokerEpoch, NodeId, Role, role_of
 from millstream_cluster.members import Node
 from millstream_cluster.metadata_version import MetadataVersion
 from millstream_controller.core.machine import ControllerMachine
-from millstream_controller.core.partitions.leadership import give_up, lose_disk, take_up
+from millstream_controller.core.partitions.leadership import give_up, lose_copies, take_up
 from millstream_controller.core.refusal import DONE, Outcome
 from millstream_wire.errors import ErrorCode
 
@@ -82,7 +82,7 @@ def register(
     records: list[r.MetadataRecord] = []
     lost = 0
     if before is not None and before.incarnation_id != wanted.incarnation_id and before.role is Role.BROKER:
-        records += lose_disk(machine.image.partitions(), before)
+        records += lose_copies(machine.image.partitions(), before)
         lost = len(records)
     elif before is not None and not before.fenced:
         records += _give_up_leadership(machine, before)
@@ -175,7 +175,7 @@ def unregister(machine: ControllerMachine, node_id: int) -> Decision[r.MetadataR
     if alone:
         message = f"broker {node_id} keeps the only in-sync copy of {alone} partition(s): move or delete them first"
         return Decision((), Outcome(ErrorCode.POLICY_VIOLATION, message))
-    changes = lose_disk(machine.image.partitions(), node)
+    changes = lose_copies(machine.image.partitions(), node)
     return Decision((*changes, r.NodeUnregistered(node.node_id, node.epoch)), DONE)
 
 

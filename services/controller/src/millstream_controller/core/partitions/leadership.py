@@ -25,8 +25,8 @@ def take_up(partitions: Iterable[Partition], live: frozenset[int]) -> Iterator[P
             yield partition.changed(leader=leader)
 
 
-def lose_disk(partitions: Iterable[Partition], node: Node) -> Iterator[PartitionChanged]:
-    """Take a node whose disk is gone out of every ISR: it must never lead what it lost."""
+def lose_copies(partitions: Iterable[Partition], node: Node) -> Iterator[PartitionChanged]:
+    """Take a node out of the ISR of what it has lost, all of a disk or single partitions: it must never lead that."""
     for partition in partitions:
         if node.node_id in partition.isr:
             isr = tuple(member for member in partition.isr if member != node.node_id)
