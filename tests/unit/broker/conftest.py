@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -12,11 +13,12 @@ from millstream_broker.api import HANDLERS
 from millstream_broker.config import BrokerConfig
 from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.delays import Delays
+from millstream_broker.shell.partition.applied_metadata import AppliedMetadata
 from millstream_broker.shell.partition.hosted import HostedPartition
 from millstream_broker.shell.partition.hosting import Hosting
 from millstream_broker.shell.partition.partitions import HostedPartitions
 from millstream_cluster import records as r
-from millstream_cluster.ids import BrokerEpoch, LeaderEpoch, NodeId, PartitionEpoch
+from millstream_cluster.ids import BrokerEpoch, ControllerEpoch, LeaderEpoch, NodeId, PartitionEpoch
 from millstream_cluster.image import Image
 from millstream_log import DataDir
 from millstream_runtime.network.sockets.network import SocketNetwork
@@ -44,7 +46,8 @@ class TestBroker:
         self.delays = Delays(self.world)
         directory = DataDir(data_dir, node_id=NODE_ID, cluster_id="cluster-1")
         self.partitions = HostedPartitions(directory, self.delays, self.world, node_id=NODE_ID)
-        self.hosting = Hosting(self.config, self.partitions)
+        self.applied = AppliedMetadata(data_dir)
+        self.hosting = Hosting(self.config, self.partitions, self.applied)
         self.partitions.load()
         self.broker = Broker(
             self.config,
@@ -55,23 +58,24 @@ class TestBroker:
             image=lambda: self.image,
             log_dir_space=lambda: (1000, 500),
         )
-        self._records: list[r.MetadataRecord] = []
-        self.learn(r.ClusterCreated("cluster-1"), *live_broker(NODE_ID), *live_broker(2))
+        self._topic_ids = count(1000)
+        elected = r.ControllerElected(NodeId(20_000), ControllerEpoch(1), "c", 1)
+        self.learn(r.ClusterCreated("cluster-1"), elected, *live_broker(NODE_ID), *live_broker(2))
 
     def learn(self, *records: r.MetadataRecord) -> None:
         for record in records:
             self.image.apply(record, self.image.offset + 1)
         self.hosting.on_records(self.image, records)
-        if self.hosting.has_started:
+        if self.hosting.serves:
             self.broker.on_image(self.image)
 
     def start(self) -> None:
-        """The metadata is known from here on."""
+        """The metadata is known and proven from here on."""
         self.hosting.start(self.image)
         self.broker.on_image(self.image)
 
     def create_topic(self, name: str, *, partitions: int = 1, leader: int = NODE_ID, **configs: str) -> UUID:
-        topic_id = UUID(int=1000 + len(self.image.topics))
+        topic_id = UUID(int=next(self._topic_ids))
         nodes = (NodeId(leader),)
         self.learn(
             r.TopicCreated(name, topic_id, name.startswith("__")),

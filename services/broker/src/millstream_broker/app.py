@@ -1,13 +1,13 @@
 """The broker as a service: opens its data, follows the metadata, registers, serves, and leaves in order.
 
-Order is all that is decided here. The logs open before anybody connects; nothing in the data directory is touched before the
-metadata is known; clean shutdown hands leadership over, then flushes, then says so.
+Order is all that is decided here. The logs open before anybody connects; nothing in the data directory is made, renamed or
+deleted before the metadata is proven; clean shutdown hands leadership over, then flushes, then says so.
 """
 
 import asyncio
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from uuid import UUID
 
 from millstream_broker.api import HANDLERS
@@ -16,6 +16,7 @@ from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.delays import Delays
 from millstream_broker.shell.partition.applied_metadata import AppliedMetadata
 from millstream_broker.shell.partition.hosting import Hosting
+from millstream_broker.shell.partition.losses import Losses
 from millstream_broker.shell.partition.partitions import HostedPartitions
 from millstream_broker.shell.upkeep.cleaner import Cleaner
 from millstream_broker.shell.upkeep.upkeep import Upkeep
@@ -115,18 +116,18 @@ class BrokerApp:
     async def _serve(self, directory: DataDir, partitions: HostedPartitions, delays: Delays) -> None:
         config, world = self.config, self._world
         link = ControllerLink(world, config.controllers, client_id=self.name, node_id=NodeId(config.node_id))
-        hosting = Hosting(config, partitions)
+        applied = self._applied_metadata()
+        hosting = Hosting(config, partitions, applied)
 
         def on_records(image: Image, records: Sequence[MetadataRecord]) -> None:
             if self._registration is not None:
                 self._registration.on_image(image)
             hosting.on_records(image, records)
-            if hosting.has_started:
+            if hosting.serves:
                 broker.on_image(image)
                 server.limit(broker.config.limits)
             broker.topic_changes.on_records(records)
 
-        applied = self._applied_metadata()
         follower = MetadataFollower(
             world, link, node_id=config.node_id, on_records=on_records, applied_before=applied.stored
         )
@@ -143,19 +144,22 @@ class BrokerApp:
                 children = [tasks.create_task(follower.run())]
                 await follower.caught_up.wait()
                 self._bind_cluster(directory, follower.image)
-                hosting.start(follower.image)
+                hosting.serve(follower.image)
                 broker.on_image(follower.image)
                 server.limit(broker.config.limits)
                 broker.topic_creation.enabled = True
-                registration = self._register(link, directory, follower)
+                registration = self._register(link, directory, hosting)
                 upkeep = Upkeep(lambda: broker.config, world, partitions)
-                parts = (registration, broker.topic_creation, broker.share_groups, hosting, partitions.removals, upkeep)
+                losses = Losses(config.node_id, link, partitions, lambda: registration.broker_epoch)
+                parts = (registration, broker.topic_creation, broker.share_groups, losses)
                 children += [tasks.create_task(part.run()) for part in parts]
                 noted = applied.run(world, lambda: follower.applied, config.checkpoint_interval_ms)
                 children.append(tasks.create_task(noted))
+                chores = [hosting.run, partitions.removals.run, upkeep.run]
                 if config.cleaner.enabled:
-                    cleaner = Cleaner(lambda: broker.config.cleaner, world, partitions, directory)
-                    children.append(tasks.create_task(cleaner.run()))
+                    chores.append(Cleaner(lambda: broker.config.cleaner, world, partitions, directory).run)
+                keeping = self._keep_once_proven(follower, registration, hosting, chores)
+                children.append(tasks.create_task(keeping))
                 try:
                     await registration.unfenced.wait()
                     children.append(tasks.create_task(broker.producer_ids.run(lambda: registration.broker_epoch)))
@@ -192,6 +196,20 @@ class BrokerApp:
         if self._door is not None:
             self._door.open(server, self.listeners)
 
+    async def _keep_once_proven(
+        self,
+        follower: MetadataFollower,
+        registration: Registration,
+        hosting: Hosting,
+        chores: Sequence[Callable[[], Coroutine[None, None, None]]],
+    ) -> None:
+        """What makes, renames or deletes anything in the data directory has to wait for metadata that cannot be old."""
+        await follower.until_proven(registration)
+        hosting.start(follower.image)
+        async with asyncio.TaskGroup() as tasks:
+            for chore in chores:
+                tasks.create_task(chore())
+
     async def _leave(self, children: Sequence[asyncio.Task[None]], registration: Registration, upkeep: Upkeep) -> None:
         """Asked to stop (and not: a part of us failed): hand leadership over while we still serve."""
         if not self._world.killed and not any(child.done() or child.cancelling() for child in children):
@@ -212,7 +230,7 @@ class BrokerApp:
         except UnusableDirectory as error:
             raise ServiceFailed(str(error)) from error
 
-    def _register(self, link: ControllerLink, directory: DataDir, follower: MetadataFollower) -> Registration:
+    def _register(self, link: ControllerLink, directory: DataDir, hosting: Hosting) -> Registration:
         config = self.config
         assert directory.cluster_id is not None, "bound before"
         identity = NodeIdentity(
@@ -229,7 +247,7 @@ class BrokerApp:
             identity,
             heartbeat_interval_ms=config.heartbeat_interval_ms,
             session_timeout_ms=config.session_timeout_ms,
-            metadata_offset=lambda: follower.image.offset,
+            metadata_offset=lambda: hosting.settled_offset,
         )
         return self._registration
 

@@ -1,6 +1,18 @@
 from uuid import UUID
 
-from millstream_broker.core.hosting import Create, Delete, SetAside, Touched, Update, plan_changes, plan_start
+import pytest
+
+from millstream_broker.core.hosting import (
+    Create,
+    Delete,
+    Lose,
+    SetAside,
+    Touched,
+    Update,
+    plan_changes,
+    plan_start,
+    plan_unproven,
+)
 from millstream_cluster import records as r
 from millstream_cluster.ids import LeaderEpoch, NodeId, PartitionEpoch
 from millstream_cluster.image import Image
@@ -64,3 +76,46 @@ def test_a_topic_created_again_under_its_name_is_another_one() -> None:
     partition = now.partition(new, 0)
     assert partition is not None
     assert plan_changes(touched, now, node_id=1, hosted={(OURS, 0)}) == [Delete((OURS, 0)), Create(partition)]
+
+
+def state_of(*, replicas: tuple[int, ...], isr: tuple[int, ...], leader: int) -> Image:
+    nodes = [tuple(NodeId(node) for node in each) for each in (replicas, isr)]
+    created = r.PartitionCreated(OURS, 0, *nodes, NodeId(leader), LeaderEpoch(0), PartitionEpoch(0))
+    return image([r.TopicCreated("orders", OURS, False), created])
+
+
+def test_a_broker_leads_nothing_that_others_may_lead_before_its_image_is_proven() -> None:
+    alone, shared = (state_of(replicas=replicas, isr=replicas, leader=1) for replicas in ((1,), (1, 2)))
+    assert plan_unproven(alone, node_id=1, hosted=[(OURS, 0)]) == [Update(alone.partition(OURS, 0))]
+    assert plan_unproven(shared, node_id=1, hosted=[(OURS, 0)]) == []
+
+
+def test_an_unproven_image_makes_renames_and_deletes_nothing() -> None:
+    now = image([*RECORDS, r.TopicDeleted(THEIRS)])
+    assert plan_unproven(now, node_id=1, hosted=[(OLD, 0), (THEIRS, 0), (OURS, 1)]) == []
+
+
+@pytest.mark.parametrize(
+    ("isr", "leader", "controller_knows", "anew"),
+    [
+        ((1, 2), 1, False, False),
+        ((1, 2), 2, False, False),  # what it has not must not count as in sync
+        ((2,), 2, True, True),  # it follows, from nothing
+        ((2,), -1, True, False),
+        ((), -1, True, False),  # the only copy: a person decides
+        ((1,), 1, True, True),  # and has, by an unclean election
+    ],
+)
+def test_an_empty_log_stands_in_for_a_lost_one_only_where_nobody_takes_it_for_that(
+    isr: tuple[int, ...], leader: int, controller_knows: bool, anew: bool
+) -> None:
+    now = state_of(replicas=(1, 2), isr=isr, leader=leader)
+    partition = now.partition(OURS, 0)
+    assert partition is not None
+    wanted = [Create(partition)] if anew else [Lose(partition)]
+    lost = {(OURS, 0): controller_knows}
+    assert plan_start((), now, node_id=1, hosted=(), lost=lost) == wanted
+    touched = Touched()
+    touched.partitions[OURS, 0] = None
+    assert plan_changes(touched, now, node_id=1, hosted=(), lost=lost) == wanted
+    assert plan_start((), now, node_id=1, hosted=()) == [Create(partition)], "it never was here"

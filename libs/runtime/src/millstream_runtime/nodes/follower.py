@@ -16,6 +16,7 @@ from millstream_cluster.metadata_version import NEWEST
 from millstream_cluster.records import MetadataRecord, decode_record
 from millstream_runtime.nodes.client import ClientError
 from millstream_runtime.nodes.controllers import ATTEMPT_TIMEOUT_MS, ControllerLink, ControllerUnavailable
+from millstream_runtime.nodes.registration import Registration
 from millstream_runtime.service import ServiceFailed
 from millstream_runtime.world import World
 from millstream_wire.errors import ErrorCode
@@ -44,6 +45,13 @@ class Applied:
     epoch: int
     cluster_id: str
 
+    @staticmethod
+    def of(image: Image) -> "Applied | None":
+        """How far an image is; None while it is not any cluster's."""
+        if image.cluster_id is None or image.controller is None:
+            return None
+        return Applied(image.offset, image.controller.epoch, image.cluster_id)
+
 
 class MetadataUnreadable(ServiceFailed):
     """The log holds what this release does not know: one line that says which level is needed, and the node stops."""
@@ -57,6 +65,13 @@ class MetadataFollower:
     """Keeps `image` up to date; after each batch `on_records(image, records)` is told what was applied.
 
     After a snapshot the image is a new object and the records are all of the snapshot's: what they do not name is gone.
+
+    Every image is a prefix of the cluster's log, since a controller serves only what the store has taken. How old a prefix
+    it is nobody can tell from the image: who serves it may have been deposed. It is *unproven* until it reflects the record
+    with which this process registered (`until_proven`): the controller that answered the registration had appended that
+    record, and only the active controller's append succeeds, so it was the active one after this process began to ask, and
+    the image has all that was committed before. An unproven image is good for serving what is known; nothing may be made,
+    renamed or deleted because of it.
     """
 
     def __init__(
@@ -102,13 +117,15 @@ class MetadataFollower:
         while self.image.offset < offset:
             await self._advanced.wait()
 
+    async def until_proven(self, registration: Registration) -> None:
+        """Return once the image reflects a registration of this process, whichever was the first."""
+        await registration.registered.wait()
+        await self.wait_for(registration.broker_epoch)
+
     @property
     def applied(self) -> Applied | None:
         """How far the image is; None while there is none."""
-        image = self.image
-        if image.cluster_id is None or image.controller is None:
-            return None
-        return Applied(image.offset, image.controller.epoch, image.cluster_id)
+        return Applied.of(self.image)
 
     async def _prove(self, applied: Applied) -> None:
         """Have the controller say that its log contains what was applied before anything of it is followed."""

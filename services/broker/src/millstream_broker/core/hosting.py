@@ -1,10 +1,13 @@
 """Which logs this broker creates, updates, deletes or sets aside when the metadata moved: a pure plan.
 
-Data is deleted only because a record says so, with the topic's id; a log that nothing explains is set aside and kept.
+Data is deleted only because a record says so, with the topic's id; a log that nothing explains is set aside and kept. An image
+is *unproven* until a controller answered a barrier begun after this process started (`MetadataFollower.until_proven`): it may be
+older than what this disk has seen, so all that it may do is serve what it knows.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TypeAlias
 from uuid import UUID
 
@@ -36,7 +39,18 @@ class SetAside:
     key: ReplicaKey
 
 
-Step: TypeAlias = Create | Update | Delete | SetAside
+@dataclass(frozen=True, slots=True)
+class Lose:
+    """The partition had a directory on this disk, and it is not there: what it held is gone."""
+
+    partition: Partition
+
+
+Step: TypeAlias = Create | Update | Delete | SetAside | Lose
+
+Lost: TypeAlias = Mapping[ReplicaKey, bool]
+"""Partitions without their directory, and whether the controller knows: it took this broker out of their ISR."""
+NOTHING_LOST: Lost = MappingProxyType({})
 
 
 @dataclass(slots=True)
@@ -60,20 +74,47 @@ class Touched:
                     pass
 
 
-def plan_changes(touched: Touched, image: Image, *, node_id: int, hosted: Collection[ReplicaKey]) -> Sequence[Step]:
-    """Follow the metadata while running. Safe to stop after any step: a restart finds the rest."""
+def may_serve_unproven(partition: Partition) -> bool:
+    """Whether a broker may lead what an unproven image says it leads, before it has registered in this life.
+
+    The only replica may: nobody else can lead the partition, and its clients need not wait for the controller. With others
+    one of them may have been elected meanwhile.
+    """
+    return len(partition.replicas) == 1
+
+
+def plan_unproven(image: Image, *, node_id: int, hosted: Iterable[ReplicaKey]) -> Sequence[Step]:
+    """Serve what is here, as far as an image may be believed that may be old. It makes, renames and deletes nothing."""
+    known = (image.partition(*key) for key in hosted)
+    return [Update(each) for each in known if each and node_id in each.replicas and may_serve_unproven(each)]
+
+
+def plan_changes(
+    touched: Touched,
+    image: Image,
+    *,
+    node_id: int,
+    hosted: Collection[ReplicaKey],
+    lost: Lost = NOTHING_LOST,
+) -> Sequence[Step]:
+    """Follow a proven image while running. Safe to stop after any step: a restart finds the rest."""
     steps: list[Step] = [Delete(key) for key in hosted if key[0] in touched.deleted_topics]
     for key in touched.partitions:
         if key[0] in touched.deleted_topics:
             continue
-        steps.extend(_step(key, image, node_id=node_id, is_hosted=key in hosted, unassigned=Delete(key)))
+        steps.extend(_step(key, image, node_id=node_id, is_hosted=key in hosted, lost=lost, unassigned=Delete(key)))
     return steps
 
 
 def plan_start(
-    deleted_topics: Collection[UUID], image: Image, *, node_id: int, hosted: Collection[ReplicaKey]
+    deleted_topics: Collection[UUID],
+    image: Image,
+    *,
+    node_id: int,
+    hosted: Collection[ReplicaKey],
+    lost: Lost = NOTHING_LOST,
 ) -> Sequence[Step]:
-    """Bring what was found on disk in line with the whole image; deletions seen on the way to it are carried out."""
+    """Bring what was found on disk in line with a proven image; deletions seen on the way to it are carried out."""
     steps: list[Step] = []
     for key in hosted:
         if image.partition(*key) is not None:
@@ -81,15 +122,29 @@ def plan_start(
         steps.append(Delete(key) if key[0] in deleted_topics else SetAside(key))
     for partition in image.partitions():
         key = (partition.topic_id, partition.partition)
-        steps.extend(_step(key, image, node_id=node_id, is_hosted=key in hosted, unassigned=SetAside(key)))
+        steps.extend(_step(key, image, node_id=node_id, is_hosted=key in hosted, lost=lost, unassigned=SetAside(key)))
     return steps
 
 
 def _step(
-    key: ReplicaKey, image: Image, *, node_id: int, is_hosted: bool, unassigned: Delete | SetAside
+    key: ReplicaKey, image: Image, *, node_id: int, is_hosted: bool, lost: Lost, unassigned: Delete | SetAside
 ) -> Iterable[Step]:
     partition = image.partition(*key)
     assert partition is not None, "only what the image knows is touched and not deleted"
-    if node_id in partition.replicas:
-        return (Update(partition) if is_hosted else Create(partition),)
-    return (unassigned,) if is_hosted else ()
+    if node_id not in partition.replicas:
+        return (unassigned,) if is_hosted else ()
+    if is_hosted:
+        return (Update(partition),)
+    if key in lost and not _may_begin_anew(partition, node_id, controller_knows=lost[key]):
+        return (Lose(partition),)
+    return (Create(partition),)
+
+
+def _may_begin_anew(partition: Partition, node_id: int, *, controller_knows: bool) -> bool:
+    """Whether an empty log may stand in for a lost one without anybody taking it for what was lost.
+
+    Out of the ISR it may as soon as another replica leads, from which it follows. In the ISR it may only if the controller
+    put it there knowing of the loss: by an unclean election, in which a person accepted it.
+    """
+    in_sync = node_id in partition.isr
+    return controller_knows if in_sync else partition.online

@@ -184,7 +184,8 @@ class Broker:
     def _absence(self, topic: str | UUID, index: int) -> ErrorCode:
         partition = self.image.partition(topic, index)
         if partition is not None:
-            failed = (partition.topic_id, index) in self.partitions.failed
+            key = (partition.topic_id, index)
+            failed = key in self.partitions.failed or key in self.partitions.lost
             # Either way clients ask again: the log is about to be made, or its disk has to get better.
             return ErrorCode.KAFKA_STORAGE_ERROR if failed else ErrorCode.NOT_LEADER_OR_FOLLOWER
         if isinstance(topic, UUID) and self.image.topic(topic) is None:

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from millstream_broker.core.hosting import ReplicaKey
 from millstream_broker.core.topic_changes import TopicChanges
 from millstream_broker.shell.partition.partitions import HostedPartitions
 from millstream_cluster.image import Image
@@ -45,14 +44,11 @@ class TopicChangesAwaited:
         """Wait until the changes can be seen here; False if that took too long."""
         try:
             async with asyncio.timeout(max(timeout_ms, 0) / 1000):
-                while not changes.are_seen(self._image(), self._node_id, self._at_home):
+                while not changes.are_seen(self._image(), self._node_id, self._partitions.is_settled):
                     await self._moved.wait()
         except TimeoutError:
             return False
         return True
-
-    def _at_home(self, key: ReplicaKey) -> bool:
-        return key in self._partitions.keys or key in self._partitions.failed
 
     def _move(self) -> None:
         if self._awaited:

@@ -1,9 +1,14 @@
 """HostedPartitions in line with the metadata: made, configured, deleted, set aside, and found again after a restart."""
 
 import asyncio
+import shutil
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
+import pytest
+
+from millstream_broker.shell.partition import applied_metadata, hosting
 from millstream_cluster import records as r
 from millstream_cluster.ids import LeaderEpoch, NodeId, PartitionEpoch
 from millstream_wire.errors import ErrorCode
@@ -110,3 +115,110 @@ def test_many_logs_are_made_with_requests_served_in_between(node: Any) -> None:
         making.cancel()
 
     asyncio.run(scenario())
+
+
+def changed(topic_id: UUID, epoch: int, *, isr: tuple[int, ...], leader: int) -> r.PartitionChanged:
+    nodes = tuple(NodeId(node) for node in isr)
+    return r.PartitionChanged(
+        topic_id, 0, (NodeId(1),), nodes, NodeId(leader), LeaderEpoch(3 + epoch), PartitionEpoch(epoch)
+    )
+
+
+def restarted_without(new_broker: Any, data_dir: Path, topic: str) -> tuple[Any, UUID]:
+    """A broker that knows its metadata and does not have one directory that it had; and the topic's id."""
+    first = new_broker(data_dir)
+    first.start()
+    topic_id = first.create_topic(topic)
+    first.partitions.close(1)
+    shutil.rmtree(data_dir / f"{topic}-0")
+    second = new_broker(data_dir)
+    second.create_topic(topic)
+    second.start()
+    return second, topic_id
+
+
+def test_a_broker_with_a_loss_that_nobody_knows_of_says_that_it_is_not_up_to_date(
+    new_broker: Any, tmp_path: Path
+) -> None:
+    """So the controller does not let it in, and does not elect it for what it has lost."""
+    node, topic_id = restarted_without(new_broker, tmp_path, "orders")
+    assert node.partitions.untold == [(topic_id, 0)]
+    assert node.hosting.settled_offset == -1
+    assert node.broker.locate("orders", 0) is ErrorCode.KAFKA_STORAGE_ERROR
+    node.learn(changed(topic_id, 1, isr=(), leader=-1))
+    assert node.partitions.untold == []
+    assert node.hosting.settled_offset == node.image.offset
+    assert names(tmp_path) == []
+    node.learn(changed(topic_id, 2, isr=(1,), leader=1))
+    assert node.replica("orders").partition.leads, "an unclean election: a person accepted the loss"
+    node.partitions.abandon()
+
+
+def test_a_loss_ends_with_its_topic(new_broker: Any, tmp_path: Path) -> None:
+    node, topic_id = restarted_without(new_broker, tmp_path, "orders")
+    assert node.partitions.lost
+    node.learn(r.TopicDeleted(topic_id))
+    assert not node.partitions.lost
+    node.create_topic("others")
+    assert (topic_id, 0) not in node.applied.listed
+    node.partitions.abandon()
+
+
+def test_what_is_here_serves_before_the_metadata_is_proven_and_nothing_else_happens(
+    new_broker: Any, tmp_path: Path, batch: Any
+) -> None:
+    first = new_broker(tmp_path)
+    first.start()
+    first.create_topic("orders")
+    first.create_topic("elsewhere", leader=2)
+    first.create_topic("unexplained")
+    append(first, batch("a"))
+    first.partitions.close(1)
+    second = new_broker(tmp_path)
+    second.create_topic("orders")
+    second.hosting.serve(second.image)
+    second.create_topic("new")
+    assert second.replica("orders").partition.leads
+    assert not second.replica("unexplained").partition.leads
+    assert names(tmp_path) == ["orders-0", "unexplained-0"]
+    assert second.hosting.settled_offset == -1
+    second.start()
+    assert [name for name in names(tmp_path) if not name.endswith("-stray")] == ["new-0", "orders-0"]
+    assert second.hosting.settled_offset == second.image.offset
+    second.partitions.abandon()
+
+
+def test_no_directory_is_made_while_the_disk_does_not_take_the_note(node: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> None:
+        with monkeypatch.context() as patched:
+
+            def refuse(*_: Any) -> None:
+                raise OSError(28, "No space left on device")
+
+            patched.setattr(applied_metadata, "store_properties", refuse)
+            patched.setattr(hosting, "RETRY_FAILED_MS", 1)
+            node.create_topic("orders")
+            making = asyncio.create_task(node.hosting.run())
+            await asyncio.sleep(0.02)
+            assert names(node.config.data_dir) == []
+            patched.undo()
+            async with asyncio.timeout(10):
+                while not node.partitions.keys:  # noqa: ASYNC110
+                    await asyncio.sleep(0.005)
+            assert node.replica("orders").partition.leads
+            making.cancel()
+
+    asyncio.run(scenario())
+
+
+def test_a_directory_that_does_not_say_what_it_holds_is_touched_only_when_the_metadata_is_proven(
+    new_broker: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "orders-0").mkdir()
+    node = new_broker(tmp_path)
+    node.hosting.serve(node.image)
+    assert names(tmp_path) == ["orders-0"]
+    node.start()
+    (stray,) = names(tmp_path)
+    assert stray.endswith("-stray")
+    node.partitions.abandon()

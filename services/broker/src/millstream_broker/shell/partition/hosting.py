@@ -1,59 +1,116 @@
 """Keeps the hosted partitions in line with the metadata log: every batch of records becomes a plan and its execution.
 
-Until the whole log is known nothing is touched; what was deleted meanwhile is remembered for the first plan. Making a log
-waits for the disk a few times: many of them are made one by one, with requests served in between.
+Until an image is proven nothing is made, renamed or deleted; what was deleted meanwhile is remembered for the first plan. What
+was applied is on the disk before a directory is made for it, and a partition serves only once the disk says that it is here
+(`AppliedMetadata`): two notes for each batch, however many logs it makes. Making a log waits for the disk a few times: many of
+them are made one by one, with requests served in between.
 """
 
 import asyncio
+import logging
 from collections.abc import Sequence
+from itertools import islice
 
 from millstream_broker.config import BrokerConfig
-from millstream_broker.core.hosting import Create, ReplicaKey, Step, Touched, plan_changes, plan_start
+from millstream_broker.core.hosting import Create, ReplicaKey, Step, Touched, plan_changes, plan_start, plan_unproven
 from millstream_broker.core.topic_settings import TopicSettings
+from millstream_broker.shell.partition.applied_metadata import AppliedMetadata
 from millstream_broker.shell.partition.partitions import HostedPartitions
 from millstream_cluster.configs import EffectiveConfigs
 from millstream_cluster.image import Image
+from millstream_cluster.members import Partition
 from millstream_cluster.records import MetadataRecord, ResourceType
+from millstream_runtime.nodes.follower import Applied
+
+logger = logging.getLogger(__name__)
 
 MADE_AT_ONCE_MAX = 4
+MADE_TOGETHER_MAX = 256
+"""How many logs are made between two notes: none of them serves before the second."""
 RETRY_FAILED_MS = 5_000
 
 
 class Hosting:
-    def __init__(self, config: BrokerConfig, partitions: HostedPartitions) -> None:
+    """Invariant: `_proven` never turns false; before it is true no file of a partition is made, renamed or deleted."""
+
+    def __init__(self, config: BrokerConfig, partitions: HostedPartitions, applied: AppliedMetadata) -> None:
         self._config = config
         self._partitions = partitions
+        self._applied = applied
         self._to_make: dict[ReplicaKey, None] = {}
         self._wake = asyncio.Event()
         self._missed = Touched()
         self._image: Image | None = None
+        self._proven = False
+        self._noting_fails = False
 
     @property
-    def has_started(self) -> bool:
+    def serves(self) -> bool:
+        """Whether the metadata is known, proven or not."""
         return self._image is not None
+
+    @property
+    def settled_offset(self) -> int:
+        """Up to where this broker has done what the metadata asks of it; -1 while it may have lost what nobody knows of.
+
+        The controller lets a broker in only once this covers the record that fenced it, so that it never elects one for a
+        partition that it has lost.
+        """
+        if self._image is None or not self._proven or self._partitions.untold:
+            return -1
+        return self._image.offset
 
     def on_records(self, image: Image, records: Sequence[MetadataRecord]) -> None:
         """Follow; a snapshot's image is a new object, and what it does not explain is set aside."""
-        if self._image is None:
+        touched = Touched()
+        touched.add(records)
+        if not self._proven:
             self._missed.add(records)
+            if self._image is not None:
+                self.serve(image)
             return
         if image is not self._image:
             self.start(image)
             return
-        touched = Touched()
-        touched.add(records)
-        self._execute(plan_changes(touched, image, node_id=self._config.node_id, hosted=self._partitions.keys))
+        self._partitions.forget_lost(image)
+        self._execute(
+            plan_changes(
+                touched,
+                image,
+                node_id=self._config.node_id,
+                hosted=self._partitions.keys,
+                lost=self._partitions.lost,
+            )
+        )
         for resource_type, name in touched.configs:
             if resource_type is ResourceType.TOPIC:
                 self._partitions.configure([name], self.settings_of)
             elif resource_type is ResourceType.BROKER:
                 self._partitions.configure(None, self.settings_of)
 
-    def start(self, image: Image) -> None:
-        """Bring everything in line with a whole image."""
+    def serve(self, image: Image) -> None:
+        """The metadata is known and not proven yet."""
         self._image = image
+        listed = (key for key in self._partitions.keys if key in self._applied.listed)
+        self._execute(plan_unproven(image, node_id=self._config.node_id, hosted=listed))
+        self._partitions.configure(None, self.settings_of)
+
+    def start(self, image: Image) -> None:
+        """Bring everything in line with a whole image, which is proven."""
+        self._image, self._proven = image, True
+        self._partitions.unlisted.update(dict.fromkeys(self._partitions.keys - self._applied.listed))
+        self._partitions.set_unknown_aside()
+        self._partitions.look_for_lost(self._applied.listed, image)
         deleted = self._missed.deleted_topics
-        self._execute(plan_start(deleted, image, node_id=self._config.node_id, hosted=self._partitions.keys))
+        self._execute(
+            plan_start(
+                deleted,
+                image,
+                node_id=self._config.node_id,
+                hosted=self._partitions.keys,
+                lost=self._partitions.lost,
+            )
+        )
         self._partitions.configure(None, self.settings_of)
         self._missed = Touched()
 
@@ -66,26 +123,66 @@ class Hosting:
             except TimeoutError:
                 self._to_make.update(dict.fromkeys(self._partitions.failed))
             self._wake.clear()
-            while self._to_make:
-                self._make(next(iter(self._to_make)))
-                await asyncio.sleep(0)
+            while self._to_make and self._note(self._listed()):
+                for key in list(islice(self._to_make, MADE_TOGETHER_MAX)):
+                    self._make(key)
+                    await asyncio.sleep(0)
+                self._list()
+            if self._partitions.unlisted:
+                self._list()
 
     def _execute(self, steps: Sequence[Step]) -> None:
-        creates = [step for step in steps if isinstance(step, Create)]
-        if len(creates) <= MADE_AT_ONCE_MAX:
-            self._partitions.apply(steps, self.settings_of)
+        """Do all but make logs, then list what is to serve and make some; others are left for later."""
+        creates = [(step.partition.topic_id, step.partition.partition) for step in steps if isinstance(step, Create)]
+        self._partitions.apply([step for step in steps if not isinstance(step, Create)])
+        if not self._proven:
             return
-        self._partitions.apply([step for step in steps if not isinstance(step, Create)], self.settings_of)
-        self._to_make.update({(step.partition.topic_id, step.partition.partition): None for step in creates})
-        self._wake.set()
+        self._to_make.update(dict.fromkeys(creates))
+        if len(creates) > MADE_AT_ONCE_MAX or (creates and not self._note(self._listed())):
+            self._wake.set()
+        else:
+            for key in creates:
+                self._make(key)
+        self._list()
 
     def _make(self, key: ReplicaKey) -> None:
         """Make one log, unless the metadata or another plan was faster."""
-        del self._to_make[key]
+        self._to_make.pop(key, None)
+        partition = self._assigned(key)
+        if partition is not None and key not in self._partitions.keys:
+            self._partitions.make(partition, self.settings_of(partition.topic))
+
+    def _listed(self) -> frozenset[ReplicaKey]:
+        """What the disk is to say is here: without what is about to be made, so that a crash takes that for new."""
+        present = self._partitions.lost.keys() | self._partitions.failed
+        return frozenset(self._partitions.keys - self._partitions.unlisted.keys()) | (self._applied.listed & present)
+
+    def _list(self) -> None:
+        """Let what was made serve, once the disk says that it is here."""
+        new = list(self._partitions.unlisted)
+        if new and self._note(self._listed().union(new)):
+            self._partitions.begin_to_serve({key: self._assigned(key) for key in new})
+
+    def _note(self, listed: frozenset[ReplicaKey]) -> bool:
+        try:
+            self._applied.note(self._applied_now(), listed)
+        except OSError as error:
+            if not self._noting_fails:
+                logger.error("applied metadata not noted, no partition is made reason=%s", error)
+            self._noting_fails = True
+            return False
+        self._noting_fails = False
+        return True
+
+    def _applied_now(self) -> Applied | None:
+        assert self._image is not None, "plans come from images"
+        return Applied.of(self._image)
+
+    def _assigned(self, key: ReplicaKey) -> Partition | None:
+        """The partition, while it belongs on this broker."""
         assert self._image is not None, "plans come from images"
         partition = self._image.partition(*key)
-        if partition is not None and self._config.node_id in partition.replicas and key not in self._partitions.keys:
-            self._partitions.apply([Create(partition)], self.settings_of)
+        return partition if partition is not None and self._config.node_id in partition.replicas else None
 
     def settings_of(self, topic: str) -> TopicSettings:
         assert self._image is not None

@@ -2,17 +2,18 @@
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, KeysView, Sequence
+from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping, Sequence
 from typing import TypeAlias
 from uuid import UUID
 
-from millstream_broker.core.hosting import Create, Delete, ReplicaKey, SetAside, Step, Update
+from millstream_broker.core.hosting import Create, Delete, Lose, ReplicaKey, SetAside, Step, Update
 from millstream_broker.core.partition.standing import Assigned
 from millstream_broker.core.topic_settings import TopicSettings
 from millstream_broker.shell.delays import Delays
 from millstream_broker.shell.partition.effects import perform
 from millstream_broker.shell.partition.hosted import HostedPartition
 from millstream_broker.shell.partition.removals import Removals
+from millstream_cluster.image import Image
 from millstream_cluster.members import Partition
 from millstream_log import DataDir, Log, LogError, TopicPartition
 from millstream_runtime.world import World
@@ -35,7 +36,15 @@ class HostedPartitions:
         self._by_topic: dict[str | bytes, dict[int, HostedPartition]] = {}
         """Under the topic's name, and under its id as it is on the wire: a UUID is dear to look up."""
         self.on_added: Callable[[], None] = lambda: None
-        """Called whenever a partition that belongs here was opened, or turned out not to open."""
+        """Called whenever a partition that belongs here begins to serve, or turned out not to open."""
+        self.unlisted: dict[ReplicaKey, None] = {}
+        """Made here, and the disk does not say yet that they are: they do not serve before it does."""
+        self.lost: dict[ReplicaKey, bool] = {}
+        """Without their directory, and whether the controller knows: it took this broker out of their ISR."""
+        self.on_lost: Callable[[], None] = lambda: None
+        """Called when the controller has to be told of a lost partition."""
+        self._unknown: list[TopicPartition] = []
+        """Directories that do not say which topic they are of; they are set aside once that may be done."""
         self._failed: dict[ReplicaKey, None] = {}
         self._unopened: set[TopicPartition] = set()
 
@@ -53,6 +62,15 @@ class HostedPartitions:
     def failed(self) -> KeysView[ReplicaKey]:
         """Partitions that should be here and whose directory could not be made or read."""
         return self._failed.keys()
+
+    @property
+    def untold(self) -> list[ReplicaKey]:
+        """Lost partitions of which the controller does not know."""
+        return [key for key, told in self.lost.items() if not told]
+
+    def is_settled(self, key: ReplicaKey) -> bool:
+        """Whether a partition that belongs here serves as the metadata says, or will not."""
+        return (key in self._by_id and key not in self.unlisted) or key in self._failed or key in self.lost
 
     def find(self, topic: str | bytes | UUID, index: int) -> HostedPartition | None:
         """Find a partition by its topic's name or id; bytes are an id as it is on the wire."""
@@ -76,7 +94,7 @@ class HostedPartitions:
     def _load(self, name: TopicPartition) -> None:
         topic_id = self._directory.topic_id(name)
         if topic_id is None:
-            self._directory.set_aside(name)
+            self._unknown.append(name)
             return
         settings = TopicSettings()
         log = self._directory.open_log(name, topic_id, settings.log, now_ms=self._world.now_ms())
@@ -88,21 +106,70 @@ class HostedPartitions:
 
     # ---- following the metadata ----
 
-    def apply(self, steps: Sequence[Step], settings_of: SettingsOf) -> None:
-        """Execute a plan, in its order."""
+    def apply(self, steps: Sequence[Step]) -> None:
+        """Execute a plan, in its order; what is to be made is made by `make`, in whichever pieces its caller wants."""
         if len(steps) > 1:
             counts = Counter(type(step).__name__.lower() for step in steps)
             logger.info("partitions follow the metadata %s", " ".join(f"{kind}={n}" for kind, n in counts.items()))
         for step in steps:
             match step:
-                case Create(partition):
-                    self._create(partition, settings_of(partition.topic))
                 case Update(partition):
-                    self._assign(self._by_id[partition.topic_id, partition.partition], partition)
+                    if (partition.topic_id, partition.partition) not in self.unlisted:
+                        self._assign(self._by_id[partition.topic_id, partition.partition], partition)
                 case Delete(key):
                     self._remove(key, keep=False)
                 case SetAside(key):
                     self._remove(key, keep=True)
+                case Lose(partition):
+                    self._lose(partition)
+                case Create():
+                    raise AssertionError("made by `make`")
+
+    def set_unknown_aside(self) -> None:
+        """Keep directories that do not say what they hold out of the way of those that will be made."""
+        for name in self._unknown:
+            try:
+                self._directory.set_aside(name)
+            except OSError as error:
+                self._tell_unopened(name, error)
+        self._unknown = []
+
+    def look_for_lost(self, listed: Iterable[ReplicaKey], image: Image) -> None:
+        """Find what has had a directory here, belongs here and has none any more."""
+        self.forget_lost(image)
+        present = self._directory.partitions()
+        for key in listed:
+            partition = image.partition(*key)
+            if partition is None or self._node_id not in partition.replicas or key in self._by_id:
+                continue
+            name = TopicPartition(partition.topic, partition.partition)
+            if name not in present or not self._may_be_of(name, partition.topic_id):
+                self.lost.setdefault(key, False)
+
+    def _may_be_of(self, name: TopicPartition, topic_id: UUID) -> bool:
+        try:
+            return self._directory.topic_id(name) in (topic_id, None)
+        except (OSError, LogError):
+            return True  # its disk has to get better, or a person has to look
+
+    def forget_lost(self, image: Image) -> None:
+        """What does not belong here any more is not missed."""
+        for key in list(self.lost):
+            partition = image.partition(*key)
+            if partition is None or self._node_id not in partition.replicas:
+                del self.lost[key]
+
+    def _lose(self, partition: Partition) -> None:
+        """Serve without it. The controller is told until it has taken this broker out of the ISR."""
+        key = (partition.topic_id, partition.partition)
+        name = TopicPartition(partition.topic, partition.partition)
+        if name not in self._unopened:
+            self._unopened.add(name)
+            logger.error("partition lost partition=%s reason=its directory is gone from %s", name, self._directory.path)
+        self.lost[key] = self._node_id not in partition.isr
+        if not self.lost[key]:
+            self.on_lost()
+        self.on_added()
 
     def configure(self, topics: Iterable[str] | None, settings_of: SettingsOf) -> None:
         """Let partitions of these topics (None: of all) take their settings anew."""
@@ -114,7 +181,8 @@ class HostedPartitions:
                     settings[replica.topic] = settings_of(replica.topic)
                 replica.configure(settings[replica.topic])
 
-    def _create(self, partition: Partition, settings: TopicSettings) -> None:
+    def make(self, partition: Partition, settings: TopicSettings) -> None:
+        """Make the directory and the log; it serves from `begin_to_serve` on."""
         key = (partition.topic_id, partition.partition)
         name = TopicPartition(partition.topic, partition.partition)
         try:
@@ -125,13 +193,21 @@ class HostedPartitions:
             self.on_added()
             return
         self._failed.pop(key, None)
+        self.lost.pop(key, None)
         if name in self._unopened:
             self._unopened.remove(name)
             logger.info("partition opened at last partition=%s", name)
-        replica = self._hosted(name, partition.topic_id, log, settings)
-        self._add(replica)
+        self.unlisted[key] = None
+        self._add(self._hosted(name, partition.topic_id, log, settings))
         logger.debug("partition created partition=%s topic_id=%s", name, partition.topic_id)
-        self._assign(replica, partition)
+
+    def begin_to_serve(self, partitions: Mapping[ReplicaKey, Partition | None]) -> None:
+        """The disk says that these are here now; None: the metadata has no use for it any more, and a plan comes for it."""
+        for key, partition in partitions.items():
+            self.unlisted.pop(key, None)
+            if partition is not None:
+                self._assign(self._by_id[key], partition)
+        self.on_added()
 
     def _tell_unopened(self, name: TopicPartition, error: Exception) -> None:
         """One partition is left out, the others are served; it is tried again and again, which need not be told each time."""
@@ -147,6 +223,7 @@ class HostedPartitions:
 
     def _remove(self, key: ReplicaKey, *, keep: bool) -> None:
         self._failed.pop(key, None)
+        self.unlisted.pop(key, None)
         replica = self._by_id.pop(key)
         for topic in replica.topic, replica.topic_id.bytes:
             partitions = self._by_topic[topic]
@@ -182,4 +259,3 @@ class HostedPartitions:
         self._by_id[replica.key] = replica
         for topic in replica.topic, replica.topic_id.bytes:
             self._by_topic.setdefault(topic, {})[replica.index] = replica
-        self.on_added()
