@@ -65,6 +65,12 @@ def test_a_cluster_of_the_first_release_goes_on_as_it_was(old_cluster) -> None:
     assert finalized(old_cluster) == AS_IN_0_1_0
 
 
+def test_a_release_with_higher_levels_leaves_what_is_not_set_as_it_was(old_cluster, monkeypatch) -> None:
+    later = {**SUPPORTED_FEATURES, TRANSACTIONS: (0, 9), "streams.version": (0, 1)}
+    monkeypatch.setattr("millstream_cluster.features.SUPPORTED_FEATURES", later)
+    assert finalized(old_cluster) == AS_IN_0_1_0
+
+
 def test_a_level_that_this_release_does_not_know_is_not_told_to_clients(cluster) -> None:
     """A newer release may have set it, before somebody went back to this one."""
     cluster.machine.apply(r.FeatureLevelSet(GROUPS, 9))

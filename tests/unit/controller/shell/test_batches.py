@@ -3,16 +3,16 @@ from uuid import UUID
 import pytest
 
 from millstream_cluster.errors import RecordError
-from millstream_cluster.metadata_version import NEWEST
-from millstream_cluster.records import ClusterCreated, TopicDeleted
+from millstream_cluster.metadata_version import NEWEST, OLDEST
+from millstream_cluster.records import ClusterCreated, MetadataVersionSet, NodeRegistered, TopicDeleted
 from millstream_controller.shell.batches import decode_records, encode_records, snapshot_batches
 from millstream_wire.records import CorruptBatch, Record, decode_batches, encode_batch, parse_header
 
 RECORDS = [TopicDeleted(UUID(int=number)) for number in range(3)]
 
 
-def encode(records, base_offset=7, epoch=2):
-    return encode_records(records, level=NEWEST, base_offset=base_offset, epoch=epoch, timestamp_ms=99, writer="w:1")
+def encode(records, base_offset=7, epoch=2, level=NEWEST):
+    return encode_records(records, level=level, base_offset=base_offset, epoch=epoch, timestamp_ms=99, writer="w:1")
 
 
 def test_records_are_ordinary_kafka_records_with_the_writer_in_the_first() -> None:
@@ -38,6 +38,15 @@ def test_a_snapshot_is_read_back_whole() -> None:
     data = b"".join(snapshot_batches(many, level=NEWEST, epoch=1, timestamp_ms=0))
     assert [record for _, record in decode_records(data)] == many
     assert list(snapshot_batches([], level=NEWEST, epoch=1, timestamp_ms=0)) == []
+
+
+def test_a_batch_that_raises_the_level_may_use_it_at_once() -> None:
+    """Commands that are decided together are appended together."""
+    new = NodeRegistered(1, 9, UUID(int=8), (), None, log_dirs=(UUID(int=5),))
+    records = [ClusterCreated("c"), MetadataVersionSet(NEWEST), new]
+    assert [record for _, record in decode_records(encode(records, level=OLDEST))] == records
+    with pytest.raises(RecordError, match="log_dirs needs"):
+        encode([new, MetadataVersionSet(NEWEST)], level=OLDEST)
 
 
 def test_damage_and_unknown_records_are_errors() -> None:
