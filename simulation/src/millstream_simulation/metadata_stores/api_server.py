@@ -28,7 +28,7 @@ LATE_S = (2.0, 20.0)
 """Of a request that comes late: some when nobody waits for it any more."""
 RESET_PROBABILITY = 0.5
 """Of what gets lost: its sender hears of a broken connection, and need not wait for the time to be over."""
-REFUSALS = (409, 429, 500, 503, 504)
+REFUSALS = (409, 401, 403, 408, 429, 500, 503, 504)
 """Statuses that a sound API server gives now and then to a request that is all right."""
 
 

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from millstream_controller.shell import kubernetes_store
-from millstream_controller.shell.kubernetes_store import CHUNK_BYTES, KubernetesStore
-from millstream_controller.shell.slot_objects import PART_LABEL, Conflict, Forbidden, NoAnswer
+from millstream_controller.shell.kubernetes_api import refusal_of
+from millstream_controller.shell.kubernetes_store import CHUNK_BYTES, DENIED_PATIENCE_MS, KubernetesStore
+from millstream_controller.shell.slot_objects import PART_LABEL, Conflict, Denied, Forbidden, NoAnswer
 from millstream_controller.shell.store import Fenced, Snapshot, StoreBroken, StoreUnavailable
 
 
@@ -48,7 +49,9 @@ class ApiServer:
     def _write(self, name, body, expected):
         fate = self.fates.pop(0) if self.fates else "replied"
         if fate == "forbidden":
-            raise Forbidden("403")
+            raise Forbidden("413")
+        if fate == "denied":
+            raise Denied("403")
         if fate == "never arrived":
             raise NoAnswer("timeout")
         if fate == "arrives late":
@@ -80,8 +83,14 @@ class ApiServer:
 class World:
     random = random.Random(1)
 
+    def __init__(self) -> None:
+        self.clock_ms = 0
+
     def now_ms(self) -> int:
         return 0
+
+    def monotonic_ms(self) -> int:
+        return self.clock_ms
 
 
 def store_on(server, writer="writer-1", slots=4) -> KubernetesStore:
@@ -287,5 +296,52 @@ def test_the_store_law_with_three_writers(steps) -> None:
                     known[who] = None
                 finally:
                     server.fates = []
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("status", "meaning"),
+    [
+        *((status, Denied) for status in (401, 403)),
+        *((status, NoAnswer) for status in (408, 429, 500, 503, None)),
+        *((status, Forbidden) for status in (400, 404, 413, 422)),
+        (409, Conflict),
+    ],
+)
+def test_only_what_will_not_pass_ends_a_controller(status, meaning) -> None:
+    assert type(refusal_of(status, "why")) is meaning
+
+
+def test_being_denied_in_passing_is_waited_out(server, batch_at, caplog) -> None:
+    async def scenario() -> None:
+        store = store_on(server)
+        await store.load()
+        server.fates = ["denied", "denied"]
+        await store.append(batch_at(0))
+        store._world.clock_ms += DENIED_PATIENCE_MS
+        server.fates = ["denied"]
+        await store.append(batch_at(1))
+        assert (await store_on(server, "writer-2").load()).batches == (batch_at(0), batch_at(1))
+
+    asyncio.run(scenario())
+    assert caplog.text.count("which may pass error=403") >= 2
+
+
+def test_being_denied_for_good_ends_with_its_reason(server, batch_at) -> None:
+    """Also if only writes are: it looks whether they were done, and that is answered."""
+
+    class Clock(World):
+        def monotonic_ms(self) -> int:
+            self.clock_ms += 1_000
+            return self.clock_ms
+
+    async def scenario() -> None:
+        store = KubernetesStore(server, Clock(), namespace="ns", cluster="c", writer="w", slots=4)
+        await store.load()
+        server.fates = ["denied"] * 100
+        with pytest.raises(StoreBroken, match="denied the metadata log for 60 s: 403"):
+            await store.append(batch_at(0))
+        assert server.writes == 0
 
     asyncio.run(scenario())

@@ -11,6 +11,7 @@ from millstream_controller.shell.slot_objects import (
     PLURAL,
     VERSION,
     Conflict,
+    Denied,
     Forbidden,
     NoAnswer,
     Object,
@@ -19,6 +20,8 @@ from millstream_controller.shell.slot_objects import (
 REQUEST_TIMEOUT_S = 10.0
 _NOT_FOUND = 404
 _CONFLICT = 409
+_DENIED = (401, 403)
+_TRY_AGAIN = (408, 429)
 
 
 class KubernetesApi:
@@ -92,6 +95,8 @@ def refusal_of(status: int | None, reason: str) -> Exception:
     """What an answer that is no success means for the metadata log; what does not exist is told before."""
     if status == _CONFLICT:
         return Conflict(reason)
-    if status is not None and 400 <= status < 500 and status != 429:
+    if status in _DENIED:
+        return Denied(f"{status} {reason}")
+    if status is not None and 400 <= status < 500 and status not in _TRY_AGAIN:
         return Forbidden(f"{status} {reason}")
     return NoAnswer(f"{status} {reason}")

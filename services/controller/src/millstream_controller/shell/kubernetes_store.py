@@ -12,6 +12,7 @@ from typing import TypeVar
 from millstream_controller.core.ring import SLOTS, Ring, RingError, SnapshotRef, StoredSlot, Verdict
 from millstream_controller.shell.slot_objects import (
     Conflict,
+    Denied,
     Forbidden,
     NoAnswer,
     Object,
@@ -34,6 +35,8 @@ CHUNK_BYTES = 700_000
 """Base64 makes it 933,336: below 1 MiB, and far below etcd's 1.5 MiB."""
 _BACKOFF_S = (0.1, 0.2, 0.5, 1.0, 2.0)
 _LOAD_ATTEMPTS = 5
+DENIED_PATIENCE_MS = 60_000
+"""How long the API server may keep us out before that is taken for its last word: rights and tokens settle within seconds."""
 
 
 class KubernetesStore:
@@ -51,6 +54,8 @@ class KubernetesStore:
         self._slots = slots
         self._loaded = False
         self._snapshots = 0
+        self._denied_since_ms: dict[bool, int] = {}
+        """Since when the API server has let no write (True), no read (False) of ours in, by the monotonic clock."""
 
     async def load(self) -> Loaded:
         self._loaded = False
@@ -126,7 +131,9 @@ class KubernetesStore:
         attempt = 0
         while True:
             try:
-                answer = await (self._objects.create(body) if create else self._objects.replace(name, body))
+                answer = await self._asked(
+                    lambda: self._objects.create(body) if create else self._objects.replace(name, body), writes=True
+                )
                 return str(answer["metadata"]["resourceVersion"])
             except (Conflict, NoAnswer) as error:
                 if isinstance(error, NoAnswer):
@@ -146,7 +153,7 @@ class KubernetesStore:
                     continue
 
     async def _look(self, name: str) -> StoredSlot | None:
-        body = await self._persistently(lambda: self._objects.get(name))
+        body = await self._persistently(lambda: self._objects.get(name), writes=False)
         return None if body is None else parse_slot(body)
 
     async def _read_snapshot(self, reference: SnapshotRef) -> Snapshot | None:
@@ -161,7 +168,7 @@ class KubernetesStore:
     async def _create_chunk(self, body: Object) -> None:
         """A name is used for one snapshot only, so a part that exists already is this very part."""
         try:
-            await self._persistently(lambda: self._objects.create(body))
+            await self._persistently(lambda: self._objects.create(body), writes=True)
         except Conflict:
             return
 
@@ -176,19 +183,39 @@ class KubernetesStore:
         except (NoAnswer, Forbidden) as error:
             logger.warning("metadata snapshot part left behind name=%s error=%s", name, error)
 
-    async def _once(self, call: Callable[[], Awaitable[T]]) -> T:
+    async def _asked(self, call: Callable[[], Awaitable[T]], *, writes: bool) -> T:
+        """Make a call. Being kept out in passing is no answer (Denied); being kept out for good is StoreBroken."""
         try:
-            return await call()
+            answer = await call()
+        except Denied as error:
+            now_ms = self._world.monotonic_ms()
+            since_ms = self._denied_since_ms.setdefault(writes, now_ms)
+            if since_ms == now_ms:
+                logger.warning("API server denies the metadata log, which may pass error=%s", error)
+            elif now_ms - since_ms >= DENIED_PATIENCE_MS:
+                seconds = DENIED_PATIENCE_MS // 1000
+                raise StoreBroken(f"the API server has denied the metadata log for {seconds} s: {error}") from error
+            raise
+        except Conflict:
+            self._denied_since_ms.pop(writes, None)
+            raise
+        self._denied_since_ms.pop(writes, None)
+        return answer
+
+    async def _once(self, call: Callable[[], Awaitable[T]]) -> T:
+        """A read that is not tried again here."""
+        try:
+            return await self._asked(call, writes=False)
         except NoAnswer as error:
             raise StoreUnavailable(f"the API server does not answer: {error}") from error
         except Forbidden as error:
             raise StoreBroken(f"the API server refuses the metadata log: {error}") from error
 
-    async def _persistently(self, call: Callable[[], Awaitable[T]]) -> T:
+    async def _persistently(self, call: Callable[[], Awaitable[T]], *, writes: bool) -> T:
         attempt = 0
         while True:
             try:
-                return await call()
+                return await self._asked(call, writes=writes)
             except NoAnswer as error:
                 await self._wait(attempt, error)
                 attempt += 1

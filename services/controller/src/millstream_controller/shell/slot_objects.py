@@ -28,8 +28,12 @@ class NoAnswer(Exception):
     """No definite answer: a write may have been applied, may be applied yet, or never."""
 
 
+class Denied(NoAnswer):
+    """The API server did not let us in. It happens in passing: a token that was just rotated, rights that it has not loaded yet."""
+
+
 class Forbidden(Exception):
-    """The API server will not have it, now or later: rights, a missing CRD, an object that is too large."""
+    """The API server will not have it, now or later: a missing CRD, an object that is too large, no way to it at all."""
 
 
 class SlotObjects(Protocol):
