@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 from millstream_cluster.decision import Decision
-from millstream_coordinator.core import offsets
-from millstream_coordinator.core.consumer import heartbeat
-from millstream_coordinator.core.consumer.leaving import remove_silent
+from millstream_coordinator.core.commands import consumer_heartbeat as heartbeat
+from millstream_coordinator.core.commands import offsets
+from millstream_coordinator.core.commands.consumer_leaving import remove_silent
 from millstream_coordinator.core.consumer.reconciliation import reconcile
-from millstream_coordinator.core.record_format import decode_record
-from millstream_coordinator.core.records import OffsetCommitted
-from millstream_coordinator.shell import consumer_groups, groups
+from millstream_coordinator.core.group_shard.record_format import decode_record
+from millstream_coordinator.core.group_shard.records import OffsetCommitted
+from millstream_coordinator.shell.groups import consumer as consumer_groups
+from millstream_coordinator.shell.groups import groups
 from millstream_log.errors import InvalidProducerEpoch
 from millstream_log.producer_state import ProducerState
 from millstream_runtime.replicated import Replicated

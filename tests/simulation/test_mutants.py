@@ -7,7 +7,7 @@ import pytest
 
 from millstream_broker.shell.partition.hosted import HostedPartition
 from millstream_broker.shell.upkeep.upkeep import Upkeep
-from millstream_coordinator.shell.journal import ShardJournal
+from millstream_coordinator.shell.shards.journal import ShardJournal
 from millstream_log.errors import OutOfOrderSequence
 from millstream_log.producer_state import AppendedBatch, ProducerState
 from millstream_simulation.scenario import simulate

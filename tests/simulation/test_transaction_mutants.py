@@ -9,13 +9,14 @@ import pytest
 from millstream_broker.core.appends.refused_batches import RefusedBatches
 from millstream_broker.shell.transactions.verification import Verification
 from millstream_coordinator.api import offset_fetch, txn_offset_commit, write_txn_markers
-from millstream_coordinator.core.record_format import decode_record
-from millstream_coordinator.core.transactions import courses, group_offsets, producers
+from millstream_coordinator.core.commands import transactional_offsets as group_offsets
+from millstream_coordinator.core.group_shard.record_format import decode_record
+from millstream_coordinator.core.transactions import courses, producers
 from millstream_coordinator.core.transactions.pending_records import OffsetPending
 from millstream_coordinator.core.transactions.transaction import Transaction, TransactionState
-from millstream_coordinator.shell import groups
-from millstream_coordinator.shell.markers import Markers
-from millstream_coordinator.shell.transaction_nodes import TransactionNodes
+from millstream_coordinator.shell.groups import groups
+from millstream_coordinator.shell.transactions.markers import Markers
+from millstream_coordinator.shell.transactions.nodes import TransactionNodes
 from millstream_log.producer_state import ProducerState
 from millstream_simulation.shape import Kind
 from millstream_wire.errors import ErrorCode

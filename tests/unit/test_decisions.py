@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from millstream_cluster.decision import Decision
-from millstream_coordinator.core.classic.limits import GroupLimits
-from millstream_coordinator.core.shard import Shard
+from millstream_coordinator.core.group_shard.limits import GroupLimits
+from millstream_coordinator.core.group_shard.machine import GroupShard
 
 
 def test_all_kinds_of_decisions_are_watched(watched_decisions: list[str]) -> None:
@@ -27,9 +27,9 @@ def test_all_kinds_of_decisions_are_watched(watched_decisions: list[str]) -> Non
 
 
 def test_a_decision_that_writes_is_a_failure(watch: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
-    def writes(shard: Shard, now_ms: int) -> Decision[Any, None]:
+    def writes(shard: GroupShard, now_ms: int) -> Decision[Any, None]:
         shard.enter("g", now_ms)
         return Decision((), None)
 
     with pytest.raises(AssertionError, match="writes while it decides"):
-        watch(writes)(Shard(GroupLimits()), 0)
+        watch(writes)(GroupShard(GroupLimits()), 0)

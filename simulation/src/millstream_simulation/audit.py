@@ -10,9 +10,9 @@ from typing import Any
 
 from millstream_cluster.ids import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from millstream_coordinator.app import CoordinatorApp
-from millstream_coordinator.core.classic.limits import GroupLimits
-from millstream_coordinator.core.record_format import decode_record
-from millstream_coordinator.core.shard import Shard
+from millstream_coordinator.core.group_shard.limits import GroupLimits
+from millstream_coordinator.core.group_shard.machine import GroupShard
+from millstream_coordinator.core.group_shard.record_format import decode_record
 from millstream_coordinator.core.transactions.machine import TransactionShard
 from millstream_coordinator.core.transactions.record_format import decode_transaction_record
 from millstream_simulation.client import KafkaClient, NotNow
@@ -39,7 +39,7 @@ class PartitionAudit:
 
     def __init__(self, topic: str, partition: int) -> None:
         self.name = f"{topic}-{partition}"
-        self.machine: Shard | TransactionShard
+        self.machine: GroupShard | TransactionShard
         self._judge: Callable[[Any, Any], None]
         self._decode: Callable[[bytes | None, bytes | None], Any]
         self._topic = topic
@@ -52,7 +52,7 @@ class PartitionAudit:
         self._begin()
 
     def _begin(self) -> None:
-        self.machine = Shard(GroupLimits()) if self._topic == OFFSETS_TOPIC else TransactionShard()
+        self.machine = GroupShard(GroupLimits()) if self._topic == OFFSETS_TOPIC else TransactionShard()
         self.position = 0
         """Of what is to be read next."""
         self._writer = (-1, -1)
@@ -177,5 +177,5 @@ def _state(machine: Any) -> Any:
     """The part that the log has."""
     if isinstance(machine, TransactionShard):
         return machine.transactions
-    assert isinstance(machine, Shard)
+    assert isinstance(machine, GroupShard)
     return machine.offsets, machine.stored, machine.consumers, machine.pending.offsets, machine.pending.producers

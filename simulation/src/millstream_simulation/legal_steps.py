@@ -1,10 +1,11 @@
 """What may follow what in the logs of coordinators: judged record by record, from what was before each."""
 
+from millstream_coordinator.core.classic.records import GroupStored
 from millstream_coordinator.core.consumer.group import ConsumerGroup
 from millstream_coordinator.core.consumer.member import CurrentAssignment
 from millstream_coordinator.core.consumer.records import CurrentStored, GroupEpochStored
-from millstream_coordinator.core.records import GroupStored, ShardRecord
-from millstream_coordinator.core.shard import Shard
+from millstream_coordinator.core.group_shard.machine import GroupShard
+from millstream_coordinator.core.group_shard.records import ShardRecord
 from millstream_coordinator.core.transactions.machine import TransactionShard
 from millstream_coordinator.core.transactions.records import TransactionRecord, TransactionStored
 from millstream_coordinator.core.transactions.transaction import Transaction, TransactionState
@@ -49,7 +50,7 @@ def _wrong_step(before: Transaction, after: Transaction) -> str | None:
     return None
 
 
-def judge_group_record(shard: Shard, record: ShardRecord) -> None:
+def judge_group_record(shard: GroupShard, record: ShardRecord) -> None:
     """Before the record is applied."""
     match record:
         case GroupStored(after):

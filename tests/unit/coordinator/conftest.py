@@ -17,7 +17,7 @@ from millstream_controller.app import ControllerApp
 from millstream_controller.config import ControllerConfig
 from millstream_coordinator.app import CoordinatorApp
 from millstream_coordinator.config import CoordinatorConfig
-from millstream_coordinator.core.classic.limits import GroupLimits
+from millstream_coordinator.core.group_shard.limits import GroupLimits
 from millstream_runtime.network.sockets.network import SocketNetwork
 from millstream_runtime.nodes.client import Client
 from millstream_runtime.properties import Properties

@@ -6,8 +6,8 @@ from typing import Any
 
 from millstream_cluster.ids import OFFSETS_TOPIC, NodeId
 from millstream_cluster.shard import shard_of
-from millstream_coordinator.core.record_format import encode_record
-from millstream_coordinator.core.records import ShardClaimed
+from millstream_coordinator.core.group_shard.record_format import encode_record
+from millstream_coordinator.core.journal.claim import ShardClaimed
 from millstream_runtime.nodes.client import Client
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import (

@@ -17,18 +17,18 @@ from millstream_coordinator.beside_a_broker import CLAIMS
 from millstream_coordinator.config import CoordinatorConfig
 from millstream_coordinator.shell.clock import SteadyClock
 from millstream_coordinator.shell.coordinator import Coordinator
-from millstream_coordinator.shell.groups import Groups, group_shards
+from millstream_coordinator.shell.groups.groups import Groups, group_shards
 from millstream_coordinator.shell.housekeeping import Housekeeping
-from millstream_coordinator.shell.markers import Markers
 from millstream_coordinator.shell.metrics import CoordinatorMetrics
-from millstream_coordinator.shell.owned_shard import Surroundings
-from millstream_coordinator.shell.partition import Connections
-from millstream_coordinator.shell.shards import Shards
-from millstream_coordinator.shell.share_state_nodes import ShareStateNodes
-from millstream_coordinator.shell.share_states import share_state_shards
+from millstream_coordinator.shell.shards.owned import Surroundings
+from millstream_coordinator.shell.shards.partition import Connections
+from millstream_coordinator.shell.shards.shards import Shards
+from millstream_coordinator.shell.share_states.nodes import ShareStateNodes
+from millstream_coordinator.shell.share_states.share_states import share_state_shards
 from millstream_coordinator.shell.topic_creation import TopicCreation
-from millstream_coordinator.shell.transaction_nodes import TransactionNodes
-from millstream_coordinator.shell.transactions import transaction_shards
+from millstream_coordinator.shell.transactions.markers import Markers
+from millstream_coordinator.shell.transactions.nodes import TransactionNodes
+from millstream_coordinator.shell.transactions.transactions import transaction_shards
 from millstream_runtime.nodes.client import Nodes
 from millstream_runtime.nodes.controllers import ControllerLink
 from millstream_runtime.nodes.follower import MetadataFollower

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from millstream_cluster.ids import COORDINATOR_ID_BASE, NodeId, Role, node_id_of
 from millstream_cluster.records import Endpoint
-from millstream_coordinator.core.classic.limits import GroupLimits
 from millstream_coordinator.core.consumer.limits import ConsumerLimits, MigrationPolicy
+from millstream_coordinator.core.group_shard.limits import GroupLimits
 from millstream_coordinator.core.share.limits import ShareLimits
 from millstream_coordinator.core.share_state.limits import ShareStateLimits
 from millstream_coordinator.core.transactions.limits import TransactionLimits

@@ -5,8 +5,9 @@ from brokers: to register what a producer of transactions version 2 writes, or o
 from collections.abc import Mapping, Sequence
 
 from millstream_cluster.ids import COORDINATOR_TOPICS
+from millstream_coordinator.core.group.partitions import TopicPartition
 from millstream_coordinator.core.transactions.courses import Producer, add_partitions, verify_partitions
-from millstream_coordinator.core.transactions.transaction import EPOCH_BUMPED, EPOCH_KEPT, TopicPartition
+from millstream_coordinator.core.transactions.transaction import EPOCH_BUMPED, EPOCH_KEPT
 from millstream_coordinator.shell.coordinator import Coordinator
 from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode

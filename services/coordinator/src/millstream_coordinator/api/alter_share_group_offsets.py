@@ -1,8 +1,8 @@
 """AlterShareGroupOffsets (API key 91), version 0: an empty share group goes on elsewhere; its state begins anew there."""
 
 from millstream_cluster.features import SHARE_VERSION, feature_level
-from millstream_coordinator.core.consumer.member import TopicIdPartition
-from millstream_coordinator.core.share.state import StateChange
+from millstream_coordinator.core.commands.share_partitions import StateChange
+from millstream_coordinator.core.group.partitions import TopicIdPartition
 from millstream_coordinator.shell.coordinator import Coordinator
 from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode

@@ -6,10 +6,11 @@ A group of the classic protocol is not found here; tools then ask DescribeGroups
 from millstream_cluster.answers.operations import GROUP_OPERATIONS
 from millstream_cluster.features import GROUP_VERSION, feature_level
 from millstream_cluster.image import Image
-from millstream_coordinator.core.consumer.assignors import DEFAULT_ASSIGNOR
 from millstream_coordinator.core.consumer.group import ConsumerGroup
-from millstream_coordinator.core.consumer.member import MemberMetadata, Partitions, by_topic
-from millstream_coordinator.core.shard import Shard
+from millstream_coordinator.core.consumer.member import MemberMetadata
+from millstream_coordinator.core.group.assignors import DEFAULT_ASSIGNOR
+from millstream_coordinator.core.group.partitions import Partitions, by_topic
+from millstream_coordinator.core.group_shard.machine import GroupShard
 from millstream_coordinator.shell.coordinator import Coordinator
 from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
@@ -44,7 +45,7 @@ async def _describe(coordinator: Coordinator, group_id: str) -> DescribedGroup:
     return described
 
 
-def _described(shard: Shard, group_id: str, image: Image) -> DescribedGroup:
+def _described(shard: GroupShard, group_id: str, image: Image) -> DescribedGroup:
     group = shard.consumers.get(group_id)
     if group is None:
         message = (

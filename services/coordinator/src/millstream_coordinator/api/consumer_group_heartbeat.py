@@ -4,16 +4,12 @@ Version 0 has no regular expressions and lets the coordinator choose the member'
 """
 
 from millstream_cluster.features import GROUP_VERSION, feature_level
-from millstream_coordinator.core.consumer.assignors import ASSIGNORS
-from millstream_coordinator.core.consumer.member import (
-    JOINING_EPOCH,
-    LEAVING_EPOCH,
-    STATIC_LEAVING_EPOCH,
-    Partitions,
-    by_topic,
-)
-from millstream_coordinator.core.consumer.messages import HeartbeatAnswer, HeartbeatRequest
-from millstream_coordinator.core.record_format import fits
+from millstream_coordinator.core.consumer.messages import HeartbeatRequest
+from millstream_coordinator.core.group.assignors import ASSIGNORS
+from millstream_coordinator.core.group.epochs import JOINING_EPOCH, LEAVING_EPOCH, STATIC_LEAVING_EPOCH
+from millstream_coordinator.core.group.heartbeats import HeartbeatAnswer
+from millstream_coordinator.core.group.partitions import Partitions, by_topic
+from millstream_coordinator.core.journal.bounds import fits
 from millstream_coordinator.shell.coordinator import Coordinator
 from millstream_runtime.serving.context import RequestContext
 from millstream_wire.error_response import error_response

@@ -1,6 +1,7 @@
 """DeleteGroups (API key 42), versions 0 to 3: empty groups and their offsets, or the state of what they share."""
 
-from millstream_coordinator.core.offsets import delete_group
+from millstream_coordinator.core.commands.offsets import delete_group
+from millstream_coordinator.core.group_shard.machine import GroupProtocol
 from millstream_coordinator.shell.coordinator import Coordinator
 from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
@@ -23,7 +24,7 @@ async def _delete(coordinator: Coordinator, group_id: str) -> ErrorCode:
         groups = coordinator.groups_of(group_id)
         if isinstance(groups, ErrorCode):
             return groups
-        if group_id in groups.shard.shares:
+        if groups.shard.speaks(group_id) is GroupProtocol.SHARE:
             deleted = await coordinator.committed(groups.shares.delete_state(group_id, None))
             error = deleted if isinstance(deleted, ErrorCode) else deleted.error
             if error:

@@ -2,7 +2,7 @@
 
 from millstream_cluster.answers.operations import GROUP_OPERATIONS
 from millstream_coordinator.core.classic.group import ClassicGroup, GroupState
-from millstream_coordinator.core.shard import Shard
+from millstream_coordinator.core.group_shard.machine import GroupProtocol, GroupShard
 from millstream_coordinator.shell.coordinator import Coordinator
 from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
@@ -31,12 +31,12 @@ async def _describe(coordinator: Coordinator, group_id: str, version: int) -> De
     return described
 
 
-def _described(shard: Shard, group_id: str, version: int) -> DescribedGroup:
+def _described(shard: GroupShard, group_id: str, version: int) -> DescribedGroup:
     state = shard.state_of(group_id)
     described = DescribedGroup(group_id=group_id, group_state=state)
     if state is GroupState.DEAD and version >= GROUP_ID_NOT_FOUND_SINCE:
         described.error_code = ErrorCode.GROUP_ID_NOT_FOUND
-        is_other = group_id in shard.consumers or group_id in shard.shares
+        is_other = shard.speaks(group_id) is not GroupProtocol.CLASSIC
         described.error_message = (
             f"Group {group_id} is not a classic group." if is_other else f"Group {group_id} not found."
         )

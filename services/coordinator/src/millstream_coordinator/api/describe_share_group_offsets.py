@@ -5,9 +5,9 @@ from the end. A group that has not begun in a partition is at -1 there, and so i
 from collections.abc import Mapping
 
 from millstream_cluster.features import SHARE_VERSION, feature_level
-from millstream_coordinator.core.consumer.member import NO_PARTITIONS, Partitions, TopicIdPartition, by_topic
-from millstream_coordinator.core.policy import InitialOffset
-from millstream_coordinator.core.shard import Shard
+from millstream_coordinator.core.group.partitions import NO_PARTITIONS, Partitions, TopicIdPartition, by_topic
+from millstream_coordinator.core.group.policy import InitialOffset
+from millstream_coordinator.core.group_shard.machine import GroupShard
 from millstream_coordinator.core.share_state.state import NOT_BEGUN
 from millstream_coordinator.shell.coordinator import Coordinator
 from millstream_runtime.serving.context import RequestContext
@@ -57,7 +57,7 @@ async def _describe(
     return described
 
 
-def _kept(shard: Shard, group_id: str) -> Partitions:
+def _kept(shard: GroupShard, group_id: str) -> Partitions:
     group = shard.shares.get(group_id)
     return NO_PARTITIONS if group is None else group.kept.initializing | group.kept.initialized
 

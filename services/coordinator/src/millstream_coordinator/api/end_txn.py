@@ -7,7 +7,7 @@ from millstream_coordinator.core.transactions.bumping_end import Ended, end_and_
 from millstream_coordinator.core.transactions.courses import Producer, end_transaction
 from millstream_coordinator.core.transactions.transaction import NO_EPOCH, NO_PRODUCER
 from millstream_coordinator.shell.coordinator import Coordinator
-from millstream_coordinator.shell.transactions import Transactions
+from millstream_coordinator.shell.transactions.transactions import Transactions
 from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import EndTxnRequest, EndTxnResponse

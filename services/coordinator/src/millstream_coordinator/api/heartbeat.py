@@ -3,7 +3,7 @@
 from collections.abc import Awaitable
 
 from millstream_coordinator.shell.coordinator import Coordinator
-from millstream_coordinator.shell.groups import Groups
+from millstream_coordinator.shell.groups.groups import Groups
 from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import HeartbeatRequest, HeartbeatResponse

@@ -1,7 +1,8 @@
 """JoinGroup (API key 11), versions 0 to 9."""
 
-from millstream_coordinator.core.classic.messages import JoinAnswer, JoinRequest, MemberProtocol, Ticket
-from millstream_coordinator.core.record_format import COMMAND_BYTES_MAX, fits
+from millstream_coordinator.core.classic.messages import JoinAnswer, JoinRequest, Ticket
+from millstream_coordinator.core.group.member_protocol import MemberProtocol
+from millstream_coordinator.core.journal.bounds import COMMAND_BYTES_MAX, fits
 from millstream_coordinator.shell.coordinator import Coordinator
 from millstream_runtime.replicated import NotCommitted
 from millstream_runtime.serving.context import RequestContext

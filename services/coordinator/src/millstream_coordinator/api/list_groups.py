@@ -1,16 +1,11 @@
 """ListGroups (API key 16), versions 0 to 5: the groups of this coordinator, filtered by state (4) and type (5)."""
 
-from millstream_coordinator.core.shard import Shard
+from millstream_coordinator.core.group_shard.machine import GroupProtocol, GroupShard
 from millstream_coordinator.shell.coordinator import Coordinator
 from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import ListGroupsRequest, ListGroupsResponse
 from millstream_wire.messages.list_groups import ListedGroup
-
-CLASSIC = "classic"
-CONSUMER = "consumer"
-SHARE = "share"
-"""The type of a group; also the protocol type of what such groups do, and of what most classic ones do."""
 
 
 async def handle_list_groups(
@@ -32,17 +27,18 @@ async def handle_list_groups(
     return response
 
 
-def _listed(shard: Shard, group_id: str) -> ListedGroup:
-    consumer = shard.consumers.get(group_id)
-    if consumer is not None:
-        return ListedGroup(group_id=group_id, protocol_type=CONSUMER, group_state=consumer.state, group_type=CONSUMER)
-    share = shard.shares.get(group_id)
-    if share is not None:
-        return ListedGroup(group_id=group_id, protocol_type=SHARE, group_state=share.state, group_type=SHARE)
-    group = shard.groups.get(group_id)
+def _listed(shard: GroupShard, group_id: str) -> ListedGroup:
+    protocol = shard.speaks(group_id)
+    match protocol:
+        case GroupProtocol.CLASSIC:
+            group = shard.groups.get(group_id)
+            protocol_type = (group.protocol_type if group is not None else None) or ""
+        case _:
+            # The type of such a group is also the protocol type of what its members do.
+            protocol_type = protocol.value
     return ListedGroup(
         group_id=group_id,
-        protocol_type=(group.protocol_type if group is not None else None) or "",
-        group_state=shard.state_of(group_id),
-        group_type=CLASSIC,
+        protocol_type=protocol_type,
+        group_state=shard.state_name(group_id),
+        group_type=protocol.value,
     )

@@ -5,7 +5,7 @@ A retention time that a client asks for (until version 4) is not kept to: the co
 
 from collections.abc import Iterator
 
-from millstream_coordinator.core.offsets import CommitRequest, OffsetToCommit, commit
+from millstream_coordinator.core.commands.offsets import CommitRequest, OffsetToCommit, commit
 from millstream_coordinator.shell.coordinator import Coordinator
 from millstream_runtime.serving.context import RequestContext
 from millstream_wire.error_response import error_response

@@ -1,6 +1,6 @@
 """OffsetDelete (API key 47), version 0."""
 
-from millstream_coordinator.core.offsets import delete_offsets
+from millstream_coordinator.core.commands.offsets import delete_offsets
 from millstream_coordinator.shell.coordinator import Coordinator
 from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode

@@ -8,11 +8,12 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from millstream_cluster.records import ResourceType
+from millstream_coordinator.core.commands.offsets import begin
 from millstream_coordinator.core.consumer.commits import NO_EPOCH, fetch_refusal
-from millstream_coordinator.core.offsets import begin
-from millstream_coordinator.core.policy import GroupPolicy, InitialOffset
-from millstream_coordinator.core.records import CommittedOffset
-from millstream_coordinator.core.shard import Shard, TopicPartition
+from millstream_coordinator.core.group.partitions import TopicPartition
+from millstream_coordinator.core.group.policy import GroupPolicy, InitialOffset
+from millstream_coordinator.core.group_shard.machine import GroupShard
+from millstream_coordinator.core.group_shard.records import CommittedOffset
 from millstream_coordinator.shell.coordinator import Coordinator
 from millstream_runtime.serving.context import RequestContext
 from millstream_wire.error_response import error_response
@@ -35,7 +36,7 @@ UNSTABLE = CommittedOffset(offset=-1, commit_timestamp_ms=-2)
 """Stands for an offset that a transaction under way may replace, where the client wants none that can change."""
 
 Offsets = Mapping[TopicPartition, CommittedOffset]
-Look = Callable[[Shard], Offsets | ErrorCode]
+Look = Callable[[GroupShard], Offsets | ErrorCode]
 
 logger = logging.getLogger(__name__)
 
@@ -85,7 +86,7 @@ def _initial_offset_of(coordinator: Coordinator, group_id: str) -> InitialOffset
 
 
 def _look(group_id: str, member_id: str | None, member_epoch: int, *, stable: bool) -> Look:
-    def look(shard: Shard) -> Offsets | ErrorCode:
+    def look(shard: GroupShard) -> Offsets | ErrorCode:
         group = shard.consumers.get(group_id)
         error = ErrorCode.NONE if group is None else fetch_refusal(group, member_id, member_epoch)
         # A copy: commits that come while the answer waits are not in it.

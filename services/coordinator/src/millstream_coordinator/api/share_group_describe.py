@@ -3,8 +3,8 @@
 from millstream_cluster.answers.operations import GROUP_OPERATIONS
 from millstream_cluster.features import SHARE_VERSION, feature_level
 from millstream_cluster.image import Image
-from millstream_coordinator.core.consumer.member import Partitions, by_topic
-from millstream_coordinator.core.shard import Shard
+from millstream_coordinator.core.group.partitions import Partitions, by_topic
+from millstream_coordinator.core.group_shard.machine import GroupShard
 from millstream_coordinator.core.share.assignor import NAME
 from millstream_coordinator.shell.coordinator import Coordinator
 from millstream_runtime.serving.context import RequestContext
@@ -37,7 +37,7 @@ async def _describe(coordinator: Coordinator, group_id: str) -> DescribedGroup:
     return described
 
 
-def _described(shard: Shard, group_id: str, image: Image) -> DescribedGroup:
+def _described(shard: GroupShard, group_id: str, image: Image) -> DescribedGroup:
     group = shard.shares.get(group_id)
     if group is None:
         what = "is not a share group" if shard.knows(group_id) else "not found"

@@ -1,9 +1,10 @@
 """ShareGroupHeartbeat (API key 76), version 1: join, stay in and leave a share group (KIP-932). Racks are kept and not assigned by."""
 
 from millstream_cluster.features import SHARE_VERSION, feature_level
-from millstream_coordinator.core.consumer.member import JOINING_EPOCH, LEAVING_EPOCH, by_topic
-from millstream_coordinator.core.consumer.messages import HeartbeatAnswer
-from millstream_coordinator.core.record_format import fits
+from millstream_coordinator.core.group.epochs import JOINING_EPOCH, LEAVING_EPOCH
+from millstream_coordinator.core.group.heartbeats import HeartbeatAnswer
+from millstream_coordinator.core.group.partitions import by_topic
+from millstream_coordinator.core.journal.bounds import fits
 from millstream_coordinator.core.share.messages import ShareHeartbeatRequest
 from millstream_coordinator.shell.coordinator import Coordinator
 from millstream_runtime.serving.context import RequestContext

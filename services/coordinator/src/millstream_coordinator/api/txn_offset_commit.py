@@ -7,12 +7,12 @@ from version 5 on, that of transactions version 2, it is told. From version 6 to
 import asyncio
 
 from millstream_cluster.members import Topic
-from millstream_coordinator.core.offsets import CommitRequest, OffsetToCommit
-from millstream_coordinator.core.record_format import fits
-from millstream_coordinator.core.transactions.group_offsets import TransactionalCommit, commit_in_transaction
-from millstream_coordinator.core.transactions.transaction import TopicPartition
+from millstream_coordinator.core.commands.offsets import CommitRequest, OffsetToCommit
+from millstream_coordinator.core.commands.transactional_offsets import TransactionalCommit, commit_in_transaction
+from millstream_coordinator.core.group.partitions import TopicPartition
+from millstream_coordinator.core.journal.bounds import fits
 from millstream_coordinator.shell.coordinator import Coordinator
-from millstream_coordinator.shell.groups import Groups
+from millstream_coordinator.shell.groups.groups import Groups
 from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import TxnOffsetCommitRequest, TxnOffsetCommitResponse

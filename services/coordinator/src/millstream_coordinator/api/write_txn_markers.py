@@ -4,7 +4,7 @@ Each shard's part is one batch in its log, answered once that is committed.
 """
 
 from millstream_cluster.ids import OFFSETS_TOPIC
-from millstream_coordinator.core.transactions.group_offsets import Marker, end_in_group
+from millstream_coordinator.core.commands.transactional_offsets import Marker, end_in_group
 from millstream_coordinator.shell.coordinator import Coordinator
 from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode

@@ -10,17 +10,17 @@ from millstream_cluster.decision import Decision
 from millstream_cluster.image import Image
 from millstream_cluster.shard import share_key
 from millstream_coordinator.config import CoordinatorConfig
-from millstream_coordinator.core.record_format import fits
-from millstream_coordinator.core.shard import Shard
-from millstream_coordinator.shell.groups import Groups
+from millstream_coordinator.core.group_shard.machine import GroupShard
+from millstream_coordinator.core.journal.bounds import fits
+from millstream_coordinator.shell.groups.groups import Groups
 from millstream_coordinator.shell.initial_offsets import InitialOffsets
-from millstream_coordinator.shell.partition import Connections
-from millstream_coordinator.shell.shards import Shards
-from millstream_coordinator.shell.share_state_nodes import ShareStateNodes
-from millstream_coordinator.shell.share_states import ShareStates
+from millstream_coordinator.shell.shards.partition import Connections
+from millstream_coordinator.shell.shards.shards import Shards
+from millstream_coordinator.shell.share_states.nodes import ShareStateNodes
+from millstream_coordinator.shell.share_states.share_states import ShareStates
 from millstream_coordinator.shell.topic_creation import TopicCreation
-from millstream_coordinator.shell.transaction_nodes import TransactionNodes
-from millstream_coordinator.shell.transactions import Transactions
+from millstream_coordinator.shell.transactions.nodes import TransactionNodes
+from millstream_coordinator.shell.transactions.transactions import Transactions
 from millstream_runtime.nodes.client import Disconnected
 from millstream_runtime.nodes.controllers import ControllerLink
 from millstream_runtime.replicated import NotCommitted
@@ -100,7 +100,7 @@ class Coordinator:
                 return error
         return ErrorCode.NONE
 
-    async def look(self, group_id: str, seen: Callable[[Shard], T]) -> T | ErrorCode:
+    async def look(self, group_id: str, seen: Callable[[GroupShard], T]) -> T | ErrorCode:
         """What `seen` makes of the group's shard, once all that it could see there is in the log."""
         groups = self.groups_of(group_id)
         if isinstance(groups, ErrorCode):

@@ -8,19 +8,20 @@ from millstream_cluster import records as r
 from millstream_cluster.decision import Decision
 from millstream_cluster.image import Image
 from millstream_coordinator.config import CoordinatorConfig
-from millstream_coordinator.core.offsets import Removal, expire, remove_topic
-from millstream_coordinator.core.policy import GroupPolicy
-from millstream_coordinator.core.records import ShardRecord
-from millstream_coordinator.core.shard import Shard
-from millstream_coordinator.core.share.state import forget_missing_topics
+from millstream_coordinator.core.commands.offsets import expire, remove_topic
+from millstream_coordinator.core.commands.share_partitions import forget_missing_topics
+from millstream_coordinator.core.commands.transactional_offsets import forget_producers
+from millstream_coordinator.core.group.policy import GroupPolicy
+from millstream_coordinator.core.group_shard.machine import GroupShard
+from millstream_coordinator.core.group_shard.records import ShardRecord
+from millstream_coordinator.core.journal.bounds import Removal
 from millstream_coordinator.core.share_state.commands import forget_topics
-from millstream_coordinator.core.transactions.group_offsets import forget_producers
-from millstream_coordinator.shell.groups import Groups
-from millstream_coordinator.shell.shards import Shards
-from millstream_coordinator.shell.share_states import ShareStates
+from millstream_coordinator.shell.groups.groups import Groups
+from millstream_coordinator.shell.shards.shards import Shards
+from millstream_coordinator.shell.share_states.share_states import ShareStates
 from millstream_runtime.replicated import NotCommitted
 
-Decide = Callable[[Shard, int], Decision[ShardRecord, Removal]]
+Decide = Callable[[GroupShard, int], Decision[ShardRecord, Removal]]
 
 
 class Housekeeping:

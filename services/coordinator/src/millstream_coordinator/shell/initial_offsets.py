@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Callable, Collection
 
 from millstream_cluster.image import Image
-from millstream_coordinator.core.policy import InitialOffset
-from millstream_coordinator.core.shard import TopicPartition
+from millstream_coordinator.core.group.partitions import TopicPartition
+from millstream_coordinator.core.group.policy import InitialOffset
 from millstream_runtime.nodes.client import ClientError, Nodes
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import ListOffsetsRequest

@@ -3,9 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from millstream_coordinator.core.shard import Shard
-from millstream_coordinator.shell.groups import Groups
-from millstream_coordinator.shell.shards import Shards
+from millstream_coordinator.shell.groups.groups import Groups
+from millstream_coordinator.shell.shards.shards import Shards
 from millstream_runtime.exposition import Family, Kind, counter, gauge
 
 
@@ -22,7 +21,7 @@ class CoordinatorMetrics:
         members = 0
         for serving in self._shards.serving():
             shard = serving.shard
-            states.update(_state(shard, group_id) for group_id in shard.group_ids())
+            states.update(shard.state_name(group_id) for group_id in shard.group_ids())
             members += sum(len(group.members) for group in shard.groups.values())
             members += sum(len(group.members) for group in shard.consumers.values())
             members += sum(len(group.members) for group in shard.shares.values())
@@ -40,9 +39,3 @@ class CoordinatorMetrics:
             shards,
             gauge("millstream_shard_load_seconds", "The slowest last load of a shard.", load_seconds, coordinator=mine),
         ]
-
-
-def _state(shard: Shard, group_id: str) -> str:
-    """By the name that its own protocol has for it."""
-    group = shard.consumers.get(group_id) or shard.shares.get(group_id)
-    return (group.state if group is not None else shard.state_of(group_id)).value

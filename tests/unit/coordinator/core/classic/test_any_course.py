@@ -13,22 +13,22 @@ from millstream_coordinator.core.classic.deadlines import on_deadline, on_heartb
 from millstream_coordinator.core.classic.group import ClassicGroup, GroupState
 from millstream_coordinator.core.classic.joining import on_join
 from millstream_coordinator.core.classic.leaving import on_leave
-from millstream_coordinator.core.classic.limits import GroupLimits
 from millstream_coordinator.core.classic.messages import (
     Answer,
     Effect,
     JoinAnswer,
     JoinRequest,
     LeavingMember,
-    MemberProtocol,
     StoreGroup,
     SyncAnswer,
     SyncRequest,
     Ticket,
 )
+from millstream_coordinator.core.classic.records import GroupStored
 from millstream_coordinator.core.classic.syncing import on_store_refused, on_stored, on_sync
-from millstream_coordinator.core.record_format import decode_record, encode_record
-from millstream_coordinator.core.records import GroupStored
+from millstream_coordinator.core.group.member_protocol import MemberProtocol
+from millstream_coordinator.core.group_shard.limits import GroupLimits
+from millstream_coordinator.core.group_shard.record_format import decode_record, encode_record
 from millstream_wire.errors import ErrorCode
 
 SLOTS = st.integers(0, 4)

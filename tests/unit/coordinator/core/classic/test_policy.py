@@ -7,13 +7,11 @@ import pytest
 from millstream_coordinator.core.classic.deadlines import on_deadline
 from millstream_coordinator.core.classic.group import ClassicGroup, GroupState
 from millstream_coordinator.core.classic.joining import on_join
-from millstream_coordinator.core.classic.limits import GroupLimits
 from millstream_coordinator.core.classic.messages import (
     Answer,
     Effect,
     JoinAnswer,
     JoinRequest,
-    MemberProtocol,
     StoreGroup,
     SyncAnswer,
     SyncRequest,
@@ -21,6 +19,8 @@ from millstream_coordinator.core.classic.messages import (
 )
 from millstream_coordinator.core.classic.policy import WITHHELD, dismiss_if_drained, on_limits
 from millstream_coordinator.core.classic.syncing import on_stored, on_sync
+from millstream_coordinator.core.group.member_protocol import MemberProtocol
+from millstream_coordinator.core.group_shard.limits import GroupLimits
 from millstream_wire.codec import encode_stored
 from millstream_wire.errors import ErrorCode
 from millstream_wire.stored import ConsumerProtocolAssignment, ConsumerProtocolSubscription

@@ -9,7 +9,6 @@ from millstream_coordinator.core.classic.deadlines import on_deadline, on_heartb
 from millstream_coordinator.core.classic.group import ClassicGroup, GroupState
 from millstream_coordinator.core.classic.joining import on_join, refusal_of_entry
 from millstream_coordinator.core.classic.leaving import on_leave
-from millstream_coordinator.core.classic.limits import GroupLimits
 from millstream_coordinator.core.classic.messages import (
     Answer,
     Effect,
@@ -20,7 +19,6 @@ from millstream_coordinator.core.classic.messages import (
     JoinRequest,
     LeavingMember,
     LeftMember,
-    MemberProtocol,
     StaticMemberReplaced,
     StoreGroup,
     SyncAnswer,
@@ -28,6 +26,8 @@ from millstream_coordinator.core.classic.messages import (
     Ticket,
 )
 from millstream_coordinator.core.classic.syncing import on_store_refused, on_stored, on_sync
+from millstream_coordinator.core.group.member_protocol import MemberProtocol
+from millstream_coordinator.core.group_shard.limits import GroupLimits
 from millstream_wire.errors import ErrorCode
 
 LIMITS = GroupLimits(initial_rebalance_delay_ms=3_000)

@@ -7,14 +7,15 @@ from millstream_cluster import records as r
 from millstream_cluster.decision import Decision
 from millstream_cluster.ids import LeaderEpoch, NodeId, PartitionEpoch
 from millstream_cluster.image import Image
-from millstream_coordinator.core.classic.limits import GroupLimits
-from millstream_coordinator.core.consumer.heartbeat import on_heartbeat
-from millstream_coordinator.core.consumer.leaving import on_leave, remove_silent
+from millstream_coordinator.core.commands.consumer_heartbeat import on_heartbeat
+from millstream_coordinator.core.commands.consumer_leaving import on_leave, remove_silent
 from millstream_coordinator.core.consumer.limits import ConsumerLimits
-from millstream_coordinator.core.consumer.messages import HeartbeatAnswer, HeartbeatRequest
-from millstream_coordinator.core.record_format import decode_record, encode_record
-from millstream_coordinator.core.records import ShardRecord
-from millstream_coordinator.core.shard import Shard
+from millstream_coordinator.core.consumer.messages import HeartbeatRequest
+from millstream_coordinator.core.group.heartbeats import HeartbeatAnswer
+from millstream_coordinator.core.group_shard.limits import GroupLimits
+from millstream_coordinator.core.group_shard.machine import GroupShard
+from millstream_coordinator.core.group_shard.record_format import decode_record, encode_record
+from millstream_coordinator.core.group_shard.records import ShardRecord
 
 LIMITS = GroupLimits(
     consumer=ConsumerLimits(
@@ -32,7 +33,7 @@ class Course:
         self.limits = limits
         self.now_ms = 1_000_000
         self.image = Image()
-        self.shard = Shard(limits)
+        self.shard = GroupShard(limits)
         self.log: list[tuple[bytes, bytes | None]] = []
 
     # The cluster
@@ -91,8 +92,8 @@ class Course:
             change.make(self.shard)
         self.shard.check()
 
-    def replayed(self) -> Shard:
-        shard = Shard(self.limits)
+    def replayed(self) -> GroupShard:
+        shard = GroupShard(self.limits)
         for key, value in self.log:
             record = decode_record(key, value)
             assert record is not None

@@ -9,10 +9,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from millstream_coordinator.core.classic.limits import GroupLimits
 from millstream_coordinator.core.consumer.group import ConsumerGroupState
 from millstream_coordinator.core.consumer.limits import ConsumerLimits
-from millstream_coordinator.core.consumer.member import Partitions
+from millstream_coordinator.core.group.partitions import Partitions
+from millstream_coordinator.core.group_shard.limits import GroupLimits
 from millstream_wire.errors import ErrorCode
 
 SLOTS = st.integers(0, 4)

@@ -5,7 +5,7 @@ from typing import Any
 from consumer_course import Course
 
 from millstream_cluster import records as r
-from millstream_coordinator.core.offsets import CommitRequest, OffsetToCommit, begin, commit, expire
+from millstream_coordinator.core.commands.offsets import CommitRequest, OffsetToCommit, begin, commit, expire
 from millstream_wire.errors import ErrorCode
 
 

@@ -10,16 +10,15 @@ from millstream_coordinator.core.consumer.member import CurrentAssignment, Membe
 from millstream_coordinator.core.consumer.records import (
     ConsumerRecord,
     CurrentStored,
-    GroupEpoch,
     GroupEpochStored,
     MemberStored,
     RegexStored,
     ResolvedRegex,
-    TargetEpoch,
     TargetEpochStored,
     TargetStored,
 )
-from millstream_coordinator.core.record_format import decode_record, encode_record
+from millstream_coordinator.core.group.epochs import GroupEpoch, TargetEpoch
+from millstream_coordinator.core.group_shard.record_format import decode_record, encode_record
 from millstream_wire.codec import DecodeError, encode_stored
 from millstream_wire.stored import ConsumerGroupCurrentMemberAssignmentValue
 from millstream_wire.stored.consumer_group import TopicPartitions

@@ -7,15 +7,16 @@ from consumer_course import Course
 
 from millstream_cluster.decision import Decision
 from millstream_coordinator.core.classic.joining import on_join
-from millstream_coordinator.core.classic.limits import GroupLimits
-from millstream_coordinator.core.classic.messages import JoinRequest, MemberProtocol, Ticket
-from millstream_coordinator.core.consumer.conversion import make_room_for_classic
+from millstream_coordinator.core.classic.messages import JoinRequest, Ticket
+from millstream_coordinator.core.classic.records import GroupStored
+from millstream_coordinator.core.classic.stored_group import StoredGroup
+from millstream_coordinator.core.commands.conversion import make_room_for_classic
+from millstream_coordinator.core.commands.offsets import CommitRequest, OffsetToCommit, commit, delete_group, expire
 from millstream_coordinator.core.consumer.group import ConsumerGroupState
 from millstream_coordinator.core.consumer.limits import ConsumerLimits
 from millstream_coordinator.core.consumer.member import MemberState
-from millstream_coordinator.core.offsets import CommitRequest, OffsetToCommit, commit, delete_group, expire
-from millstream_coordinator.core.records import GroupStored
-from millstream_coordinator.core.stored_group import StoredGroup
+from millstream_coordinator.core.group.member_protocol import MemberProtocol
+from millstream_coordinator.core.group_shard.limits import GroupLimits
 from millstream_wire.errors import ErrorCode
 
 

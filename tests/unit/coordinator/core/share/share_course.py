@@ -7,19 +7,24 @@ from millstream_cluster import records as r
 from millstream_cluster.decision import Decision
 from millstream_cluster.ids import LeaderEpoch, NodeId, PartitionEpoch
 from millstream_cluster.image import Image
-from millstream_coordinator.core.classic.limits import GroupLimits
-from millstream_coordinator.core.consumer.leaving import remove_silent
-from millstream_coordinator.core.consumer.member import Partitions
-from millstream_coordinator.core.consumer.messages import HeartbeatAnswer
-from millstream_coordinator.core.record_format import decode_record, encode_record
-from millstream_coordinator.core.records import ShardRecord
-from millstream_coordinator.core.shard import Shard
+from millstream_coordinator.core.commands.consumer_leaving import remove_silent
+from millstream_coordinator.core.commands.share_heartbeat import on_share_heartbeat
+from millstream_coordinator.core.commands.share_leaving import on_share_leave
+from millstream_coordinator.core.commands.share_partitions import (
+    StateChange,
+    begin_deletion,
+    state_begun,
+    state_deleted,
+)
+from millstream_coordinator.core.group.heartbeats import HeartbeatAnswer
+from millstream_coordinator.core.group.partitions import Partitions
+from millstream_coordinator.core.group_shard.limits import GroupLimits
+from millstream_coordinator.core.group_shard.machine import GroupShard
+from millstream_coordinator.core.group_shard.record_format import decode_record, encode_record
+from millstream_coordinator.core.group_shard.records import ShardRecord
 from millstream_coordinator.core.share.group import ShareGroup
-from millstream_coordinator.core.share.heartbeat import on_share_heartbeat
-from millstream_coordinator.core.share.leaving import on_share_leave
 from millstream_coordinator.core.share.limits import ShareLimits
 from millstream_coordinator.core.share.messages import ShareHeartbeatAnswer, ShareHeartbeatRequest
-from millstream_coordinator.core.share.state import StateChange, begin_deletion, state_begun, state_deleted
 
 LIMITS = GroupLimits(share=ShareLimits(assignment_interval_ms=0, size_max=3))
 
@@ -31,7 +36,7 @@ class ShareCourse:
         self.limits = limits
         self.now_ms = 1_000_000
         self.image = Image()
-        self.shard = Shard(limits)
+        self.shard = GroupShard(limits)
         self.log: list[tuple[bytes, bytes | None]] = []
 
     @property
@@ -115,8 +120,8 @@ class ShareCourse:
             change.make(self.shard)
         self.shard.check()
 
-    def replayed(self) -> Shard:
-        shard = Shard(self.limits)
+    def replayed(self) -> GroupShard:
+        shard = GroupShard(self.limits)
         for key, value in self.log:
             record = decode_record(key, value)
             assert record is not None

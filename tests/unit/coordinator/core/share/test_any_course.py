@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from share_course import ShareCourse
 
-from millstream_coordinator.core.classic.limits import GroupLimits
-from millstream_coordinator.core.consumer.member import NO_PARTITIONS, Partitions
-from millstream_coordinator.core.offsets import delete_group
+from millstream_coordinator.core.commands.offsets import delete_group
+from millstream_coordinator.core.commands.share_partitions import begin_deletion, forget_missing_topics, state_deleted
+from millstream_coordinator.core.group.partitions import NO_PARTITIONS, Partitions
+from millstream_coordinator.core.group_shard.limits import GroupLimits
 from millstream_coordinator.core.share.limits import ShareLimits
-from millstream_coordinator.core.share.state import begin_deletion, forget_missing_topics, state_deleted
 from millstream_wire.errors import ErrorCode
 
 SLOTS = st.integers(0, 3)

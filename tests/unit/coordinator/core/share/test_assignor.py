@@ -5,8 +5,8 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millstream_coordinator.core.consumer.assignors import Subscriber
-from millstream_coordinator.core.consumer.member import Partitions, TopicIdPartition
+from millstream_coordinator.core.group.assignors import Subscriber
+from millstream_coordinator.core.group.partitions import Partitions, TopicIdPartition
 from millstream_coordinator.core.share.assignor import assign_shared
 
 T, U = UUID(int=1), UUID(int=2)

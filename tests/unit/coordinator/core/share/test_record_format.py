@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millstream_coordinator.core.consumer.records import GroupEpoch, TargetEpoch
-from millstream_coordinator.core.record_format import decode_record, encode_record
+from millstream_coordinator.core.group.epochs import GroupEpoch, TargetEpoch
+from millstream_coordinator.core.group_shard.record_format import decode_record, encode_record
 from millstream_coordinator.core.share.kept import NOTHING_KEPT, Kept
 from millstream_coordinator.core.share.member import ShareCurrent, ShareMember
 from millstream_coordinator.core.share.records import (

@@ -3,10 +3,8 @@
 import pytest
 from share_course import ShareCourse
 
-from millstream_coordinator.core.classic.limits import GroupLimits
-from millstream_coordinator.core.consumer.heartbeat import on_heartbeat
-from millstream_coordinator.core.consumer.messages import HeartbeatRequest
-from millstream_coordinator.core.offsets import (
+from millstream_coordinator.core.commands.consumer_heartbeat import on_heartbeat
+from millstream_coordinator.core.commands.offsets import (
     CommitRequest,
     OffsetToCommit,
     commit,
@@ -14,13 +12,15 @@ from millstream_coordinator.core.offsets import (
     delete_offsets,
     expire,
 )
-from millstream_coordinator.core.share.limits import ShareLimits
-from millstream_coordinator.core.share.state import (
+from millstream_coordinator.core.commands.share_partitions import (
     begin_anew,
     begin_deletion,
     forget_missing_topics,
     state_deleted,
 )
+from millstream_coordinator.core.consumer.messages import HeartbeatRequest
+from millstream_coordinator.core.group_shard.limits import GroupLimits
+from millstream_coordinator.core.share.limits import ShareLimits
 from millstream_wire.errors import ErrorCode
 
 

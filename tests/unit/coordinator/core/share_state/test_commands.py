@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from millstream_cluster.decision import Decision
-from millstream_coordinator.core.records import ShardClaimed
+from millstream_coordinator.core.journal.claim import ShardClaimed
 from millstream_coordinator.core.share_state.commands import (
     NOT_SAID,
     Answer,
@@ -21,10 +21,7 @@ from millstream_coordinator.core.share_state.commands import (
     write,
 )
 from millstream_coordinator.core.share_state.machine import ShareStateShard
-from millstream_coordinator.core.share_state.record_format import (
-    decode_share_state_record,
-    encode_share_state_record,
-)
+from millstream_coordinator.core.share_state.record_format import decode_share_state_record, encode_share_state_record
 from millstream_coordinator.core.share_state.records import ShareStateRecord
 from millstream_coordinator.core.share_state.state import NOT_BEGUN, SharePartition, ShareState, StateBatch
 from millstream_wire.codec import DecodeError

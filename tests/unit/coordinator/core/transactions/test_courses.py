@@ -6,12 +6,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from transaction_course import PARTITIONS, TIMEOUT_MAX_MS, Live, State, started
 
 from millstream_cluster.decision import Decision
-from millstream_coordinator.core.transactions.courses import (
-    Producer,
-    abort_overdue,
-    add_partitions,
-    verify_partitions,
-)
+from millstream_coordinator.core.transactions.courses import Producer, abort_overdue, add_partitions, verify_partitions
 from millstream_coordinator.core.transactions.transaction import EPOCH_LAST, Transaction
 from millstream_wire.errors import ErrorCode
 

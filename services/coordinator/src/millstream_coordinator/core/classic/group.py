@@ -12,20 +12,20 @@ Dead is the state of a group that was removed from under those who still held it
 from collections import Counter
 from enum import StrEnum
 
-from millstream_coordinator.core.classic.limits import GroupLimits
+from millstream_coordinator.core.classic.limits import ClassicLimits
 from millstream_coordinator.core.classic.member import Member
 from millstream_coordinator.core.classic.messages import (
     Answer,
     Effect,
     JoinAnswer,
     JoinedMember,
-    MemberProtocol,
     StoredEvent,
     StoreGroup,
     SyncAnswer,
     Ticket,
 )
-from millstream_coordinator.core.stored_group import StoredGroup
+from millstream_coordinator.core.classic.stored_group import StoredGroup
+from millstream_coordinator.core.group.member_protocol import MemberProtocol
 from millstream_wire.errors import ErrorCode
 
 
@@ -45,7 +45,7 @@ class ClassicGroup:
     in CompletingRebalance; whatever may end by time has its deadline at or after the one that `deadline` reports.
     """
 
-    def __init__(self, group_id: str, limits: GroupLimits, now_ms: int) -> None:
+    def __init__(self, group_id: str, limits: ClassicLimits, now_ms: int) -> None:
         self.group_id = group_id
         self.limits = limits
         self.state = GroupState.EMPTY
@@ -75,7 +75,7 @@ class ClassicGroup:
         self._effects: list[Effect] = []
 
     @staticmethod
-    def loaded(stored: StoredGroup, limits: GroupLimits, now_ms: int) -> "ClassicGroup":
+    def loaded(stored: StoredGroup, limits: ClassicLimits, now_ms: int) -> "ClassicGroup":
         """Go on where the log ends; every member has a whole session to be heard of."""
         group = ClassicGroup(stored.group_id, limits, stored.state_timestamp_ms)
         group.generation = stored.generation

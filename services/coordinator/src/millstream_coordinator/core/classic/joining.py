@@ -1,7 +1,7 @@
 """JoinGroup: who is let in, who has to come back with an id, and whether the group has to rebalance for it."""
 
 from millstream_coordinator.core.classic.group import ClassicGroup, GroupState
-from millstream_coordinator.core.classic.limits import GroupLimits
+from millstream_coordinator.core.classic.limits import ClassicLimits
 from millstream_coordinator.core.classic.member import Member
 from millstream_coordinator.core.classic.messages import Effect, JoinAnswer, JoinRequest, StaticMemberReplaced
 from millstream_coordinator.core.classic.policy import admits
@@ -16,7 +16,7 @@ PENDING_MEMBERS_MAX = 10_000
 """Ids given out and not yet joined with, per group: clients that never come back must not fill the memory."""
 
 
-def refusal_of_entry(request: JoinRequest, limits: GroupLimits, *, is_group: bool) -> ErrorCode:
+def refusal_of_entry(request: JoinRequest, limits: ClassicLimits, *, is_group: bool) -> ErrorCode:
     """Why the request has nothing to do with any group, or NONE; one that is refused later has made its group."""
     if not limits.session_timeout_min_ms <= request.session_timeout_ms <= limits.session_timeout_max_ms:
         return ErrorCode.INVALID_SESSION_TIMEOUT

@@ -1,15 +1,14 @@
-"""The bounds within which groups live: the coordinator's configuration, and what a group has of its own."""
+"""The bounds within which classic groups live: the coordinator's configuration, and what a group has of its own."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from typing import Self
 
-from millstream_coordinator.core.consumer.limits import ConsumerLimits
-from millstream_coordinator.core.policy import OPEN_POLICY, GroupPolicy
-from millstream_coordinator.core.share.limits import ShareLimits
+from millstream_coordinator.core.group.policy import OPEN_POLICY, GroupPolicy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupLimits:
+class ClassicLimits:
     initial_rebalance_delay_ms: int = 3_000
     """How long the first rebalance of an empty group waits for more members."""
     session_timeout_min_ms: int = 6_000
@@ -18,13 +17,9 @@ class GroupLimits:
     """Members per group."""
     new_member_join_timeout_ms: int = 300_000
     """A member that never got its id cannot heartbeat; after this long without a rebalance it is taken for gone."""
-    consumer: ConsumerLimits = field(default_factory=ConsumerLimits)
-    """Of groups that speak the other protocol."""
-    share: ShareLimits = field(default_factory=ShareLimits)
-    """Of share groups."""
     policy: GroupPolicy = OPEN_POLICY
 
-    def of_group(self, configs: Mapping[str, str]) -> "GroupLimits":
+    def of_group(self, configs: Mapping[str, str]) -> Self:
         """With the GROUP configs, if there are any, over the coordinator's."""
         if not configs:
             return self

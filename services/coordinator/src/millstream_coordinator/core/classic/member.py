@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
-from millstream_coordinator.core.classic.messages import JoinRequest, MemberProtocol, Ticket
-from millstream_coordinator.core.stored_group import StoredMember
+from millstream_coordinator.core.classic.messages import JoinRequest, Ticket
+from millstream_coordinator.core.classic.stored_group import StoredMember
+from millstream_coordinator.core.group.member_protocol import MemberProtocol
 
 
 @dataclass(slots=True, kw_only=True)

@@ -6,21 +6,14 @@ Requests that may wait carry a ticket; every ticket gets exactly one Answer.
 from dataclasses import dataclass
 from typing import NewType
 
-from millstream_coordinator.core.stored_group import StoredGroup
+from millstream_coordinator.core.classic.stored_group import StoredGroup
+from millstream_coordinator.core.group.member_protocol import MemberProtocol
 from millstream_wire.errors import ErrorCode
 
 Ticket = NewType("Ticket", int)
 """Names a request that waits for its answer; the shell hands them out and never reuses one."""
 
 NO_GENERATION = -1
-
-
-@dataclass(frozen=True, slots=True)
-class MemberProtocol:
-    """A way to assign partitions that a member offers; what the metadata means is the clients' affair."""
-
-    name: str
-    metadata: bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

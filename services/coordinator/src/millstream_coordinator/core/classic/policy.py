@@ -5,11 +5,11 @@ assignments without partitions in place of those. What is more than partitions s
 """
 
 from millstream_coordinator.core.classic.group import ClassicGroup, GroupState
-from millstream_coordinator.core.classic.limits import GroupLimits
+from millstream_coordinator.core.classic.limits import ClassicLimits
 from millstream_coordinator.core.classic.messages import Effect, JoinRequest
 from millstream_coordinator.core.classic.rebalance import prepare_rebalance, rebalance_or_complete
 from millstream_coordinator.core.classic.subscription import CONSUMER_PROTOCOL_TYPE, subscribed_topics
-from millstream_coordinator.core.policy import Admission
+from millstream_coordinator.core.group.policy import Admission
 from millstream_wire.codec import encode_stored
 from millstream_wire.errors import ErrorCode
 from millstream_wire.stored import ConsumerProtocolAssignment
@@ -38,7 +38,7 @@ def handed_out(group: ClassicGroup, assignments: dict[str, bytes]) -> dict[str, 
     return dict.fromkeys(assignments, WITHHELD)
 
 
-def on_limits(group: ClassicGroup, limits: GroupLimits, now_ms: int) -> list[Effect]:
+def on_limits(group: ClassicGroup, limits: ClassicLimits, now_ms: int) -> list[Effect]:
     """The group's configuration may have changed: if its members should have more or less by it, assign anew."""
     before, group.limits = group.limits.policy.withholds, limits
     withholds = limits.policy.withholds

@@ -2,16 +2,18 @@
 
 from dataclasses import replace
 
-from millstream_coordinator.core.consumer.draft import Draft
+from millstream_coordinator.core.consumer.draft import ConsumerDraft
 from millstream_coordinator.core.consumer.limits import ConsumerLimits
-from millstream_coordinator.core.consumer.member import STATIC_LEAVING_EPOCH, CurrentAssignment, MemberMetadata
-from millstream_coordinator.core.consumer.messages import HeartbeatRequest, Refused
+from millstream_coordinator.core.consumer.member import CurrentAssignment, MemberMetadata
+from millstream_coordinator.core.consumer.messages import HeartbeatRequest
 from millstream_coordinator.core.consumer.records import CurrentStored, MemberStored, TargetStored
 from millstream_coordinator.core.consumer.targeting import check_regex
+from millstream_coordinator.core.group.epochs import STATIC_LEAVING_EPOCH
+from millstream_coordinator.core.group.heartbeats import Refused
 from millstream_wire.errors import ErrorCode
 
 
-def admit(draft: Draft, request: HeartbeatRequest, limits: ConsumerLimits) -> bool:
+def admit(draft: ConsumerDraft, request: HeartbeatRequest, limits: ConsumerLimits) -> bool:
     """Let the member in with what it says of itself; whether that asks for a new assignment. Raises Refused."""
     _check_topics(request, limits)
     if request.joins:
@@ -46,7 +48,7 @@ def _check_topics(request: HeartbeatRequest, limits: ConsumerLimits) -> None:
         raise Refused(ErrorCode.GROUP_AUTHORIZATION_FAILED, message)
 
 
-def check_static(draft: Draft, instance_id: str | None, member_id: str) -> None:
+def check_static(draft: ConsumerDraft, instance_id: str | None, member_id: str) -> None:
     """Refuse one whose instance id is another member's by now."""
     if instance_id is None:
         return
@@ -59,7 +61,7 @@ def check_static(draft: Draft, instance_id: str | None, member_id: str) -> None:
         )
 
 
-def _check_known(draft: Draft, request: HeartbeatRequest) -> None:
+def _check_known(draft: ConsumerDraft, request: HeartbeatRequest) -> None:
     check_static(draft, request.instance_id, request.member_id)
     if request.member_id not in draft.group.members:
         raise Refused(
@@ -85,7 +87,7 @@ def check_epoch(current: CurrentAssignment, request: HeartbeatRequest) -> None:
         )
 
 
-def _take_place(draft: Draft, instance_id: str, member_id: str, *, classic: bool) -> None:
+def _take_place(draft: ConsumerDraft, instance_id: str, member_id: str, *, classic: bool) -> None:
     """A static member comes back as another member: it gets its own place, and nobody else notices."""
     group = draft.group
     holder = group.static_members.get(instance_id)

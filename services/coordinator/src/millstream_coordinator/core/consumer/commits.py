@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from millstream_coordinator.core.consumer.group import ConsumerGroup
-from millstream_coordinator.core.consumer.member import TopicIdPartition
+from millstream_coordinator.core.group.partitions import TopicIdPartition
 from millstream_wire.errors import ErrorCode
 
 NO_EPOCH = -1

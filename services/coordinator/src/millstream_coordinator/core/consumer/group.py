@@ -12,14 +12,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import assert_never
 
-from millstream_coordinator.core.consumer.member import (
-    NOTHING,
-    CurrentAssignment,
-    MemberMetadata,
-    MemberState,
-    Partitions,
-    TopicIdPartition,
-)
+from millstream_coordinator.core.consumer.member import NOTHING, CurrentAssignment, MemberMetadata, MemberState
 from millstream_coordinator.core.consumer.records import (
     ConsumerRecord,
     CurrentStored,
@@ -30,6 +23,8 @@ from millstream_coordinator.core.consumer.records import (
     TargetEpochStored,
     TargetStored,
 )
+from millstream_coordinator.core.group.epochs import GroupEpoch
+from millstream_coordinator.core.group.partitions import Partitions, TopicIdPartition
 
 
 class ConsumerGroupState(StrEnum):
@@ -111,6 +106,9 @@ class ConsumerGroup:
         if member_id in self.targets:
             yield TargetStored(self.group_id, member_id, None)
         yield MemberStored(self.group_id, member_id, None)
+
+    def epoch_record(self, epoch: GroupEpoch) -> GroupEpochStored:
+        return GroupEpochStored(self.group_id, epoch)
 
     def copy(self) -> "ConsumerGroup":
         other = ConsumerGroup(self.group_id)

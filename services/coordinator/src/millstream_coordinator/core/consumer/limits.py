@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from millstream_coordinator.core.policy import OPEN_POLICY, GroupPolicy
+from millstream_coordinator.core.group.heartbeats import SETTLING_INTERVAL_MS
+from millstream_coordinator.core.group.policy import OPEN_POLICY, GroupPolicy
 
 
 class MigrationPolicy(StrEnum):
@@ -22,10 +23,6 @@ class MigrationPolicy(StrEnum):
     @property
     def downgrades(self) -> bool:
         return self in (MigrationPolicy.BIDIRECTIONAL, MigrationPolicy.DOWNGRADE)
-
-
-SETTLING_INTERVAL_MS = 1_000
-"""How soon a member is to ask again while it, or its group, does not have yet what it should."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,30 +1,11 @@
 """What is known of one member of a consumer group: what it asks for, and what it has."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from uuid import UUID
 
-from millstream_coordinator.core.classic.messages import MemberProtocol
-
-TopicIdPartition = tuple[UUID, int]
-Partitions = frozenset[TopicIdPartition]
-
-NO_PARTITIONS: Partitions = frozenset()
-
-
-def by_topic(partitions: Iterable[TopicIdPartition]) -> list[tuple[UUID, list[int]]]:
-    """Topics with the numbers of their partitions, both in order."""
-    topics: dict[UUID, list[int]] = {}
-    for topic_id, partition in sorted(partitions):
-        topics.setdefault(topic_id, []).append(partition)
-    return list(topics.items())
-
-
-JOINING_EPOCH = 0
-LEAVING_EPOCH = -1
-STATIC_LEAVING_EPOCH = -2
-"""A static member went away and will be back: its partitions wait for it as long as its session lasts."""
+from millstream_coordinator.core.group.member_protocol import MemberProtocol
+from millstream_coordinator.core.group.partitions import Partitions, TopicIdPartition
 
 
 class MemberState(IntEnum):

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
-from millstream_coordinator.core.consumer.member import JOINING_EPOCH, ClassicMember, Partitions
-from millstream_wire.errors import ErrorCode
+from millstream_coordinator.core.consumer.member import ClassicMember
+from millstream_coordinator.core.group.epochs import JOINING_EPOCH
+from millstream_coordinator.core.group.partitions import Partitions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,31 +32,11 @@ class HeartbeatRequest:
         return self.member_epoch == JOINING_EPOCH
 
     @property
+    def leaves(self) -> bool:
+        return self.member_epoch < 0
+
+    @property
     def is_full(self) -> bool:
         """The member says everything, so it wants to be told everything."""
         has_subscription = self.topics is not None or self.regex is not None
         return self.joins or (self.rebalance_timeout_ms != -1 and has_subscription and self.reported is not None)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeartbeatAnswer:
-    error: ErrorCode = ErrorCode.NONE
-    message: str | None = None
-    member_id: str | None = None
-    member_epoch: int = 0
-    heartbeat_interval_ms: int = 0
-    assignment: Partitions | None = None
-    """None: as it was told before."""
-
-
-class Refused(Exception):
-    """The request cannot be served; carries what the member is told."""
-
-    def __init__(self, error: ErrorCode, message: str) -> None:
-        super().__init__(message)
-        self.error = error
-        self.message = message
-
-    @property
-    def answer(self) -> HeartbeatAnswer:
-        return HeartbeatAnswer(error=self.error, message=self.message)

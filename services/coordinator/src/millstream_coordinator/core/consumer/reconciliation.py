@@ -8,12 +8,8 @@ Either middle state is left out when there is nothing to wait for.
 
 from collections.abc import Callable
 
-from millstream_coordinator.core.consumer.member import (
-    CurrentAssignment,
-    MemberState,
-    Partitions,
-    TopicIdPartition,
-)
+from millstream_coordinator.core.consumer.member import CurrentAssignment, MemberState
+from millstream_coordinator.core.group.partitions import Partitions, TopicIdPartition
 
 
 def reconcile(

@@ -3,28 +3,20 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import assert_never
 
-from millstream_coordinator.core.classic.messages import MemberProtocol
-from millstream_coordinator.core.consumer.member import (
-    ClassicMember,
-    CurrentAssignment,
-    MemberMetadata,
-    MemberState,
-    Partitions,
-    TopicIdPartition,
-    by_topic,
-)
+from millstream_coordinator.core.consumer.member import ClassicMember, CurrentAssignment, MemberMetadata, MemberState
 from millstream_coordinator.core.consumer.records import (
     ConsumerRecord,
     CurrentStored,
-    GroupEpoch,
     GroupEpochStored,
     MemberStored,
     RegexStored,
     ResolvedRegex,
-    TargetEpoch,
     TargetEpochStored,
     TargetStored,
 )
+from millstream_coordinator.core.group.epochs import GroupEpoch, TargetEpoch
+from millstream_coordinator.core.group.member_protocol import MemberProtocol
+from millstream_coordinator.core.group.partitions import Partitions, TopicIdPartition, by_topic
 from millstream_wire.codec import DecodeError, decode_stored, encode_stored
 from millstream_wire.schema import Stored
 from millstream_wire.stored import (

@@ -2,24 +2,9 @@
 
 from dataclasses import dataclass
 
-from millstream_coordinator.core.consumer.member import CurrentAssignment, MemberMetadata, Partitions
-
-
-@dataclass(frozen=True, slots=True)
-class GroupEpoch:
-    """Raised whenever the members, their subscriptions or the topics they subscribe to change."""
-
-    epoch: int
-    metadata_hash: int = 0
-    """Of the subscribed topics: which they are, and how many partitions they have."""
-
-
-@dataclass(frozen=True, slots=True)
-class TargetEpoch:
-    """The group epoch that the target assignment was made for, and when."""
-
-    epoch: int
-    timestamp_ms: int = 0
+from millstream_coordinator.core.consumer.member import CurrentAssignment, MemberMetadata
+from millstream_coordinator.core.group.epochs import GroupEpoch, TargetEpoch
+from millstream_coordinator.core.group.partitions import Partitions
 
 
 @dataclass(frozen=True, slots=True)

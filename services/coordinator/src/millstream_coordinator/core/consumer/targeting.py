@@ -1,27 +1,18 @@
 """From the topics of now to a new target: what the members' subscriptions mean, whether that changed, who should have what."""
 
-import hashlib
-from collections.abc import Iterable, Iterator
-from uuid import UUID
-
 from millstream_cluster.image import Image
-from millstream_coordinator.core.consumer.assignors import ASSIGNORS, DEFAULT_ASSIGNOR, Subscriber
-from millstream_coordinator.core.consumer.draft import Draft
-from millstream_coordinator.core.consumer.group import ConsumerGroup
-from millstream_coordinator.core.consumer.messages import Refused
-from millstream_coordinator.core.consumer.records import (
-    RegexStored,
-    ResolvedRegex,
-    TargetEpoch,
-    TargetEpochStored,
-    TargetStored,
-)
+from millstream_coordinator.core.consumer.draft import ConsumerDraft
+from millstream_coordinator.core.consumer.records import RegexStored, ResolvedRegex, TargetEpochStored, TargetStored
 from millstream_coordinator.core.consumer.regex import RegexError, TopicPattern
-from millstream_coordinator.core.policy import OPEN_POLICY, GroupPolicy
+from millstream_coordinator.core.group.assignors import ASSIGNORS, DEFAULT_ASSIGNOR, Subscriber
+from millstream_coordinator.core.group.epochs import TargetEpoch
+from millstream_coordinator.core.group.heartbeats import Refused
+from millstream_coordinator.core.group.policy import OPEN_POLICY, GroupPolicy
+from millstream_coordinator.core.group.subscriptions import existing
 from millstream_wire.errors import ErrorCode
 
 
-def resolve_regexes(draft: Draft, image: Image, now_ms: int, *, again: bool) -> None:
+def resolve_regexes(draft: ConsumerDraft, image: Image, now_ms: int, *, again: bool) -> None:
     """Resolve what is not resolved yet, or everything `again`; forget expressions that nobody uses any more."""
     used = {member.regex for member in draft.group.members.values() if member.regex is not None}
     for regex in draft.group.regexes.keys() - used:
@@ -48,43 +39,24 @@ def check_regex(regex: str) -> None:
         raise _refused(regex, error) from None
 
 
-def metadata_hash(group: ConsumerGroup, image: Image, policy: GroupPolicy = OPEN_POLICY) -> int:
-    """Of the subscribed topics that exist: the same on every coordinator, and another whenever one is added or grows, or
-    the group's policy gives it more or fewer of them.
-    """
-    digest = hashlib.blake2b(digest_size=8)
-    if policy.withholds:
-        digest.update(b"withheld;")
-    for name, topic_id, partitions in sorted(_existing(group.subscribed_topics(), image, policy)):
-        digest.update(f"{name}:{topic_id}:{partitions};".encode())
-    return int.from_bytes(digest.digest(), "big", signed=True)
-
-
-def make_target(draft: Draft, image: Image, now_ms: int, policy: GroupPolicy = OPEN_POLICY) -> None:
+def make_target(draft: ConsumerDraft, image: Image, now_ms: int, policy: GroupPolicy = OPEN_POLICY) -> None:
     """Assign anew for the group's epoch; only what changes for a member is written."""
     group = draft.group
     subscribers = {
         member_id: Subscriber(
-            frozenset(topic_id for _, topic_id, _ in _existing(group.topics_of(member), image, policy)),
+            frozenset(topic.topic_id for topic in existing(group.topics_of(member), image, policy)),
             member.instance_id,
             group.target(member_id),
         )
         for member_id, member in group.members.items()
     }
     subscribed = () if policy.withholds else group.subscribed_topics()
-    topics = {topic_id: count for _, topic_id, count in _existing(subscribed, image, policy)}
+    topics = {topic.topic_id: len(topic.partitions) for topic in existing(subscribed, image, policy)}
     assign = ASSIGNORS[group.assignor(DEFAULT_ASSIGNOR)]
     for member_id, partitions in assign(subscribers, topics).items():
         if group.targets.get(member_id) != partitions:
             draft.write(TargetStored(group.group_id, member_id, partitions))
     draft.write(TargetEpochStored(group.group_id, TargetEpoch(group.epoch, now_ms)))
-
-
-def _existing(names: Iterable[str], image: Image, policy: GroupPolicy) -> Iterator[tuple[str, UUID, int]]:
-    for name in names:
-        topic = image.topic(name) if policy.allows(name) else None
-        if topic is not None:
-            yield name, topic.topic_id, len(topic.partitions)
 
 
 def _matching(regex: str, image: Image) -> tuple[str, ...]:

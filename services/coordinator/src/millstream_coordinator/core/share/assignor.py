@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from uuid import UUID
 
-from millstream_coordinator.core.consumer.assignors import Assignment, Subscriber, assign_uniform
-from millstream_coordinator.core.consumer.member import TopicIdPartition
+from millstream_coordinator.core.group.assignors import Assignment, Subscriber, assign_uniform
+from millstream_coordinator.core.group.partitions import TopicIdPartition
 
 NAME = "simple"
 ROUNDS_MAX = 10

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import assert_never
 
-from millstream_coordinator.core.consumer.member import NO_PARTITIONS, Partitions
+from millstream_coordinator.core.group.epochs import GroupEpoch
+from millstream_coordinator.core.group.partitions import NO_PARTITIONS, Partitions
 from millstream_coordinator.core.share.kept import NOTHING_KEPT, Kept
 from millstream_coordinator.core.share.member import NOTHING, ShareCurrent, ShareMember
 from millstream_coordinator.core.share.records import (
@@ -72,6 +73,9 @@ class ShareGroup:
         if member_id in self.targets:
             yield ShareTargetStored(self.group_id, member_id, None)
         yield ShareMemberStored(self.group_id, member_id, None)
+
+    def epoch_record(self, epoch: GroupEpoch) -> ShareEpochStored:
+        return ShareEpochStored(self.group_id, epoch)
 
     def copy(self) -> "ShareGroup":
         other = ShareGroup(self.group_id)

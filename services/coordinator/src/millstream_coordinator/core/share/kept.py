@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from millstream_coordinator.core.consumer.member import NO_PARTITIONS, Partitions, TopicIdPartition
+from millstream_coordinator.core.group.partitions import NO_PARTITIONS, Partitions, TopicIdPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

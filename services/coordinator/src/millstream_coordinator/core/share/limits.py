@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from millstream_coordinator.core.consumer.limits import SETTLING_INTERVAL_MS
-from millstream_coordinator.core.policy import OPEN_POLICY, GroupPolicy
+from millstream_coordinator.core.group.heartbeats import SETTLING_INTERVAL_MS
+from millstream_coordinator.core.group.policy import OPEN_POLICY, GroupPolicy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from millstream_coordinator.core.consumer.member import NO_PARTITIONS, Partitions
+from millstream_coordinator.core.group.partitions import NO_PARTITIONS, Partitions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

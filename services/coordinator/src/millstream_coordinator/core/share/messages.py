@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
-from millstream_coordinator.core.consumer.member import JOINING_EPOCH, NO_PARTITIONS, Partitions
-from millstream_coordinator.core.consumer.messages import HeartbeatAnswer
+from millstream_coordinator.core.group.epochs import JOINING_EPOCH
+from millstream_coordinator.core.group.heartbeats import HeartbeatAnswer
+from millstream_coordinator.core.group.partitions import NO_PARTITIONS, Partitions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +22,10 @@ class ShareHeartbeatRequest:
     @property
     def joins(self) -> bool:
         return self.member_epoch == JOINING_EPOCH
+
+    @property
+    def leaves(self) -> bool:
+        return self.member_epoch < 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import assert_never
 from uuid import UUID
 
-from millstream_coordinator.core.consumer.member import Partitions, by_topic
-from millstream_coordinator.core.consumer.records import GroupEpoch, TargetEpoch
+from millstream_coordinator.core.group.epochs import GroupEpoch, TargetEpoch
+from millstream_coordinator.core.group.partitions import Partitions, by_topic
 from millstream_coordinator.core.share.kept import Kept
 from millstream_coordinator.core.share.member import ShareCurrent, ShareMember
 from millstream_coordinator.core.share.records import (

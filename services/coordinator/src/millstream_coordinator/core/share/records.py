@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from millstream_coordinator.core.consumer.member import Partitions
-from millstream_coordinator.core.consumer.records import GroupEpoch, TargetEpoch
+from millstream_coordinator.core.group.epochs import GroupEpoch, TargetEpoch
+from millstream_coordinator.core.group.partitions import Partitions
 from millstream_coordinator.core.share.kept import Kept
 from millstream_coordinator.core.share.member import ShareCurrent, ShareMember
 

@@ -1,31 +1,19 @@
 """From the topics of now to a new target: what the members' subscriptions mean, whether that changed, who should read what."""
 
-import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from uuid import UUID
 
 from millstream_cluster.image import Image
 from millstream_cluster.members import Topic
-from millstream_coordinator.core.consumer.assignors import Subscriber
-from millstream_coordinator.core.consumer.member import TopicIdPartition
-from millstream_coordinator.core.consumer.records import TargetEpoch
-from millstream_coordinator.core.policy import GroupPolicy
+from millstream_coordinator.core.group.assignors import Subscriber
+from millstream_coordinator.core.group.epochs import TargetEpoch
+from millstream_coordinator.core.group.partitions import TopicIdPartition
+from millstream_coordinator.core.group.policy import GroupPolicy
+from millstream_coordinator.core.group.subscriptions import existing
 from millstream_coordinator.core.share.assignor import assign_shared
 from millstream_coordinator.core.share.draft import ShareDraft
 from millstream_coordinator.core.share.group import ShareGroup
 from millstream_coordinator.core.share.records import ShareTargetEpochStored, ShareTargetStored
-
-
-def metadata_hash(group: ShareGroup, image: Image, policy: GroupPolicy) -> int:
-    """Of the subscribed topics that exist: another whenever one is added or grows, or the group's policy gives it more or
-    fewer of them.
-    """
-    digest = hashlib.blake2b(digest_size=8)
-    if policy.withholds:
-        digest.update(b"withheld;")
-    for topic in _subscribed(group, image, policy):
-        digest.update(f"{topic.name}:{topic.topic_id}:{len(topic.partitions)};".encode())
-    return int.from_bytes(digest.digest(), "big", signed=True)
 
 
 def begin_state(draft: ShareDraft, image: Image, policy: GroupPolicy) -> None:
@@ -51,7 +39,7 @@ def make_target(draft: ShareDraft, image: Image, now_ms: int, policy: GroupPolic
     group = draft.group
     members = {
         member_id: Subscriber(
-            frozenset(topic.topic_id for topic in _existing(member.topics, image, policy)),
+            frozenset(topic.topic_id for topic in existing(member.topics, image, policy)),
             target=group.target(member_id),
         )
         for member_id, member in group.members.items()
@@ -64,11 +52,4 @@ def make_target(draft: ShareDraft, image: Image, now_ms: int, policy: GroupPolic
 
 
 def _subscribed(group: ShareGroup, image: Image, policy: GroupPolicy) -> Iterator[Topic]:
-    return _existing(sorted(group.subscribed_topics()), image, policy)
-
-
-def _existing(names: Iterable[str], image: Image, policy: GroupPolicy) -> Iterator[Topic]:
-    for name in names:
-        topic = image.topic(name) if policy.allows(name) else None
-        if topic is not None:
-            yield topic
+    return existing(sorted(group.subscribed_topics()), image, policy)

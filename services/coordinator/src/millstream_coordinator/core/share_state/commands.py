@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from millstream_cluster.decision import Decision
-from millstream_coordinator.core.offsets import Removal
-from millstream_coordinator.core.record_format import COMMAND_BYTES_MAX
+from millstream_coordinator.core.journal.bounds import COMMAND_BYTES_MAX, Removal
 from millstream_coordinator.core.share_state.machine import ShareStateShard
 from millstream_coordinator.core.share_state.record_format import encode_share_state_record
 from millstream_coordinator.core.share_state.records import ShareStateRecord, ShareStateStored

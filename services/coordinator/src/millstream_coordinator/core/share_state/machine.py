@@ -5,7 +5,7 @@
 
 from typing import assert_never
 
-from millstream_coordinator.core.records import ShardClaimed
+from millstream_coordinator.core.journal.claim import ShardClaimed
 from millstream_coordinator.core.share_state.records import ShareStateRecord, ShareStateStored
 from millstream_coordinator.core.share_state.state import SharePartition, ShareState
 

@@ -4,8 +4,7 @@ Kafka writes what changed between two snapshots as records of another kind, whic
 a cleaner of its own. A window of a few thousand records is small enough to be written whole, so here every record is a snapshot.
 """
 
-from millstream_coordinator.core.record_format import CLAIM_KEY, decode_claim, encode_claim
-from millstream_coordinator.core.records import ShardClaimed
+from millstream_coordinator.core.journal.claim import CLAIM_KEY, ShardClaimed, decode_claim, encode_claim
 from millstream_coordinator.core.share_state.records import ShareStateRecord, ShareStateStored
 from millstream_coordinator.core.share_state.state import SharePartition, ShareState, StateBatch
 from millstream_wire.codec import DecodeError, decode_stored, encode_stored

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from millstream_coordinator.core.records import ShardClaimed
+from millstream_coordinator.core.journal.claim import ShardClaimed
 from millstream_coordinator.core.share_state.state import SharePartition, ShareState
 
 

@@ -4,16 +4,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from millstream_cluster.decision import Decision
+from millstream_coordinator.core.group.partitions import TopicPartition
 from millstream_coordinator.core.transactions.machine import TransactionShard
 from millstream_coordinator.core.transactions.producers import fenced
 from millstream_coordinator.core.transactions.records import TransactionRecord, TransactionStored
-from millstream_coordinator.core.transactions.transaction import (
-    EPOCH_KEPT,
-    NO_PRODUCER,
-    TopicPartition,
-    Transaction,
-    TransactionState,
-)
+from millstream_coordinator.core.transactions.transaction import EPOCH_KEPT, NO_PRODUCER, Transaction, TransactionState
 from millstream_wire.errors import ErrorCode
 
 State = TransactionState

@@ -1,7 +1,7 @@
 """Transactional ids that nobody uses any more are forgotten (KIP-98): their producers have to begin anew."""
 
 from millstream_cluster.decision import Decision
-from millstream_coordinator.core.offsets import Removal
+from millstream_coordinator.core.journal.bounds import Removal
 from millstream_coordinator.core.transactions.machine import TransactionShard
 from millstream_coordinator.core.transactions.records import TransactionRecord, TransactionRemoved
 

@@ -5,7 +5,7 @@
 
 from typing import assert_never
 
-from millstream_coordinator.core.records import ShardClaimed
+from millstream_coordinator.core.journal.claim import ShardClaimed
 from millstream_coordinator.core.transactions.records import (
     TermBegan,
     TransactionRecord,

@@ -5,8 +5,7 @@ Of key versions that other tools skip: our claims (as in `__consumer_offsets`), 
 
 import struct
 
-from millstream_coordinator.core.record_format import CLAIM_KEY, decode_claim, encode_claim
-from millstream_coordinator.core.records import ShardClaimed
+from millstream_coordinator.core.journal.claim import CLAIM_KEY, ShardClaimed, decode_claim, encode_claim
 from millstream_coordinator.core.transactions.records import (
     TermBegan,
     TransactionRecord,

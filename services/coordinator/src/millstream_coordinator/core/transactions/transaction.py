@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import Enum
 
-TopicPartition = tuple[str, int]
+from millstream_coordinator.core.group.partitions import TopicPartition
 
 EPOCH_LAST = 32_766
 """The last epoch that a producer is given: one more is kept for fencing it, after that it gets a new producer id."""

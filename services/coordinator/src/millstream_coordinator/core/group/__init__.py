@@ -1,0 +1,1 @@
+"""What classic, consumer and share groups have in common; it knows none of them."""

@@ -1,0 +1,1 @@
+"""The machine that keeps groups and offsets: its state, its records, and their bytes."""

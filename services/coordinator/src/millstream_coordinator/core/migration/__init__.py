@@ -1,0 +1,1 @@
+"""A live group on its way from one protocol to the other."""

@@ -1,0 +1,1 @@
+"""The groups of a shard in service, one file for each protocol."""

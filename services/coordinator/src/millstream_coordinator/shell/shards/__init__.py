@@ -1,0 +1,1 @@
+"""Shards that are this coordinator's: claimed, loaded, served, given up."""

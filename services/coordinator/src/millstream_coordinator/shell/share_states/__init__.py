@@ -1,0 +1,1 @@
+"""The state of share partitions in service, and the way to it from groups."""

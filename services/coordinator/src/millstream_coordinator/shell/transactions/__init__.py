@@ -1,0 +1,1 @@
+"""Transactions in service, and the other nodes that they need."""

@@ -1,0 +1,9 @@
+"""What the tests of consumer groups share."""
+
+import pytest
+from consumer_course import Course
+
+
+@pytest.fixture
+def course() -> Course:
+    return Course()
