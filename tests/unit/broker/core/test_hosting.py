@@ -6,8 +6,8 @@ from millstream_broker.core.hosting import (
     Create,
     Delete,
     Lose,
+    MetadataDelta,
     SetAside,
-    Touched,
     Update,
     plan_changes,
     plan_start,
@@ -43,19 +43,19 @@ def image(records: list[r.MetadataRecord]) -> Image:
 
 def test_only_partitions_assigned_to_this_broker_get_a_log() -> None:
     now = image(RECORDS)
-    touched = Touched()
-    touched.add(RECORDS)
+    delta = MetadataDelta()
+    delta.add(RECORDS)
     partition = now.partition("orders", 0)
     assert partition is not None
-    assert plan_changes(touched, now, node_id=1, hosted=()) == [Create(partition)]
-    assert plan_changes(touched, now, node_id=1, hosted={(OURS, 0)}) == [Update(partition)]
+    assert plan_changes(delta, now, node_id=1, hosted=()) == [Create(partition)]
+    assert plan_changes(delta, now, node_id=1, hosted={(OURS, 0)}) == [Update(partition)]
 
 
 def test_a_deleted_topics_log_is_deleted_by_id() -> None:
     records = [*RECORDS, r.TopicDeleted(OURS)]
-    touched = Touched()
-    touched.add(records)
-    assert plan_changes(touched, image(records), node_id=1, hosted={(OURS, 0), (OLD, 0)}) == [Delete((OURS, 0))]
+    delta = MetadataDelta()
+    delta.add(records)
+    assert plan_changes(delta, image(records), node_id=1, hosted={(OURS, 0), (OLD, 0)}) == [Delete((OURS, 0))]
 
 
 def test_at_the_start_unexplained_logs_are_set_aside_and_deletions_carried_out() -> None:
@@ -70,12 +70,12 @@ def test_at_the_start_unexplained_logs_are_set_aside_and_deletions_carried_out()
 def test_a_topic_created_again_under_its_name_is_another_one() -> None:
     new = UUID(int=12)
     records = [*RECORDS, r.TopicDeleted(OURS), r.TopicCreated("orders", new, False), created(new, 0, 1)]
-    touched = Touched()
-    touched.add(records[len(RECORDS) :])
+    delta = MetadataDelta()
+    delta.add(records[len(RECORDS) :])
     now = image(records)
     partition = now.partition(new, 0)
     assert partition is not None
-    assert plan_changes(touched, now, node_id=1, hosted={(OURS, 0)}) == [Delete((OURS, 0)), Create(partition)]
+    assert plan_changes(delta, now, node_id=1, hosted={(OURS, 0)}) == [Delete((OURS, 0)), Create(partition)]
 
 
 def state_of(*, replicas: tuple[int, ...], isr: tuple[int, ...], leader: int) -> Image:
@@ -115,7 +115,7 @@ def test_an_empty_log_stands_in_for_a_lost_one_only_where_nobody_takes_it_for_th
     wanted = [Create(partition)] if anew else [Lose(partition)]
     lost = {(OURS, 0): controller_knows}
     assert plan_start((), now, node_id=1, hosted=(), lost=lost) == wanted
-    touched = Touched()
-    touched.partitions[OURS, 0] = None
-    assert plan_changes(touched, now, node_id=1, hosted=(), lost=lost) == wanted
+    delta = MetadataDelta()
+    delta.partitions[OURS, 0] = None
+    assert plan_changes(delta, now, node_id=1, hosted=(), lost=lost) == wanted
     assert plan_start((), now, node_id=1, hosted=()) == [Create(partition)], "it never was here"

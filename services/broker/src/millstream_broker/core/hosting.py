@@ -54,8 +54,8 @@ NOTHING_LOST: Lost = MappingProxyType({})
 
 
 @dataclass(slots=True)
-class Touched:
-    """What a run of metadata records was about."""
+class MetadataDelta:
+    """What a run of metadata records changed, as far as a broker hosts it."""
 
     partitions: dict[ReplicaKey, None] = field(default_factory=dict)
     deleted_topics: set[UUID] = field(default_factory=set)
@@ -90,7 +90,7 @@ def plan_unproven(image: Image, *, node_id: int, hosted: Iterable[ReplicaKey]) -
 
 
 def plan_changes(
-    touched: Touched,
+    delta: MetadataDelta,
     image: Image,
     *,
     node_id: int,
@@ -98,9 +98,9 @@ def plan_changes(
     lost: Lost = NOTHING_LOST,
 ) -> Sequence[Step]:
     """Follow a proven image while running. Safe to stop after any step: a restart finds the rest."""
-    steps: list[Step] = [Delete(key) for key in hosted if key[0] in touched.deleted_topics]
-    for key in touched.partitions:
-        if key[0] in touched.deleted_topics:
+    steps: list[Step] = [Delete(key) for key in hosted if key[0] in delta.deleted_topics]
+    for key in delta.partitions:
+        if key[0] in delta.deleted_topics:
             continue
         steps.extend(_step(key, image, node_id=node_id, is_hosted=key in hosted, lost=lost, unassigned=Delete(key)))
     return steps
@@ -130,7 +130,7 @@ def _step(
     key: ReplicaKey, image: Image, *, node_id: int, is_hosted: bool, lost: Lost, unassigned: Delete | SetAside
 ) -> Iterable[Step]:
     partition = image.partition(*key)
-    assert partition is not None, "only what the image knows is touched and not deleted"
+    assert partition is not None, "only what the image knows is changed and not deleted"
     if node_id not in partition.replicas:
         return (unassigned,) if is_hosted else ()
     if is_hosted:

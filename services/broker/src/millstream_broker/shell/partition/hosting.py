@@ -12,7 +12,15 @@ from collections.abc import Sequence
 from itertools import islice
 
 from millstream_broker.config import BrokerConfig
-from millstream_broker.core.hosting import Create, ReplicaKey, Step, Touched, plan_changes, plan_start, plan_unproven
+from millstream_broker.core.hosting import (
+    Create,
+    MetadataDelta,
+    ReplicaKey,
+    Step,
+    plan_changes,
+    plan_start,
+    plan_unproven,
+)
 from millstream_broker.core.topic_settings import TopicSettings
 from millstream_broker.shell.partition.applied_metadata import AppliedMetadata
 from millstream_broker.shell.partition.partitions import HostedPartitions
@@ -39,7 +47,7 @@ class Hosting:
         self._applied = applied
         self._to_make: dict[ReplicaKey, None] = {}
         self._wake = asyncio.Event()
-        self._missed = Touched()
+        self._missed = MetadataDelta()
         self._image: Image | None = None
         self._proven = False
         self._noting_fails = False
@@ -62,8 +70,8 @@ class Hosting:
 
     def on_records(self, image: Image, records: Sequence[MetadataRecord]) -> None:
         """Follow; a snapshot's image is a new object, and what it does not explain is set aside."""
-        touched = Touched()
-        touched.add(records)
+        delta = MetadataDelta()
+        delta.add(records)
         if not self._proven:
             self._missed.add(records)
             if self._image is not None:
@@ -75,14 +83,14 @@ class Hosting:
         self._partitions.forget_lost(image)
         self._execute(
             plan_changes(
-                touched,
+                delta,
                 image,
                 node_id=self._config.node_id,
                 hosted=self._partitions.keys,
                 lost=self._partitions.lost,
             )
         )
-        for resource_type, name in touched.configs:
+        for resource_type, name in delta.configs:
             if resource_type is ResourceType.TOPIC:
                 self._partitions.configure([name], self.settings_of)
             elif resource_type is ResourceType.BROKER:
@@ -112,7 +120,7 @@ class Hosting:
             )
         )
         self._partitions.configure(None, self.settings_of)
-        self._missed = Touched()
+        self._missed = MetadataDelta()
 
     async def run(self) -> None:
         """Do what plans left for later: make logs, try again what failed."""

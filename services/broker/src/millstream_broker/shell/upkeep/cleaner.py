@@ -73,7 +73,7 @@ class Cleaner:
         try:
             await self._clean(replica, cleanable)
         except CorruptFile as error:
-            self._give_up(replica, error)
+            self._mark_uncleanable(replica, error)
         except (OSError, LogError) as error:
             if self._partitions.hosts(replica):  # or else its directory went away under us
                 self._retry_at_ms[replica.key] = self._world.monotonic_ms() + RETRY_FAILED_MS
@@ -97,7 +97,7 @@ class Cleaner:
         try:
             dirty_since_ms = self._dirty_since_ms(replica, cleanable)
         except (OSError, RecordsError) as error:
-            self._give_up(replica, error)
+            self._mark_uncleanable(replica, error)
             return None
         return (
             cleanable if wants_cleaning(cleanable, compaction, dirty_since_ms=dirty_since_ms, now_ms=now_ms) else None
@@ -110,7 +110,7 @@ class Cleaner:
         dirty = (each for each in replica.log.segments if each.end_offset > cleanable.first_dirty_offset and each.size)
         return next(dirty).header_at(0).max_timestamp
 
-    def _give_up(self, replica: HostedPartition, error: Exception) -> None:
+    def _mark_uncleanable(self, replica: HostedPartition, error: Exception) -> None:
         self._uncleanable.add(replica.key)
         logger.error("partition is uncleanable until the next start partition=%s reason=%s", replica.name, error)
 
