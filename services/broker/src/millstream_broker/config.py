@@ -10,6 +10,7 @@ from pathlib import Path
 
 from millstream_broker.cleaner_config import CleanerConfig
 from millstream_cluster.configs import BROKER_CONFIGS, ConfigError
+from millstream_cluster.coordinator_topics import CoordinatorTopic, CoordinatorTopics
 from millstream_cluster.ids import COORDINATOR_ID_BASE
 from millstream_cluster.image import Image
 from millstream_cluster.records import Endpoint, ResourceType
@@ -125,6 +126,26 @@ class BrokerConfig:
             producer_id_expiration_ms=properties.integer(PRODUCER_ID_EXPIRATION, self.producer_id_expiration_ms),
             cleaner=CleanerConfig.from_properties(properties),
             limits=limits_of(properties),
+        )
+
+    @property
+    def coordinator_topics(self) -> CoordinatorTopics:
+        return CoordinatorTopics(
+            offsets=CoordinatorTopic(
+                partitions=self.offsets_topic_partitions,
+                replication_factor=self.offsets_topic_replication_factor,
+                segment_bytes=self.offsets_topic_segment_bytes,
+            ),
+            transactions=CoordinatorTopic(
+                partitions=self.transactions_topic_partitions,
+                replication_factor=self.transactions_topic_replication_factor,
+                segment_bytes=self.transactions_topic_segment_bytes,
+            ),
+            share_state=CoordinatorTopic(
+                partitions=self.share_state_topic_partitions,
+                replication_factor=self.share_state_topic_replication_factor,
+                segment_bytes=self.share_state_topic_segment_bytes,
+            ),
         )
 
     @staticmethod

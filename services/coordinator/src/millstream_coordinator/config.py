@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from millstream_cluster.coordinator_topics import CoordinatorTopic, CoordinatorTopics
 from millstream_cluster.ids import COORDINATOR_ID_BASE, NodeId, Role, node_id_of
 from millstream_cluster.records import Endpoint
 from millstream_coordinator.core.consumer.limits import ConsumerLimits, MigrationPolicy
@@ -68,6 +69,26 @@ class CoordinatorConfig:
     limits: Limits = field(default_factory=Limits)
     properties: Mapping[str, str] = field(default_factory=dict)
     """Every property of the process, for DescribeConfigs."""
+
+    @property
+    def coordinator_topics(self) -> CoordinatorTopics:
+        return CoordinatorTopics(
+            offsets=CoordinatorTopic(
+                partitions=self.offsets_topic_partitions,
+                replication_factor=self.offsets_topic_replication_factor,
+                segment_bytes=self.offsets_topic_segment_bytes,
+            ),
+            transactions=CoordinatorTopic(
+                partitions=self.transactions.topic_partitions,
+                replication_factor=self.transactions.topic_replication_factor,
+                segment_bytes=self.transactions.topic_segment_bytes,
+            ),
+            share_state=CoordinatorTopic(
+                partitions=self.share_state.topic_partitions,
+                replication_factor=self.share_state.topic_replication_factor,
+                segment_bytes=self.share_state.topic_segment_bytes,
+            ),
+        )
 
     @staticmethod
     def from_properties(properties: Properties) -> "CoordinatorConfig":

@@ -7,7 +7,6 @@ import asyncio
 import logging
 
 from millstream_broker.config import BrokerConfig
-from millstream_cluster.ids import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
 from millstream_runtime.nodes.client import ClientError
 from millstream_runtime.nodes.controllers import ControllerLink
 from millstream_wire.errors import ErrorCode
@@ -64,25 +63,13 @@ class TopicCreation:
                 logger.warning("topic not created topic=%s error=%s %s", topic.name, code, topic.error_message)
 
     def _topic(self, name: str) -> CreatableTopic:
-        config = self._config
-        partitions, factor = config.num_partitions, config.default_replication_factor
-        settings: dict[str, str] = {}
-        if name == OFFSETS_TOPIC:
-            partitions, factor = config.offsets_topic_partitions, config.offsets_topic_replication_factor
-            settings = _compacted(config.offsets_topic_segment_bytes)
-        elif name == TRANSACTIONS_TOPIC:
-            partitions, factor = config.transactions_topic_partitions, config.transactions_topic_replication_factor
-            settings = _compacted(config.transactions_topic_segment_bytes)
-        elif name == SHARE_STATE_TOPIC:
-            partitions, factor = config.share_state_topic_partitions, config.share_state_topic_replication_factor
-            settings = _compacted(config.share_state_topic_segment_bytes)
+        own = self._config.coordinator_topics.of(name)
+        partitions = own.partitions if own is not None else self._config.num_partitions
+        factor = own.replication_factor if own is not None else self._config.default_replication_factor
+        settings = own.configs if own is not None else {}
         return CreatableTopic(
             name=name,
             num_partitions=partitions,
             replication_factor=factor,
             configs=[CreatableTopicConfig(name=key, value=value) for key, value in settings.items()],
         )
-
-
-def _compacted(segment_bytes: int) -> dict[str, str]:
-    return {"cleanup.policy": "compact", "compression.type": "producer", "segment.bytes": str(segment_bytes)}

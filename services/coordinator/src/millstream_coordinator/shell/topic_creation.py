@@ -3,7 +3,6 @@
 import asyncio
 import logging
 
-from millstream_cluster.ids import OFFSETS_TOPIC, SHARE_STATE_TOPIC
 from millstream_coordinator.config import CoordinatorConfig
 from millstream_runtime.nodes.client import ClientError
 from millstream_runtime.nodes.controllers import ControllerLink
@@ -52,20 +51,11 @@ class TopicCreation:
             logger.warning("topic not created topic=%s error=%s %s", name, error, result.error_message)
 
     def _topic(self, name: str) -> CreatableTopic:
-        config = self._config
-        if name == OFFSETS_TOPIC:
-            partitions, factor = config.offsets_topic_partitions, config.offsets_topic_replication_factor
-            segment_bytes = config.offsets_topic_segment_bytes
-        elif name == SHARE_STATE_TOPIC:
-            partitions, factor = config.share_state.topic_partitions, config.share_state.topic_replication_factor
-            segment_bytes = config.share_state.topic_segment_bytes
-        else:
-            partitions, factor = config.transactions.topic_partitions, config.transactions.topic_replication_factor
-            segment_bytes = config.transactions.topic_segment_bytes
-        settings = {"cleanup.policy": "compact", "compression.type": "producer", "segment.bytes": str(segment_bytes)}
+        own = self._config.coordinator_topics.of(name)
+        assert own is not None, "only the coordinators' own topics are asked for here"
         return CreatableTopic(
             name=name,
-            num_partitions=partitions,
-            replication_factor=factor,
-            configs=[CreatableTopicConfig(name=key, value=value) for key, value in settings.items()],
+            num_partitions=own.partitions,
+            replication_factor=own.replication_factor,
+            configs=[CreatableTopicConfig(name=key, value=value) for key, value in own.configs.items()],
         )

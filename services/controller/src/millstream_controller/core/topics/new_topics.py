@@ -7,6 +7,7 @@ from uuid import UUID
 
 from millstream_cluster import records as r
 from millstream_cluster.configs import ConfigEntry, EffectiveConfigs
+from millstream_cluster.coordinator_topics import NEEDED_CONFIGS
 from millstream_cluster.decision import Decision
 from millstream_cluster.ids import (
     COORDINATOR_TOPICS,
@@ -164,8 +165,8 @@ def _creation_configs(topic: NewTopic) -> dict[str, str]:
     unset = ",".join(key for key, value in topic.configs if value is None)
     if unset:
         raise Refused(ErrorCode.INVALID_CONFIG, f"Null value not supported for topic configs: {unset}")
-    configs = {"cleanup.policy": "compact"} if topic.name in COORDINATOR_TOPICS else {}
-    return configs | {key: value for key, value in topic.configs if value is not None}
+    needed = NEEDED_CONFIGS if topic.name in COORDINATOR_TOPICS else {}
+    return {**needed, **{key: value for key, value in topic.configs if value is not None}}
 
 
 def _with(candidates: Sequence[Candidate], replicas: Sequence[tuple[NodeId, ...]]) -> list[Candidate]:
