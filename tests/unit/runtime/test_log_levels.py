@@ -9,6 +9,8 @@ import pytest
 
 from millstream_runtime.log_levels import BROKER_LOGGER, alter_log_levels, log_levels
 from millstream_runtime.nodes.client import ClientError
+from millstream_runtime.serving.context import Connection, RequestContext
+from millstream_wire.api import ApiKey
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse
 from millstream_wire.messages.incremental_alter_configs import (
@@ -20,6 +22,9 @@ from millstream_wire.messages.incremental_alter_configs import (
 NAME = "millstream.tests.log-levels"
 SET, DELETE = 0, 1
 TOPIC = AlterConfigsResource(resource_type=2, resource_name="t")
+CONTEXT = RequestContext(
+    ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, 7, "client", b"", Connection(1, "10.0.0.7:4711", "PLAINTEXT"), 0
+)
 
 
 class Controllers:
@@ -29,7 +34,9 @@ class Controllers:
         self.asked: list[IncrementalAlterConfigsRequest] = []
         self._there = there
 
-    async def request(self, message: IncrementalAlterConfigsRequest, *, timeout_ms: int) -> Any:
+    async def forward_part(
+        self, message: IncrementalAlterConfigsRequest, context: RequestContext, *, timeout_ms: int
+    ) -> Any:
         if not self._there:
             raise ClientError("gone")
         self.asked.append(message)
@@ -55,7 +62,7 @@ def alter(
     levels = AlterConfigsResource(resource_type=BROKER_LOGGER, resource_name="7", configs=configs)
     request = IncrementalAlterConfigsRequest(resources=[levels, *rest], validate_only=validate_only)
     link = controllers or Controllers()
-    answer = asyncio.run(alter_log_levels(request, node_id=7, controllers=link, timeout_ms=1))
+    answer = asyncio.run(alter_log_levels(request, CONTEXT, node_id=7, controllers=link, timeout_ms=1))
     return [response.error_code for response in answer.responses]
 
 

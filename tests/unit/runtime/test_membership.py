@@ -22,6 +22,7 @@ from millstream_cluster.records import (
 from millstream_runtime.nodes.controllers import ControllerLink, ControllerUnavailable
 from millstream_runtime.nodes.follower import MetadataDiverged, MetadataFollower
 from millstream_runtime.nodes.registration import AdvertisedListener, NodeIdentity, Registration, RegistrationRefused
+from millstream_runtime.serving.context import Connection, RequestContext
 from millstream_runtime.serving.handlers import serve
 from millstream_runtime.serving.server import Server
 from millstream_wire.api import ApiKey
@@ -175,7 +176,10 @@ def test_a_client_s_request_is_forwarded_and_answered_unchanged(simulated_hosts)
         standby, active = Controller(active=False), Controller()
         link = link_of(simulated_hosts, await start(simulated_hosts, standby, active))
         header = RequestHeader(api_key=ApiKey.CREATE_TOPICS, version=5, correlation_id=77, client_id="theirs")
-        reply = await link.forward(encode_request_header(header) + encode(create("x"), 5), timeout_ms=5_000)
+        frame = encode_request_header(header) + encode(create("x"), 5)
+        client = Connection(1, "10.0.0.7:4711", "PLAINTEXT")
+        context = RequestContext(ApiKey.CREATE_TOPICS, 5, 77, "theirs", frame, client, 0)
+        reply = await link.forward(context, timeout_ms=5_000)
         answer = b"".join(map(bytes, reply.parts))
         assert decode(CreateTopicsResponse, 5, answer[1:]).topics[0].name == "x"
         assert active.created == ["x"]

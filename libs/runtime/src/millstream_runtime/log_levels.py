@@ -6,8 +6,9 @@ Levels have Kafka's names. They belong to the process and are forgotten when it 
 import logging
 from collections import Counter
 
-from millstream_runtime.nodes.client import ClientError
+from millstream_runtime.nodes.client import ClientError, ForwardingRefused
 from millstream_runtime.nodes.controllers import ControllerLink
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.error_response import error_response
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse
@@ -53,7 +54,12 @@ def changes_log_levels(request: IncrementalAlterConfigsRequest) -> bool:
 
 
 async def alter_log_levels(
-    request: IncrementalAlterConfigsRequest, *, node_id: int, controllers: ControllerLink, timeout_ms: int
+    request: IncrementalAlterConfigsRequest,
+    context: RequestContext,
+    *,
+    node_id: int,
+    controllers: ControllerLink,
+    timeout_ms: int,
 ) -> IncrementalAlterConfigsResponse:
     """Change the levels that a request names, here; the rest of it is the controller's."""
     rest = [resource for resource in request.resources if resource.resource_type != BROKER_LOGGER]
@@ -66,11 +72,13 @@ async def alter_log_levels(
     if rest:
         there = IncrementalAlterConfigsRequest(resources=rest, validate_only=request.validate_only)
         try:
-            answered = await controllers.request(there, timeout_ms=timeout_ms)
+            answered = await controllers.forward_part(there, context, timeout_ms=timeout_ms)
+        except ForwardingRefused as refused:
+            answered = error_response(there, context.version, refused.code, str(refused))
         except ClientError as error:
             # Perhaps it was executed: the client has to look, as after any timeout.
             text = f"No answer from the controller: {error}"
-            answered = error_response(there, there.versions[1], ErrorCode.REQUEST_TIMED_OUT, text)
+            answered = error_response(there, context.version, ErrorCode.REQUEST_TIMED_OUT, text)
         answers += answered.responses
     told = {(answer.resource_type, answer.resource_name): answer for answer in answers}
     return IncrementalAlterConfigsResponse(

@@ -19,7 +19,7 @@ from millstream_wire.api import API, ApiKey
 from millstream_wire.codec import DecodeError, decode, encode_parts
 from millstream_wire.errors import ErrorCode
 from millstream_wire.header import RequestHeader, decode_response_header, encode_request_header
-from millstream_wire.messages import ApiVersionsRequest
+from millstream_wire.messages import ApiVersionsRequest, EnvelopeRequest, EnvelopeResponse
 from millstream_wire.schema import Request
 
 CONNECT_TIMEOUT_MS = 10_000
@@ -43,6 +43,14 @@ class RequestTimedOut(ClientError):
 
 class VersionNotSupported(ClientError):
     """The node and we have no common version of this API."""
+
+
+class ForwardingRefused(ClientError):
+    """The node does not handle this request in a client's name: it was not executed."""
+
+    def __init__(self, code: ErrorCode, node: str) -> None:
+        super().__init__(f"{node}: not forwarded: {code.name}")
+        self.code = code
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +101,10 @@ class Client(ChannelUser):
     @property
     def closed(self) -> bool:
         return self._closed_reason is not None
+
+    def offers(self, key: ApiKey) -> bool:
+        """Whether the node's ApiVersions named this API."""
+        return key in self._versions
 
     async def request(self, message: Any, *, timeout_ms: int, version: int | None = None) -> Any:
         """Send a request message, wait for its response message; the highest common version unless one is given.
@@ -216,9 +228,23 @@ class Nodes:
         client, _ = await self._client(host, port, timeout_ms)
         client.send(message)
 
-    async def forward(self, host: str, port: int, frame: bytes | memoryview, *, timeout_ms: int) -> bytes:
+    async def forward(
+        self,
+        host: str,
+        port: int,
+        frame: bytes | memoryview,
+        *,
+        timeout_ms: int,
+        envelope: EnvelopeRequest | None = None,
+    ) -> bytes:
+        """As Client.forward; around the frame goes this envelope, if there is one and the node opens envelopes."""
         client, left_ms = await self._client(host, port, timeout_ms)
-        return await client.forward(frame, timeout_ms=left_ms)
+        if envelope is None or not client.offers(ApiKey.ENVELOPE):
+            return await client.forward(frame, timeout_ms=left_ms)
+        answer: EnvelopeResponse = await client.request(envelope, timeout_ms=left_ms)
+        if answer.error_code != ErrorCode.NONE or answer.response_data is None:
+            raise ForwardingRefused(ErrorCode(answer.error_code), f"{host}:{port}")
+        return bytes(answer.response_data[_CORRELATION_BYTES:])
 
     async def close(self) -> None:
         connecting = list(self._connecting.values())

@@ -4,21 +4,26 @@ import logging
 from asyncio import TaskGroup, sleep
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import fields, is_dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 from millstream_cluster.ids import METADATA_TOPIC, NO_NODE, NodeId
-from millstream_runtime.nodes.client import ClientError, Nodes
-from millstream_runtime.serving.context import RawReply
+from millstream_runtime.nodes.client import ClientError, ForwardingRefused, Nodes
+from millstream_runtime.serving.context import RawReply, RequestContext
+from millstream_runtime.serving.envelope import sealed
+from millstream_runtime.serving.peer import ClientPeer
 from millstream_runtime.world import World
 from millstream_wire.api import API, ApiKey
-from millstream_wire.codec import DecodeError, decode
+from millstream_wire.codec import DecodeError, decode, encode
 from millstream_wire.errors import ErrorCode
+from millstream_wire.header import RequestHeader, encode_request_header
 from millstream_wire.messages import MetadataRequest, MetadataResponse
 from millstream_wire.messages.metadata import MetadataRequestTopic
+from millstream_wire.schema import Request, Response
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
+R = TypeVar("R", bound=Response)
 Address: TypeAlias = tuple[str, int]
 
 ATTEMPT_TIMEOUT_MS = 5_000
@@ -108,19 +113,35 @@ class ControllerLink:
 
         return await self._until_active(attempt, says_not_controller, timeout_ms)
 
-    async def forward(self, frame: bytes | memoryview, *, timeout_ms: int) -> RawReply:
-        """A client's whole request, unchanged; the answer, unchanged: return it from the handler."""
-        owned = bytes(frame)
-        key, version = int.from_bytes(owned[:2], "big"), int.from_bytes(owned[2:4], "big")
+    async def forward(self, context: RequestContext, *, timeout_ms: int) -> RawReply:
+        """A client's whole request, unchanged and in its name; the answer, unchanged: return it from the handler.
+
+        Raises ControllerUnavailable, or ForwardingRefused. A controller of release 0.1.0 gets the request without a name.
+        """
+        return RawReply([await self._forward(bytes(context.frame), context, timeout_ms=timeout_ms)])
+
+    async def forward_part(self, part: Request[R], context: RequestContext, *, timeout_ms: int) -> R:
+        """As `forward`, of what is left of the client's request."""
+        version = context.version
+        header = RequestHeader(context.api_key, version, context.correlation_id, context.client_id)
+        frame = encode_request_header(header) + encode(part, version)
+        answer = await self._forward(frame, context, timeout_ms=timeout_ms)
+        read = decoded_answer(context.api_key, version, answer)
+        if read is None:
+            raise ClientError(f"{context.api_key.name}: an answer that makes no sense")
+        return cast(R, read)
+
+    async def _forward(self, frame: bytes, context: RequestContext, *, timeout_ms: int) -> bytes:
+        peer = context.peer
+        envelope = sealed(frame, peer, context.host) if isinstance(peer, ClientPeer) else None
 
         async def attempt(host: str, port: int, left_ms: int) -> bytes:
-            return await self._nodes.forward(host, port, owned, timeout_ms=left_ms)
+            return await self._nodes.forward(host, port, frame, timeout_ms=left_ms, envelope=envelope)
 
         def refused(answer: bytes) -> bool:
-            return says_not_controller(decoded_answer(ApiKey(key), version, answer))
+            return says_not_controller(decoded_answer(context.api_key, context.version, answer))
 
-        answer: bytes = await self._until_active(attempt, refused, timeout_ms)
-        return RawReply([answer])
+        return await self._until_active(attempt, refused, timeout_ms)
 
     def another(self) -> "ControllerLink":
         """A link with connections of its own, for who waits long or must not wait behind others' answers."""
@@ -147,6 +168,8 @@ class ControllerLink:
                 if not refused(answer):
                     return answer
                 last = f"{host}:{port} is not the active controller"
+            except ForwardingRefused:
+                raise
             except ClientError as error:
                 last = str(error)
             self.known.turn_from(asked)

@@ -175,7 +175,7 @@ class ServedConnection(ChannelUser):
         if api_key != ApiKey.API_VERSIONS or route.least <= version <= route.most:
             return False
         unsupported = api_versions.unsupported(self._server.advertised)
-        self._answer(_encoded(ApiKey.API_VERSIONS, 0, correlation_id, unsupported))
+        self._answer(encoded(ApiKey.API_VERSIONS, 0, correlation_id, unsupported))
         return True
 
     def _take(
@@ -197,7 +197,7 @@ class ServedConnection(ChannelUser):
                 self._answer_small(reply)
             elif isinstance(reply, (Response, RawReply)):
                 route.latency.observe((self._time() - started) * 1000)
-                self._answer(_encoded(route.api_key, context.version, context.correlation_id, reply))
+                self._answer(encoded(route.api_key, context.version, context.correlation_id, reply))
             else:
                 self._answer_later(route, context, reply, started)
         except Exception as error:
@@ -210,7 +210,7 @@ class ServedConnection(ChannelUser):
             if reply is None or isinstance(reply, (Response, RawReply, bytes)):
                 route.latency.observe((self._time() - started) * 1000)
                 if reply is not None:
-                    self._answer(_encoded(route.api_key, context.version, context.correlation_id, reply))
+                    self._answer(encoded(route.api_key, context.version, context.correlation_id, reply))
                 return
             self._answer_later(route, context, reply, started)
         except Exception as error:
@@ -235,7 +235,7 @@ class ServedConnection(ChannelUser):
                 reply = done.result()
                 parts: list[Part] = []
                 if reply is not None:
-                    parts = _encoded(route.api_key, context.version, context.correlation_id, reply)
+                    parts = encoded(route.api_key, context.version, context.correlation_id, reply)
             except Exception as error:
                 self._failed(route, context, error)
                 return
@@ -300,7 +300,7 @@ class ServedConnection(ChannelUser):
         self._channel.send(parts)
 
 
-def _encoded(api_key: int, version: int, correlation_id: int, reply: Response | RawReply | bytes) -> list[Part]:
+def encoded(api_key: int, version: int, correlation_id: int, reply: Response | RawReply | bytes) -> list[Part]:
     if isinstance(reply, bytes):
         return [reply]
     if isinstance(reply, RawReply):

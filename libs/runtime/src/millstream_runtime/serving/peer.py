@@ -34,10 +34,14 @@ class ClientPeer:
 
 @dataclass(frozen=True, slots=True)
 class NodePeer:
-    """`role` follows from `node_id`: the two are checked against each other where they come in."""
+    """`role` follows from `node_id`."""
 
     role: Role
     node_id: NodeId
+
+    @staticmethod
+    def of(node_id: NodeId) -> "NodePeer":
+        return NodePeer(role_of(node_id), node_id)
 
 
 Peer: TypeAlias = ClientPeer | NodePeer
@@ -52,7 +56,7 @@ def is_coordinator(peer: Peer) -> bool:
 def introduced(request: ApiVersionsRequest, client_id: str | None) -> NodePeer | None:
     """Who the sender says it is; None if it does not say that it is a node."""
     if 0 <= request.sender_node_id < NODE_ID_END:
-        return NodePeer(role_of(request.sender_node_id), NodeId(request.sender_node_id))
+        return NodePeer.of(NodeId(request.sender_node_id))
     return _of_release_0_1(request, client_id)
 
 
@@ -73,4 +77,4 @@ def _of_release_0_1(request: ApiVersionsRequest, client_id: str | None) -> NodeP
         node_id = NodeId(number) if number and role_of(number) is role else node_id_of(role, number)
     except ValueError:
         return None
-    return NodePeer(role, node_id)
+    return NodePeer.of(node_id)

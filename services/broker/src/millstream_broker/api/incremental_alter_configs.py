@@ -14,5 +14,5 @@ async def handle_incremental_alter_configs(
         return await handle_forwarded(broker, request, context)
     config = broker.config
     return await alter_log_levels(
-        request, node_id=config.node_id, controllers=broker.controllers, timeout_ms=config.request_timeout_ms
+        request, context, node_id=config.node_id, controllers=broker.controllers, timeout_ms=config.request_timeout_ms
     )

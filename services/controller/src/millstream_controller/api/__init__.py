@@ -12,6 +12,7 @@ from millstream_controller.api.create_topics import handle_create_topics
 from millstream_controller.api.delete_topics import handle_delete_topics
 from millstream_controller.api.describe_quorum import handle_describe_quorum
 from millstream_controller.api.elect_leaders import handle_elect_leaders
+from millstream_controller.api.envelope import envelope_handler
 from millstream_controller.api.fetch import handle_fetch
 from millstream_controller.api.fetch_snapshot import handle_fetch_snapshot
 from millstream_controller.api.incremental_alter_configs import handle_incremental_alter_configs
@@ -26,14 +27,9 @@ from millstream_runtime.serving.handlers import Handlers, serve
 from millstream_wire import messages as m
 from millstream_wire.api import ApiKey
 
-HANDLERS: Handlers[Controller] = {
-    ApiKey.PRODUCE: serve(m.ProduceRequest, handle_produce),
-    ApiKey.FETCH: serve(m.FetchRequest, handle_fetch),
-    ApiKey.LIST_OFFSETS: serve(m.ListOffsetsRequest, handle_list_offsets),
-    ApiKey.METADATA: serve(m.MetadataRequest, handle_metadata),
+FORWARDED: Handlers[Controller] = {
     ApiKey.CREATE_TOPICS: serve(m.CreateTopicsRequest, handle_create_topics),
     ApiKey.DELETE_TOPICS: serve(m.DeleteTopicsRequest, handle_delete_topics),
-    ApiKey.INIT_PRODUCER_ID: serve(m.InitProducerIdRequest, handle_init_producer_id),
     ApiKey.ALTER_CONFIGS: serve(m.AlterConfigsRequest, handle_alter_configs),
     ApiKey.CREATE_PARTITIONS: serve(m.CreatePartitionsRequest, handle_create_partitions),
     ApiKey.ELECT_LEADERS: serve(m.ElectLeadersRequest, handle_elect_leaders),
@@ -44,10 +40,21 @@ HANDLERS: Handlers[Controller] = {
     ApiKey.ALTER_CLIENT_QUOTAS: serve(m.AlterClientQuotasRequest, handle_alter_client_quotas),
     ApiKey.DESCRIBE_QUORUM: serve(m.DescribeQuorumRequest, handle_describe_quorum),
     ApiKey.UPDATE_FEATURES: serve(m.UpdateFeaturesRequest, handle_update_features),
+    ApiKey.UNREGISTER_BROKER: serve(m.UnregisterBrokerRequest, handle_unregister_broker),
+}
+"""What clients ask the other nodes, which pass it on."""
+
+HANDLERS: Handlers[Controller] = {
+    **FORWARDED,
+    ApiKey.ENVELOPE: serve(m.EnvelopeRequest, envelope_handler(FORWARDED)),
+    ApiKey.PRODUCE: serve(m.ProduceRequest, handle_produce),
+    ApiKey.FETCH: serve(m.FetchRequest, handle_fetch),
+    ApiKey.LIST_OFFSETS: serve(m.ListOffsetsRequest, handle_list_offsets),
+    ApiKey.METADATA: serve(m.MetadataRequest, handle_metadata),
+    ApiKey.INIT_PRODUCER_ID: serve(m.InitProducerIdRequest, handle_init_producer_id),
     ApiKey.FETCH_SNAPSHOT: serve(m.FetchSnapshotRequest, handle_fetch_snapshot),
     ApiKey.BROKER_REGISTRATION: serve(m.BrokerRegistrationRequest, handle_broker_registration),
     ApiKey.BROKER_HEARTBEAT: serve(m.BrokerHeartbeatRequest, handle_broker_heartbeat),
-    ApiKey.UNREGISTER_BROKER: serve(m.UnregisterBrokerRequest, handle_unregister_broker),
     ApiKey.ALLOCATE_PRODUCER_IDS: serve(m.AllocateProducerIdsRequest, handle_allocate_producer_ids),
     ApiKey.ASSIGN_REPLICAS_TO_DIRS: serve(m.AssignReplicasToDirsRequest, handle_assign_replicas_to_dirs),
 }

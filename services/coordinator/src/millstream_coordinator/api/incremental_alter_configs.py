@@ -14,5 +14,9 @@ async def handle_incremental_alter_configs(
         return await handle_forwarded(coordinator, request, context)
     config = coordinator.config
     return await alter_log_levels(
-        request, node_id=config.node_id, controllers=coordinator.controllers, timeout_ms=config.request_timeout_ms
+        request,
+        context,
+        node_id=config.node_id,
+        controllers=coordinator.controllers,
+        timeout_ms=config.request_timeout_ms,
     )

@@ -4,7 +4,7 @@ from millstream_cluster.answers.init_producer_id import is_half_known
 from millstream_coordinator.core.transactions.producers import Initialized, InitRequest, init_producer
 from millstream_coordinator.shell.coordinator import Coordinator
 from millstream_runtime.nodes.client import ClientError
-from millstream_runtime.serving.context import RawReply, RequestContext
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import InitProducerIdRequest, InitProducerIdResponse
 
@@ -13,13 +13,13 @@ PRODUCER_FENCED_SINCE = 4
 
 async def handle_init_producer_id(
     coordinator: Coordinator, request: InitProducerIdRequest, context: RequestContext
-) -> RawReply | InitProducerIdResponse:
+) -> InitProducerIdResponse:
     if is_half_known(request):
         return InitProducerIdResponse(error_code=ErrorCode.INVALID_REQUEST, producer_epoch=-1)
     if request.transactional_id is not None:
         return await _init_transactional(coordinator, request, context)
     try:
-        return await coordinator.forward_to_broker(context.frame)
+        return await coordinator.ask_broker(request)
     except ClientError:
         return InitProducerIdResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE, producer_epoch=-1)
 

@@ -23,16 +23,16 @@ def handle_metadata(
         # librdkafka takes an answer without nodes for one and waits a minute; without an answer it asks somebody else.
         raise CloseConnection("no live broker is known")
     if request.allow_auto_topic_creation and missing_topics(coordinator.image, request, context.version):
-        return _answer_after_a_broker(coordinator, request, context, bytes(context.frame))
+        return _answer_after_a_broker(coordinator, request, context)
     return _answer(coordinator, request, context)
 
 
 async def _answer_after_a_broker(
-    coordinator: Coordinator, request: MetadataRequest, context: RequestContext, frame: bytes
+    coordinator: Coordinator, request: MetadataRequest, context: RequestContext
 ) -> MetadataResponse:
     """The broker's own answer is not passed on: it names the addresses of another listener."""
     try:
-        await coordinator.forward_to_broker(frame)
+        await coordinator.ask_broker(request)
     except ClientError as error:
         logger.info("missing topics not passed on reason=%s", error)
     return _answer(coordinator, request, context)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import TypeVar, cast
 from uuid import UUID
 
 from millstream_cluster.answers.metadata import any_live_broker
@@ -27,8 +27,10 @@ from millstream_runtime.replicated import NotCommitted
 from millstream_runtime.serving.context import RawReply
 from millstream_runtime.world import World
 from millstream_wire.errors import ErrorCode
+from millstream_wire.schema import Request, Response
 
 T = TypeVar("T")
+R = TypeVar("R", bound=Response)
 
 PREFIX_MAX = 249
 """Of member ids: client ids can be longer than what is stored."""
@@ -107,14 +109,25 @@ class Coordinator:
             return groups
         return await self.committed(groups.execute(lambda shard, _: Decision((), seen(shard))))
 
+    async def ask_broker(self, message: Request[R]) -> R:
+        """Have a live broker answer this, in this node's own name; a ClientError if there is none that does."""
+        host, port = self._any_broker()
+        return cast(R, await self._brokers.request(host, port, message, timeout_ms=self.config.request_timeout_ms))
+
     async def forward_to_broker(self, frame: memoryview | bytes) -> RawReply:
-        """Have a live broker answer the client's request; a ClientError if there is none that does."""
+        """Have a live broker answer what a client says of itself; for nothing that not every client may do.
+
+        The broker sees this node as the peer, and the client's own client id.
+        """
+        host, port = self._any_broker()
+        return RawReply([await self._brokers.forward(host, port, frame, timeout_ms=self.config.request_timeout_ms)])
+
+    def _any_broker(self) -> tuple[str, int]:
         node = self.image.node(any_live_broker(self.image))
         endpoint = node.endpoint("") if node is not None else None
         if endpoint is None:
             raise Disconnected("no broker is there")
-        timeout_ms = self.config.request_timeout_ms
-        return RawReply([await self._brokers.forward(endpoint.host, endpoint.port, frame, timeout_ms=timeout_ms)])
+        return endpoint.host, endpoint.port
 
     def new_member_id(self, prefix: str) -> str:
         """An id that nobody can guess, with a name before it that people recognize."""
