@@ -36,9 +36,7 @@ def test_broker_and_coordinator_have_the_same_topics_created_from_the_same_prope
 
 @pytest.mark.parametrize("name", sorted(COORDINATOR_TOPICS))
 def test_each_of_them_has_what_it_cannot_be_without(name: str) -> None:
-    topic = CoordinatorConfig.from_properties(Properties({**PROPERTIES, "node.id": "1"})).coordinator_topics.of(
-        name
-    )
+    topic = CoordinatorConfig.from_properties(Properties({**PROPERTIES, "node.id": "1"})).coordinator_topics.of(name)
     assert topic is not None
     assert NEEDED_CONFIGS.items() <= topic.configs.items()
 

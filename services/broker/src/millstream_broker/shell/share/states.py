@@ -16,9 +16,9 @@ from millstream_broker.core.share.partition import StoredBatch, Write
 from millstream_broker.shell.topic_creation import TopicCreation
 from millstream_cluster.ids import SHARE_STATE_TOPIC, NodeId
 from millstream_cluster.image import Image
-from millstream_cluster.records import Endpoint
-from millstream_cluster.shard import shard_of, share_key
-from millstream_runtime.nodes.client import ClientError, Nodes
+from millstream_cluster.shard import share_key
+from millstream_runtime.nodes.client import Nodes
+from millstream_runtime.nodes.owner import Owners
 from millstream_runtime.world import World
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import (
@@ -71,6 +71,7 @@ class ShareStates:
         self._image = image
         self._topics = topics
         self._nodes = Nodes(world, client_id=f"broker-{node_id}", node_id=node_id)
+        self._owners = Owners(self._nodes, image)
 
     async def read(self, key: ShareKey, leader_epoch: int) -> StoredState | ErrorCode:
         partition = read_share_group_state.PartitionData(partition=key.partition, leader_epoch=leader_epoch)
@@ -126,31 +127,17 @@ class ShareStates:
             backoff_ms = min(2 * backoff_ms, _BACKOFF_MAX_MS)
 
     async def _ask(self, key: ShareKey, request: Any) -> Any:
-        endpoint = self._owner(key)
-        if endpoint is None:
-            return ErrorCode.COORDINATOR_NOT_AVAILABLE
-        try:
-            answer = await self._nodes.request(endpoint.host, endpoint.port, request, timeout_ms=REQUEST_TIMEOUT_MS)
-        except ClientError as error:
-            logger.debug("share state request failed group=%s reason=%s", key.group_id, error)
-            return ErrorCode.NETWORK_EXCEPTION
+        if self._image().topic(SHARE_STATE_TOPIC) is None:
+            self._topics.want(SHARE_STATE_TOPIC)
+        owner = self._owners.of_key(SHARE_STATE_TOPIC, share_key(*key))
+        answer = await self._owners.ask(owner, request, timeout_ms=REQUEST_TIMEOUT_MS)
+        if isinstance(answer, ErrorCode):
+            return answer
         assert isinstance(answer, ReadShareGroupStateResponse | WriteShareGroupStateResponse)
         for topic in answer.results:
             for partition in topic.partitions:
                 return ErrorCode(partition.error_code) if partition.error_code else partition
         return ErrorCode.UNKNOWN_SERVER_ERROR
-
-    def _owner(self, key: ShareKey) -> Endpoint | None:
-        image = self._image()
-        topic = image.topic(SHARE_STATE_TOPIC)
-        if topic is None:
-            self._topics.want(SHARE_STATE_TOPIC)
-            return None
-        if not topic.partitions:
-            return None
-        shard = image.shard(topic.topic_id, shard_of(share_key(*key), len(topic.partitions)))
-        node = image.node(shard.coordinator_id) if shard is not None else None
-        return node.endpoint("") if node is not None and not node.fenced else None
 
 
 def _state_of(number: int) -> DeliveryState:

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 from millstream_broker.config import BrokerConfig
 from millstream_cluster.ids import TRANSACTIONS_TOPIC, NodeId
 from millstream_cluster.image import Image
-from millstream_cluster.shard import shard_of
-from millstream_runtime.nodes.client import ClientError, Nodes
+from millstream_runtime.nodes.client import Nodes
+from millstream_runtime.nodes.owner import Owners
 from millstream_runtime.world import World
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
@@ -42,8 +42,8 @@ class _Line:
 
 class Verification:
     def __init__(self, config: BrokerConfig, world: World, image: Callable[[], Image]) -> None:
-        self._image = image
         self._nodes = Nodes(world, client_id=f"broker-{config.node_id}", node_id=NodeId(config.node_id))
+        self._owners = Owners(self._nodes, image)
         self._retry_backoff_ms = config.add_partitions_retry_backoff_ms
         self._retry_max_ms = config.add_partitions_retry_max_ms
         self._lines: dict[int, _Line] = {}
@@ -142,19 +142,11 @@ class Verification:
     async def _ask(
         self, transactional_id: str, request: AddPartitionsToTxnRequest
     ) -> AddPartitionsToTxnResponse | ErrorCode:
-        image = self._image()
-        topic = image.topic(TRANSACTIONS_TOPIC)
-        if topic is None or not topic.partitions:
-            return ErrorCode.COORDINATOR_NOT_AVAILABLE
-        shard = image.shard(topic.topic_id, shard_of(transactional_id, len(topic.partitions)))
-        node = image.node(shard.coordinator_id) if shard is not None else None
-        endpoint = node.endpoint("") if node is not None and not node.fenced else None
-        if endpoint is None:
-            return ErrorCode.COORDINATOR_NOT_AVAILABLE
-        try:
-            answer = await self._nodes.request(endpoint.host, endpoint.port, request, timeout_ms=REQUEST_TIMEOUT_MS)
-        except ClientError as error:
-            logger.warning("transaction not verified transactional_id=%s reason=%s", transactional_id, error)
-            return ErrorCode.NETWORK_EXCEPTION
+        owner = self._owners.of_key(TRANSACTIONS_TOPIC, transactional_id)
+        answer = await self._owners.ask(owner, request, timeout_ms=REQUEST_TIMEOUT_MS)
+        if isinstance(answer, ErrorCode):
+            if answer is ErrorCode.NETWORK_EXCEPTION:
+                logger.warning("transaction not verified transactional_id=%s error=%s", transactional_id, answer.name)
+            return answer
         assert isinstance(answer, AddPartitionsToTxnResponse)
         return ErrorCode(answer.error_code) if answer.error_code else answer

@@ -3,15 +3,15 @@ if that is this node, so that there is one way to it.
 """
 
 import asyncio
-import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
-from millstream_cluster.ids import SHARE_STATE_TOPIC, NodeId
+from millstream_cluster.ids import SHARE_STATE_TOPIC
 from millstream_cluster.image import Image
-from millstream_cluster.shard import shard_of, share_key
+from millstream_cluster.shard import share_key
 from millstream_coordinator.core.group.partitions import TopicIdPartition, by_topic
-from millstream_runtime.nodes.client import ClientError, Nodes
+from millstream_runtime.nodes.client import Nodes
+from millstream_runtime.nodes.owner import Owners
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import (
     DeleteShareGroupStateRequest,
@@ -22,8 +22,6 @@ from millstream_wire.messages import (
     read_share_group_state_summary,
 )
 from millstream_wire.schema import Request
-
-logger = logging.getLogger(__name__)
 
 ATTEMPTS = 20
 BACKOFF_MS = 100
@@ -42,7 +40,7 @@ class ShareStateNodes:
     def __init__(
         self, nodes: Nodes, image: Callable[[], Image], want_topic: Callable[[str], None], *, timeout_ms: int
     ) -> None:
-        self._nodes = nodes
+        self._owners = Owners(nodes, image)
         self._image = image
         self._want_topic = want_topic
         self._timeout_ms = timeout_ms
@@ -112,7 +110,7 @@ class ShareStateNodes:
         for attempt in range(ATTEMPTS):
             if attempt:
                 await asyncio.sleep(BACKOFF_MS / 1000)
-            owners: dict[NodeId, list[TopicIdPartition]] = {}
+            owners: dict[int, list[TopicIdPartition]] = {}
             for partition in sorted(left):
                 owner = self._owner(group_id, partition)
                 if owner is not None:
@@ -128,25 +126,14 @@ class ShareStateNodes:
                 break
         return results
 
-    def _owner(self, group_id: str, partition: TopicIdPartition) -> NodeId | None:
-        image = self._image()
-        topic = image.topic(SHARE_STATE_TOPIC)
-        if topic is None or not topic.partitions:
+    def _owner(self, group_id: str, partition: TopicIdPartition) -> int | None:
+        if self._image().topic(SHARE_STATE_TOPIC) is None:
             self._want_topic(SHARE_STATE_TOPIC)
-            return None
-        shard = image.shard(topic.topic_id, shard_of(share_key(group_id, *partition), len(topic.partitions)))
-        return shard.coordinator_id if shard is not None else None
+        return self._owners.of_key(SHARE_STATE_TOPIC, share_key(group_id, *partition))
 
-    async def _send(self, node_id: NodeId, request: Request[Any]) -> Any:
-        node = self._image().node(node_id)
-        endpoint = node.endpoint("") if node is not None and not node.fenced else None
-        if endpoint is None:
-            return None
-        try:
-            return await self._nodes.request(endpoint.host, endpoint.port, request, timeout_ms=self._timeout_ms)
-        except ClientError as error:
-            logger.debug("no answer node=%d reason=%s", node_id, error)
-            return None
+    async def _send(self, node_id: int, request: Request[Any]) -> Any:
+        answer = await self._owners.ask(node_id, request, timeout_ms=self._timeout_ms)
+        return None if isinstance(answer, ErrorCode) else answer
 
 
 def _errors(results: Mapping[TopicIdPartition, Any]) -> dict[TopicIdPartition, ErrorCode]:

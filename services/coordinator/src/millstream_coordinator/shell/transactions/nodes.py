@@ -1,6 +1,5 @@
 """The other nodes as transactions need them: who coordinates a transactional id, who takes a partition's end marker."""
 
-import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -8,7 +7,8 @@ from millstream_cluster.ids import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, NodeId
 from millstream_cluster.image import Image
 from millstream_cluster.shard import shard_of
 from millstream_coordinator.core.group.partitions import TopicPartition
-from millstream_runtime.nodes.client import ClientError, Nodes
+from millstream_runtime.nodes.client import Nodes
+from millstream_runtime.nodes.owner import Owners
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import (
     AddPartitionsToTxnRequest,
@@ -22,14 +22,12 @@ from millstream_wire.messages.add_partitions_to_txn import AddPartitionsToTxnTop
 from millstream_wire.messages.write_txn_markers import WritableTxnMarker, WritableTxnMarkerTopic
 from millstream_wire.schema import Request
 
-logger = logging.getLogger(__name__)
-
 REQUEST_TIMEOUT_MS = 10_000
 
 
 class TransactionNodes:
     def __init__(self, nodes: Nodes, image: Callable[[], Image]) -> None:
-        self._nodes = nodes
+        self._owners = Owners(nodes, image)
         self._image = image
 
     def offsets_partition(self, group_id: str) -> TopicPartition | None:
@@ -59,10 +57,7 @@ class TransactionNodes:
             verify_only=verify_only,
             topics=[AddPartitionsToTxnTopic(name=partition[0], partitions=[partition[1]])],
         )
-        topic = self._image().topic(TRANSACTIONS_TOPIC)
-        if topic is None or not topic.partitions:
-            return ErrorCode.COORDINATOR_NOT_AVAILABLE
-        owner = self._owner((TRANSACTIONS_TOPIC, shard_of(transactional_id, len(topic.partitions))))
+        owner = self._owners.of_key(TRANSACTIONS_TOPIC, transactional_id)
         answer = await self._ask(owner, AddPartitionsToTxnRequest(transactions=[transaction]))
         if not isinstance(answer, AddPartitionsToTxnResponse):
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
@@ -102,21 +97,10 @@ class TransactionNodes:
     def taker(self, partition: TopicPartition) -> NodeId | None:
         """Who takes the partition's end markers: its leader, or of a shard of groups its owner."""
         if partition[0] == OFFSETS_TOPIC:
-            return self._owner(partition)
+            owner = self._owners.of_partition(*partition)
+            return NodeId(owner) if owner is not None else None
         found = self._image().partition(*partition)
         return found.leader if found is not None and found.online else None
 
-    def _owner(self, partition: TopicPartition) -> NodeId | None:
-        shard = self._image().shard(*partition)
-        return shard.coordinator_id if shard is not None else None
-
-    async def _ask(self, node_id: NodeId | None, request: Request[Any]) -> object:
-        node = self._image().node(node_id) if node_id is not None else None
-        endpoint = node.endpoint("") if node is not None and not node.fenced else None
-        if endpoint is None:
-            return None
-        try:
-            return await self._nodes.request(endpoint.host, endpoint.port, request, timeout_ms=REQUEST_TIMEOUT_MS)
-        except ClientError as error:
-            logger.debug("no answer node=%d reason=%s", node_id, error)
-            return None
+    async def _ask(self, node_id: int | None, request: Request[Any]) -> object:
+        return await self._owners.ask(node_id, request, timeout_ms=REQUEST_TIMEOUT_MS)

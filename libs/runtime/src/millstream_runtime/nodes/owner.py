@@ -1,0 +1,48 @@
+"""Asks whoever owns a shard or leads a partition, by the metadata of the moment; that may be out of date, so who asks asks again.
+
+Each attempt is bounded by its timeout and may be cancelled. How long to go on belongs to who asks: what may pass differs.
+"""
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from millstream_cluster.image import Image
+from millstream_cluster.shard import shard_of
+from millstream_runtime.nodes.client import ClientError, Nodes
+from millstream_wire.errors import ErrorCode
+from millstream_wire.schema import Request, Response
+
+logger = logging.getLogger(__name__)
+
+
+class Owners:
+    def __init__(self, nodes: Nodes, image: Callable[[], Image]) -> None:
+        self._nodes = nodes
+        self._image = image
+
+    def of_key(self, topic: str, key: str) -> int | None:
+        """The coordinator whose shard of this topic keeps the key; None if there is no such shard or nobody has it."""
+        found = self._image().topic(topic)
+        if found is None or not found.partitions:
+            return None
+        return self.of_partition(topic, shard_of(key, len(found.partitions)))
+
+    def of_partition(self, topic: str, partition: int) -> int | None:
+        """The coordinator whose shard this partition is."""
+        shard = self._image().shard(topic, partition)
+        return shard.coordinator_id if shard is not None else None
+
+    async def ask(self, node_id: int | None, request: Request[Any], *, timeout_ms: int) -> Response | ErrorCode:
+        """The node's answer; COORDINATOR_NOT_AVAILABLE if there is no such live node, NETWORK_EXCEPTION if it is silent."""
+        node = self._image().node(node_id) if node_id is not None else None
+        endpoint = node.endpoint("") if node is not None and not node.fenced else None
+        if endpoint is None:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        try:
+            answer = await self._nodes.request(endpoint.host, endpoint.port, request, timeout_ms=timeout_ms)
+        except ClientError as error:
+            logger.debug("no answer node=%d reason=%s", node_id, error)
+            return ErrorCode.NETWORK_EXCEPTION
+        assert isinstance(answer, Response)
+        return answer
