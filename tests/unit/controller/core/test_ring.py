@@ -189,3 +189,23 @@ def test_the_next_writer_goes_on_with_the_snapshot_that_counts() -> None:
     assert not successor.full
     assert successor.snapshot == ring.snapshot is not None
     assert successor.write(b"").slot.snapshot == ring.snapshot
+
+
+def test_a_snapshot_that_is_adopted_during_a_write_counts_from_the_next_one() -> None:
+    """The write under way does not name it: the one before must not be removed yet."""
+    ring = Ring("w", 4)
+    first = SnapshotRef("first", 1, 1, 1, 0)
+    second = SnapshotRef("second", 1, 2, 1, 1)
+    ring.write(b"a")
+    assert ring.written("1") is None
+    ring.adopt(first)
+    ring.write(b"b")
+    assert ring.written("2") is None
+    assert ring.snapshot == first
+    ring.write(b"c")
+    ring.adopt(second)
+    assert ring.written("3") is None
+    assert ring.snapshot == first
+    ring.write(b"d")
+    assert ring.written("4") == first
+    assert ring.snapshot == second

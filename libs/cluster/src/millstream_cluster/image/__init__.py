@@ -5,6 +5,7 @@ module of its own; this one only leads a record to its part.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from types import MappingProxyType
 from typing import assert_never
 from uuid import UUID
@@ -119,7 +120,14 @@ class Image:
         return MappingProxyType(self._features)
 
     def records(self) -> Iterator[r.MetadataRecord]:
-        """The shortest list of records that folds into this Image: a snapshot. What may be in it comes first."""
+        """The shortest list of records that folds into this Image as it is now: a snapshot. What may be in it comes first.
+
+        They may be asked for bit by bit while others are applied: topics, of which there are many, are copied by who has which
+        partition, and the rest is small.
+        """
+        return chain(list(self._before_topics()), self._topics.records(), list(self._behind_topics()))
+
+    def _before_topics(self) -> Iterator[r.MetadataRecord]:
         if self.metadata_version > OLDEST:
             yield r.MetadataVersionSet(self.metadata_version)
         if self.cluster_id is not None:
@@ -131,7 +139,8 @@ class Image:
         if self.next_producer_id:
             yield r.ProducerIdsAllocated(self.next_producer_id)
         yield from self._nodes.records()
-        yield from self._topics.records()
+
+    def _behind_topics(self) -> Iterator[r.MetadataRecord]:
         yield from self._configs.records()
         yield from self._quotas.records()
         yield from (r.FeatureLevelSet(name, level) for name, level in self._features.items())

@@ -1,6 +1,6 @@
 """Topics and who keeps their partitions."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import assert_never
 from uuid import UUID
@@ -31,9 +31,9 @@ class TopicsImage:
         return self._by_name.get(key) if isinstance(key, str) else self._by_id.get(key)
 
     def records(self) -> Iterator[r.MetadataRecord]:
-        for topic in self._by_name.values():
-            yield r.TopicCreated(topic.name, topic.topic_id, topic.internal)
-            yield from (partition.created() for partition in topic.partitions)
+        """As of now, also if they are asked for while others are applied: partitions are values, only who has them is copied."""
+        now = [(topic, tuple(topic.partitions)) for topic in self._by_name.values()]
+        return _records(now)
 
     def apply(self, record: r.TopicCreated | r.TopicDeleted | r.PartitionCreated | r.PartitionChanged) -> None:
         if isinstance(record, r.TopicCreated):
@@ -79,6 +79,12 @@ class TopicsImage:
                 _check_partition(topic, index, partition, nodes)
         if len(self._by_id) != len(self._by_name) or self._partitions.keys() != self._by_id.keys():
             raise ImageError("topics by id are not the topics by name")
+
+
+def _records(topics: Iterable[tuple[Topic, tuple[Partition, ...]]]) -> Iterator[r.MetadataRecord]:
+    for topic, partitions in topics:
+        yield r.TopicCreated(topic.name, topic.topic_id, topic.internal)
+        yield from (partition.created() for partition in partitions)
 
 
 def _check_partition(topic: Topic, index: int, partition: Partition, nodes: Mapping[int, Node]) -> None:

@@ -142,9 +142,10 @@ class Ring:
         """The write took effect; return the snapshot that it made obsolete, if it did."""
         assert self._outstanding is not None
         self._versions[self._outstanding.index] = version
+        named = self._outstanding.slot.snapshot  # a newer one may have been adopted while the write was under way
         self._outstanding = None
         self._next += 1
-        before, self._committed = self._committed, self._adopted
+        before, self._committed = self._committed, named
         return before if before != self._committed else None
 
     def deposed(self, present: StoredSlot | None) -> bool:

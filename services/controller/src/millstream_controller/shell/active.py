@@ -151,6 +151,7 @@ class Active:
     async def stop(self, reason: Exception) -> None:
         """Take no more commands; `run` raises the reason."""
         await self._replicated.stop(reason)
+        await self._journal.stop()
 
     async def _verify(self) -> None:
         """Look again and again whether somebody else took over; who serves reads only would never find out."""

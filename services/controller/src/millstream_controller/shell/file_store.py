@@ -46,6 +46,7 @@ class FileStore:
         self._snapshot_after_bytes = snapshot_after_bytes
         self._log: Log | None = None
         self._bytes_since_snapshot = 0
+        self._snapshot_bytes = 0
         self._under_way: set[asyncio.Task[Any]] = set()
 
     async def load(self) -> Loaded:
@@ -71,9 +72,17 @@ class FileStore:
 
     @property
     def wants_snapshot(self) -> bool:
-        return self._bytes_since_snapshot >= self._snapshot_after_bytes
+        """After as many bytes as the last one had, if that is more: so that saving never is most of what is written."""
+        return self._bytes_since_snapshot >= max(self._snapshot_after_bytes, self._snapshot_bytes)
 
-    async def save_snapshot(self, snapshot: Snapshot) -> None:
+    is_full = False
+    saves_beside_appends = False
+
+    @property
+    def appended(self) -> int:
+        return self._log.log_end_offset if self._log is not None else 0
+
+    async def save_snapshot(self, snapshot: Snapshot, *, covers: int | None = None) -> None:
         await self._locked(lambda: self._save_snapshot(snapshot))
 
     async def tidy(self) -> None:
@@ -104,6 +113,7 @@ class FileStore:
             raise StoreBroken(f"the metadata log in {directory} ends at {log.log_end_offset}, before its snapshot")
         self._log = log
         self._bytes_since_snapshot = sum(len(batch) for batch in batches)
+        self._snapshot_bytes = len(snapshot.data) if snapshot is not None else 0
         return Loaded(snapshot, batches)
 
     def _append(self, batch: bytes) -> StorageError | None:
@@ -140,6 +150,7 @@ class FileStore:
         except (OSError, LogError) as error:
             raise StoreBroken(f"the metadata log in {directory} cannot be trimmed: {error}") from error
         self._bytes_since_snapshot = 0
+        self._snapshot_bytes = len(snapshot.data)
 
     def _remove_old_snapshots(self) -> None:
         """The newest one counts, by its name."""

@@ -5,13 +5,14 @@ It decides only how commands are grouped; a command's records are never split ov
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
 
 from millstream_cluster.records import MetadataRecord
 from millstream_controller.shell.batches import encode_records
 from millstream_controller.shell.events import log_committed
 from millstream_controller.shell.metadata_log import MetadataLog
-from millstream_controller.shell.store import Store, StoreBroken, StoreUnavailable
+from millstream_controller.shell.store import Snapshot, Store, StoreBroken, StoreUnavailable
 from millstream_runtime.world import World
 
 logger = logging.getLogger(__name__)
@@ -35,11 +36,26 @@ class StoreJournal:
         self._world = world
         self._appends = 0
         self._store_in_use = asyncio.Lock()
+        self._saving: asyncio.Task[None] | None = None
+        """The snapshot under way beside the appends: one at most, so that one is held in memory at most."""
 
     async def append(self, commands: Commands) -> None:
-        """Append these commands in as few batches as the store's size allows, and a snapshot first where one is due."""
+        """Append these commands in as few batches as the store's size allows; a snapshot that is due is saved beside that."""
+        if self._saving is not None and (self._store.is_full or self._saving.done()):
+            await asyncio.wait([self._saving])
+            saving, self._saving = self._saving, None
+            saving.result()
         async with self._store_in_use:
             await self._append(commands)
+            if self._saving is None and self._store.wants_snapshot:
+                await self._begin_snapshot()
+
+    async def stop(self) -> None:
+        """Let go of a snapshot that is under way: nothing names its parts, and the next takeover removes them."""
+        saving, self._saving = self._saving, None
+        if saving is not None:
+            saving.cancel()
+            await asyncio.gather(saving, return_exceptions=True)
 
     async def verify(self) -> None:
         """Raise Fenced if this writer is not the last one any more."""
@@ -49,7 +65,7 @@ class StoreJournal:
             self.verified_ms = began_ms
 
     async def _append(self, commands: Commands) -> None:
-        if self._store.wants_snapshot:
+        if self._store.is_full:
             await self._snapshot()
         batch = self._encode(commands)
         if len(batch) > self._store.batch_bytes_max:
@@ -77,10 +93,21 @@ class StoreJournal:
             writer=f"{self._writer}:{self._appends}",
         )
 
-    async def _snapshot(self) -> None:
-        snapshot = await self._log.take_snapshot(self._world.now_ms())
+    async def _begin_snapshot(self) -> None:
+        snapshot = self._snapshot()
+        if self._store.saves_beside_appends:
+            self._saving = asyncio.get_running_loop().create_task(snapshot)
+        else:
+            await snapshot
+
+    def _snapshot(self) -> Coroutine[Any, Any, None]:
+        """Save what is committed at the moment of this call."""
+        return self._save(self._log.take_snapshot(self._world.now_ms()), covers=self._store.appended)
+
+    async def _save(self, encode: Callable[[], Coroutine[Any, Any, Snapshot]], *, covers: int) -> None:
+        snapshot = await encode()
         try:
-            await self._store.save_snapshot(snapshot)
+            await self._store.save_snapshot(snapshot, covers=covers)
         except StoreUnavailable as error:
             logger.error("metadata snapshot failed error=%s", error)
             return

@@ -41,6 +41,7 @@ DENIED_PATIENCE_MS = 60_000
 
 class KubernetesStore:
     batch_bytes_max = CHUNK_BYTES
+    saves_beside_appends = True
 
     def __init__(
         self, objects: SlotObjects, world: World, *, namespace: str, cluster: str, writer: str, slots: int = SLOTS
@@ -94,18 +95,29 @@ class KubernetesStore:
 
     @property
     def wants_snapshot(self) -> bool:
-        return self._ring.uncovered >= self._slots * 3 // 4
+        """From half a ring on: a large snapshot takes as long as many appends, which need the other half."""
+        return self._ring.uncovered >= self._slots // 2
 
-    async def save_snapshot(self, snapshot: Snapshot) -> None:
+    @property
+    def is_full(self) -> bool:
+        return self._ring.full
+
+    @property
+    def appended(self) -> int:
+        return self._ring.last_sequence
+
+    async def save_snapshot(self, snapshot: Snapshot, *, covers: int | None = None) -> None:
         """Write the parts under a name of their own; the next append makes them the log's beginning."""
         if not self._loaded:
             raise Fenced("the metadata log is not loaded")
         chunks = [snapshot.data[at : at + CHUNK_BYTES] for at in range(0, len(snapshot.data), CHUNK_BYTES)]
-        sequence = self._ring.last_sequence
+        sequence = self._ring.last_sequence if covers is None else covers
         self._snapshots += 1
         name = f"{self._cluster}-snapshot-{sequence}-{self._writer[:8].lower()}-{self._snapshots}"
         for number, chunk in enumerate(chunks):
             await self._create_chunk(chunk_body(self._cluster, self._namespace, name, number, chunk))
+        if not self._loaded:
+            raise Fenced("another controller appended meanwhile")
         self._ring.adopt(SnapshotRef(name, len(chunks), snapshot.end_offset, snapshot.epoch, sequence))
 
     async def tidy(self) -> None:

@@ -6,8 +6,10 @@ followers only ever get what is committed.
 
 import asyncio
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from functools import partial
 from itertools import islice
+from typing import Any
 
 from millstream_cluster.image import Image
 from millstream_cluster.records import MetadataRecord
@@ -17,6 +19,14 @@ from millstream_wire.records import parse_header
 
 KEPT_BYTES_MAX = 16 << 20
 NO_EPOCH = -1
+
+
+async def _encoded(batches: Iterable[bytes], end_offset: int, epoch: int) -> Snapshot:
+    parts: list[bytes] = []
+    for batch in batches:
+        parts.append(batch)
+        await asyncio.sleep(0)
+    return Snapshot(end_offset, epoch, b"".join(parts))
 
 
 class MetadataLog:
@@ -61,16 +71,11 @@ class MetadataLog:
         self._more.set()
         self._more = asyncio.Event()
 
-    async def take_snapshot(self, timestamp_ms: int) -> Snapshot:
-        """What is committed now, as a snapshot. It is encoded bit by bit while others are served; nothing may be committed meanwhile."""
-        end_offset, epoch = self.end_offset, self.epoch
-        batches: list[bytes] = []
-        level = self.image.metadata_version
-        for batch in snapshot_batches(self.image.records(), level=level, epoch=epoch, timestamp_ms=timestamp_ms):
-            batches.append(batch)
-            await asyncio.sleep(0)
-        assert self.end_offset == end_offset, "committed under the snapshot"
-        return Snapshot(end_offset, epoch, b"".join(batches))
+    def take_snapshot(self, timestamp_ms: int) -> Callable[[], Coroutine[Any, Any, Snapshot]]:
+        """Return what encodes the snapshot of what is committed now, bit by bit, while others are served and commit more."""
+        level, epoch = self.image.metadata_version, self.epoch
+        batches = snapshot_batches(self.image.records(), level=level, epoch=epoch, timestamp_ms=timestamp_ms)
+        return partial(_encoded, batches, self.end_offset, epoch)
 
     def begin_with(self, snapshot: Snapshot) -> None:
         """The store begins with this snapshot now; of what it covers only the most recent part is kept for followers."""

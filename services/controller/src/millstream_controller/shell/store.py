@@ -60,8 +60,19 @@ class Store(Protocol):
     def wants_snapshot(self) -> bool:
         """Whether so much has been appended since the last snapshot that a new one is due."""
 
-    async def save_snapshot(self, snapshot: Snapshot) -> None:
-        """Let the log begin with this snapshot of what this writer has appended or loaded.
+    @property
+    def is_full(self) -> bool:
+        """Whether no append is possible before a snapshot was saved."""
+
+    saves_beside_appends: bool
+    """Whether `save_snapshot` may be called while appends go on."""
+
+    @property
+    def appended(self) -> int:
+        """How much this writer has appended or loaded, as a number that grows: what a snapshot taken now covers."""
+
+    async def save_snapshot(self, snapshot: Snapshot, *, covers: int | None = None) -> None:
+        """Let the log begin with this snapshot of what this writer had appended or loaded at `covers` (None: until now).
 
         StoreUnavailable: not now, and appends go on without it.
         """
