@@ -97,9 +97,18 @@ def frames(bootstrap: str, source: random.Random) -> Iterator[bytes]:
     kinds = offered(bootstrap)
     for number in range(FRAMES):
         key, version = kinds[number] if number < len(kinds) else source.choice(kinds)
-        header = RequestHeader(key, version, number, source.choice(["fuzz", "", "__coordinator"]))
+        header = RequestHeader(key, version, number, source.choice(["fuzz", ""]))
         body = encode(generate(API[key].request, version, number), version)
         yield mutated(encode_request_header(header) + body, source)
+
+
+def connected(bootstrap: str, source: random.Random) -> WireClient:
+    """As anybody, or as somebody who says that it is a coordinator."""
+    client = WireClient(bootstrap)
+    if source.random() < 0.3:
+        said = ApiVersionsRequest(client_software_name="fuzz", client_software_version="1", sender_node_id=10_000)
+        client.call(said, 4, ApiVersionsResponse)
+    return client
 
 
 def test_mutations_of_every_request_harm_nobody_else(fresh: Path) -> None:
@@ -112,11 +121,11 @@ def test_mutations_of_every_request_harm_nobody_else(fresh: Path) -> None:
         bystander.looks()
         before = account.resident_bytes
         account.forget_peak()
-        client = WireClient(node.bootstrap)
+        client = connected(node.bootstrap, source)
         for number, frame in enumerate(frames(node.bootstrap, source), start=1):
             if number % FRAMES_A_CONNECTION == 0 or not sent(client, frame):
                 client.close()
-                client = WireClient(node.bootstrap)
+                client = connected(node.bootstrap, source)
             if number % FRAMES_A_LOOK == 0:
                 bystander.looks()
         client.close()

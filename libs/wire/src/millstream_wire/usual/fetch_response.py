@@ -13,6 +13,8 @@ SESSIONS_SINCE: Final = 7
 PREFERRED_REPLICA_SINCE: Final = 11
 COMPACT_SINCE: Final = 12
 """From here on lengths are varints, and there are tags."""
+TOPIC_IDS_SINCE: Final = 13
+"""The first version of Fetch that names topics by their ids."""
 
 _ONE: Final = 2  # a compact array of one element
 _EMPTY: Final = 1

@@ -21,8 +21,8 @@ from millstream_wire.messages.fetch import (
     PartitionData,
     SnapshotId,
 )
+from millstream_wire.usual.fetch_response import TOPIC_IDS_SINCE
 
-VERSION_WITH_IDS = 13
 WAIT_MS_MAX = 30_000
 ELECTION_WAIT_MS_MAX = 250
 """No more than a start takes: one that does not get on must not keep a node from asking the next controller."""
@@ -119,8 +119,8 @@ def _answer(
 
 
 def _unknown(topic: FetchTopic, wanted: FetchPartition, version: int) -> ErrorCode:
-    if version >= VERSION_WITH_IDS and topic.topic_id != METADATA_TOPIC_ID:
+    if version >= TOPIC_IDS_SINCE and topic.topic_id != METADATA_TOPIC_ID:
         return ErrorCode.UNKNOWN_TOPIC_ID
-    if version < VERSION_WITH_IDS and topic.topic != METADATA_TOPIC:
+    if version < TOPIC_IDS_SINCE and topic.topic != METADATA_TOPIC:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return ErrorCode.NONE if wanted.partition == 0 else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -5,18 +5,17 @@ Decides which partitions a Fetch is about and which of the answers are news. Rea
 
 from collections.abc import Callable, Iterable
 from enum import Enum
-from typing import Final, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 from uuid import UUID
 
 from millstream_broker.core.partition.standing import NO_EPOCH
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import FetchRequest
+from millstream_wire.usual.fetch_response import TOPIC_IDS_SINCE
 
 NO_SESSION_ID = 0
 INITIAL_EPOCH = 0
 FINAL_EPOCH = -1
-TOPIC_IDS_SINCE: Final = 13
-"""The first version of Fetch that names topics by their ids."""
 _EPOCH_MAX = 2**31 - 1
 
 FetchKey: TypeAlias = tuple[str | UUID, int]

@@ -29,9 +29,6 @@ class Sessions:
         ended = [node for node in nodes if not node.fenced and self._deadline(node, now_ms) <= now_ms]
         return sorted(ended, key=lambda node: node.node_id)
 
-    def next_deadline(self, nodes: Iterable[Node], now_ms: int) -> int | None:
-        return min((self._deadline(node, now_ms) for node in nodes if not node.fenced), default=None)
-
     def start_anew(self) -> None:
         """After a pause or an outage of ours nobody's silence counts: every node gets a whole session."""
         self._heard.clear()
