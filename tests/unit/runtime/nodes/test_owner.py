@@ -40,7 +40,12 @@ def test_a_live_node_is_asked_and_a_fenced_or_silent_one_is_a_definite_error(sim
         image = image_of(fenced=False)
         owners = Owners(nodes, lambda: image)
         assert await owners.ask(OWNER, REQUEST, timeout_ms=500) is ErrorCode.NETWORK_EXCEPTION
-        server = Server("owner", {ApiKey.HEARTBEAT: serve(HeartbeatRequest, answer_heartbeat)}, object(), simulated_hosts.world("owner"))
+        server = Server(
+            "owner",
+            {ApiKey.HEARTBEAT: serve(HeartbeatRequest, answer_heartbeat)},
+            object(),
+            simulated_hosts.world("owner"),
+        )
         await server.listen("owner", 9092)
         answer = await owners.ask(OWNER, REQUEST, timeout_ms=5_000)
         assert isinstance(answer, HeartbeatResponse)

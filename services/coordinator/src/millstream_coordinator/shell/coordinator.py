@@ -103,7 +103,10 @@ class Coordinator:
         return ErrorCode.NONE
 
     async def look(self, group_id: str, seen: Callable[[GroupShard], T]) -> T | ErrorCode:
-        """What `seen` makes of the group's shard, once all that it could see there is in the log."""
+        """Call `seen` with the shard that keeps the group, and return its result once everything that it saw is committed.
+
+        An error instead if the group is not kept here.
+        """
         groups = self.groups_of(group_id)
         if isinstance(groups, ErrorCode):
             return groups

@@ -44,17 +44,25 @@ class ConsumerGroup:
     def __init__(self, group_id: str) -> None:
         self.group_id = group_id
         self.epoch = 0
+        """The group epoch. It only grows; it is raised by every change that asks for a new assignment."""
         self.metadata_hash = 0
+        """Of the subscribed topics, as they were when the epoch was raised last (`group/subscriptions`)."""
         self.assignment_epoch = 0
+        """The group epoch that `targets` were made for: never past `epoch`; below it, a new target is due."""
         self.assignment_timestamp_ms = 0
+        """When they were made. The next target has to wait for the assignment interval from here."""
         self.members: dict[str, MemberMetadata] = {}
+        """By member id, what each said of itself last."""
         self.static_members: dict[str, str] = {}
-        """Member id by instance id."""
+        """Member id by instance id: exactly those members that have one."""
         self.targets: dict[str, Partitions] = {}
+        """By member id, what each should have in the end. Of members only, and no partition is in two."""
         self.currents: dict[str, CurrentAssignment] = {}
+        """By member id, what each has now, and the epoch that it has come to. Of members only."""
         self.owners: dict[TopicIdPartition, str] = {}
-        """Who has a partition, or did not give it up yet."""
+        """Who has a partition, or did not give it up yet: `currents` the other way round."""
         self.regexes: dict[str, ResolvedRegex] = {}
+        """By expression, the topics that it matched when it was resolved last."""
 
     # Looking
 

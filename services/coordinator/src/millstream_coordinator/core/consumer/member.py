@@ -53,6 +53,7 @@ class CurrentAssignment:
     """What the member has: `assigned` it may read, `revoking` it has to give up; both are its own until then."""
 
     epoch: int = 0
+    """The member epoch: the assignment epoch that the member has come to. It stays while there is something to give up."""
     previous_epoch: int = -1
     """Accepted from a member that did not get the last answer."""
     state: MemberState = MemberState.STABLE

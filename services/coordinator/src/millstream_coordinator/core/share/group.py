@@ -36,13 +36,21 @@ class ShareGroup:
     def __init__(self, group_id: str) -> None:
         self.group_id = group_id
         self.epoch = 0
+        """The group epoch. It only grows; it is raised by every change that asks for a new assignment."""
         self.metadata_hash = 0
+        """Of the subscribed topics, as they were when the epoch was raised last (`group/subscriptions`)."""
         self.assignment_epoch = 0
+        """The group epoch that `targets` were made for: never past `epoch`; below it, a new target is due."""
         self.assignment_timestamp_ms = 0
+        """When they were made. The next target has to wait for the assignment interval from here."""
         self.members: dict[str, ShareMember] = {}
+        """By member id, what each said of itself last."""
         self.targets: dict[str, Partitions] = {}
+        """By member id, what each should read. Of members only; several may read the same partition."""
         self.currents: dict[str, ShareCurrent] = {}
+        """By member id, what each was told last, and at which epoch. Of members only."""
         self.kept: Kept = NOTHING_KEPT
+        """Of which partitions the group has state, which is in another shard. Only those are ever in a target."""
 
     # Looking
 

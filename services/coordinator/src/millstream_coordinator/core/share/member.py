@@ -22,6 +22,7 @@ class ShareCurrent:
     """What the member was told to read. Nobody has to give anything up before another gets it, so this is its target."""
 
     epoch: int = 0
+    """The assignment epoch of what the member was told last; never past the group's."""
     previous_epoch: int = -1
     """Accepted from a member that did not get the last answer."""
     assigned: Partitions = NO_PARTITIONS
