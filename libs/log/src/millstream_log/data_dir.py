@@ -23,7 +23,7 @@ from millstream_log.checkpoint import (
 from millstream_log.config import LogConfig
 from millstream_log.cutting import Cut, Truncation
 from millstream_log.directory_lock import DirectoryLock
-from millstream_log.disk import DISK, Disk, make_directories, remove_tree, unlink_if_there
+from millstream_log.disk import DISK, Disk, make_directories, remove_tree
 from millstream_log.errors import CorruptFile, StorageError, UnusableDirectory
 from millstream_log.log import Log
 from millstream_log.partition_metadata import load_topic_id, store_topic_id
@@ -81,7 +81,9 @@ class DataDir:
         try:
             self.cluster_id, self.directory_id = self._identify(cluster_id)
             self.was_clean = (path / _CLEAN_SHUTDOWN).exists()
-            unlink_if_there(disk, path / _CLEAN_SHUTDOWN)
+            if self.was_clean:
+                disk.unlink(path / _CLEAN_SHUTDOWN)
+                disk.sync_directory(path)  # or it is back after a power loss, and nothing would be recovered
             self._stored: dict[str, dict[TopicPartition, int]] = {}  # what each checkpoint file holds
             self._recovery_points = self._load(RECOVERY_POINT)
             self._log_starts = self._load(LOG_START_OFFSET)

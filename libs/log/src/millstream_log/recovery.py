@@ -48,6 +48,7 @@ def recover(
 ) -> Recovered:
     """Bring the directory into a state that can be read and appended to."""
     make_directories(disk, directory)
+    is_new = not os.listdir(directory)
     complete_swaps(directory, disk)
     complete_truncation(directory, disk)
     _remove_leftovers(directory, disk)
@@ -71,6 +72,8 @@ def recover(
     recall_batches(segments, producers)
     for header in _replay(segments, producers, now_ms):
         epochs.assign(header.leader_epoch, header.base_offset)
+    if not (clean or is_new):
+        disk.sync_directory(directory)  # what was removed must not come back among what is appended from now on
     for segment in segments:
         segment.close()  # most logs of a node are idle: the first use opens the file
     return Recovered(segments, producers, epochs)

@@ -7,6 +7,7 @@ import logging
 import os
 from collections.abc import Iterator
 from contextlib import suppress
+from mmap import PAGESIZE
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -299,13 +300,14 @@ class Segment:
         file_size = os.stat(self.log_path).st_size
         start = self._trust(min(trusted_offset, self._indexed_offset(file_size)))
         fd = self.file.fileno()
-        self.disk.forget(fd, start)
+        self.disk.forget(fd, start - start % PAGESIZE)  # memory goes in whole pages
         for position, header in scan_checked(fd, start, file_size, self.disk.read, first_offset=self.base_offset):
             self._note(position, header.size, header.last_offset, header.max_timestamp, config)
         if self.size == start > 0:  # not even the batch that was trusted is whole
             return self.recover(config, trusted_offset=self.base_offset)
         if self.size < file_size:
             self.disk.ftruncate(fd, self.size)
+            self.disk.fdatasync(fd)  # no flush looks at it again if all that is left was flushed before
         if self.size:
             self._first_timestamp = self.header_at(0).max_timestamp
         if self.max_timestamp >= 0:  # as a closed segment has it: the next clean start takes it from there
@@ -329,6 +331,8 @@ class Segment:
         if entry is None:
             self.index.reset()
             self.times.reset()
+            self.size, self.end_offset = 0, self.base_offset
+            self.max_timestamp, self.max_timestamp_offset = NO_TIMESTAMP, self.base_offset
             return 0
         last_offset, position = entry
         self.index.truncate_to(position + 1)

@@ -34,7 +34,7 @@ class TransactionIndex:
         self.path = path
         self._disk = disk
         self._entries: list[AbortedTransaction] | None = None
-        self._is_synced = True
+        self._is_synced = False  # a process before this one may have written it and died
         self._failure: OSError | None = None
 
     @property
@@ -86,6 +86,8 @@ class TransactionIndex:
         if not self._is_synced:
             try:
                 self._disk.sync_file(self.path)
+            except FileNotFoundError:
+                assert not self.entries, "an index of aborted transactions is gone"
             except OSError as error:
                 self._failure = error
                 raise

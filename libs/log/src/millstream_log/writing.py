@@ -217,7 +217,8 @@ class LogWriter:
             self._store_producers(self.log_end_offset)
 
     def _store_producers(self, offset: int) -> None:
-        self._segments.last.aborted.sync()  # replay from the snapshot on would not find these again
+        for segment in self._segments:  # replay from the snapshot on would not find these again
+            segment.aborted.sync()
         store_snapshot(self.directory, self._producers, offset, self.disk)
 
     def _store_epochs(self) -> None:
