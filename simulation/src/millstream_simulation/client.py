@@ -1,6 +1,6 @@
 """What the simulation's clients know of Kafka: metadata, leaders, coordinators. A client like any other."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -20,7 +20,7 @@ from millstream_wire.messages import (
     ProduceRequest,
 )
 from millstream_wire.messages.create_partitions import CreatePartitionsTopic
-from millstream_wire.messages.create_topics import CreatableTopic
+from millstream_wire.messages.create_topics import CreatableTopic, CreatableTopicConfig
 from millstream_wire.messages.delete_topics import DeleteTopicState
 from millstream_wire.messages.fetch import FetchPartition, FetchTopic
 from millstream_wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsTopic
@@ -32,6 +32,7 @@ TIMEOUT_MS = 5_000
 FETCH_MAX_BYTES = 4 << 10
 """Little: what is read again and again after trouble has to be decoded again and again."""
 LATEST = -1
+EARLIEST = -2
 GROUP_KEY = 0
 TRANSACTION_KEY = 1
 
@@ -63,9 +64,10 @@ class KafkaClient:
         if len(answer.brokers) < count:
             raise NotNow(f"{len(answer.brokers)} nodes of {count}")
 
-    async def create_topic(self, partitions: int) -> UUID | None:
+    async def create_topic(self, partitions: int, configs: Mapping[str, str] | None = None) -> UUID | None:
         """The new topic's id; None if it was there, perhaps since an attempt whose answer got lost."""
-        topic = CreatableTopic(name=self.topic, num_partitions=partitions, replication_factor=1)
+        settings = [CreatableTopicConfig(name=name, value=value) for name, value in (configs or {}).items()]
+        topic = CreatableTopic(name=self.topic, num_partitions=partitions, replication_factor=1, configs=settings)
         answer = await self._anybody(CreateTopicsRequest(topics=[topic], timeout_ms=TIMEOUT_MS))
         _expect(answer.topics[0].error_code, ErrorCode.TOPIC_ALREADY_EXISTS)
         created: UUID = answer.topics[0].topic_id
@@ -143,8 +145,14 @@ class KafkaClient:
         _expect(self._judged(partition, ErrorCode(result.error_code)))
         return fetched_from(result, offset, committed=committed)
 
+    async def start_offset(self, partition: int) -> int:
+        return await self._offset(partition, EARLIEST, committed=False)
+
     async def end_offset(self, partition: int, *, committed: bool = False) -> int:
-        wanted = ListOffsetsPartition(partition_index=partition, timestamp=LATEST)
+        return await self._offset(partition, LATEST, committed=committed)
+
+    async def _offset(self, partition: int, timestamp: int, *, committed: bool) -> int:
+        wanted = ListOffsetsPartition(partition_index=partition, timestamp=timestamp)
         topics = [ListOffsetsTopic(name=self.topic, partitions=[wanted])]
         answer = await self._leader(partition, ListOffsetsRequest(isolation_level=int(committed), topics=topics))
         result = answer.topics[0].partitions[0]

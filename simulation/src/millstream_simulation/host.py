@@ -3,10 +3,13 @@
 import asyncio
 import random
 from collections.abc import Callable
+from pathlib import Path
 
 from millstream.builders import Build, builder_of
 from millstream.processes import PlannedProcess
 from millstream.roles import Role
+from millstream_broker.app import BrokerApp
+from millstream_broker.config import BrokerConfig
 from millstream_controller.app import ControllerApp
 from millstream_controller.config import ControllerConfig
 from millstream_controller.shell.open_store import OpenStore
@@ -16,6 +19,7 @@ from millstream_runtime.simulated.clock import Clock
 from millstream_runtime.simulated.network import SimulatedNetwork
 from millstream_runtime.simulated.pace import NodePace
 from millstream_runtime.simulated.world import SimulatedWorld
+from millstream_simulation.disks.sim_disk import SimDisk
 from millstream_simulation.story import Story
 
 
@@ -31,7 +35,10 @@ class Host:
         failed: Callable[[str, BaseException | None], None],
         open_store: OpenStore,
         clock: Clock,
+        *,
+        cold_reads: float = 0.0,
     ) -> None:
+        """`cold_reads`: how often a read that may not wait finds nothing in memory."""
         self.name = planned.name
         self.role: Role = planned.role
         self.service: Service | None = None
@@ -43,6 +50,8 @@ class Host:
         self._story = story
         self._failed = failed
         self._open_store = open_store
+        self._cold_reads = cold_reads
+        self._disk: SimDisk | None = None
         self._lives = 0
         self._world: SimulatedWorld | None = None
         self._ending = False
@@ -59,6 +68,23 @@ class Host:
     @property
     def up(self) -> bool:
         return self._world is not None
+
+    @property
+    def disk(self) -> SimDisk:
+        """A broker's, mounted where its data is."""
+        assert self.role is Role.BROKER
+        if self._disk is None:
+            mount = Path(self._planned.properties["log.dirs"])
+            mount.mkdir(parents=True, exist_ok=True)
+            self._disk = SimDisk(mount, random.Random(f"{self._seed} {self.name} disk"), self._story.note)
+            self._disk.faults.cold = self._cold_reads
+        return self._disk
+
+    async def lose_power(self) -> None:
+        """kill -9 with what the page cache has."""
+        await self.kill()
+        self.disk.lose_power()
+        self._story.add("power lost", process=self.name)
 
     def start(self) -> None:
         assert self._world is None
@@ -93,6 +119,9 @@ class Host:
 
     def _build(self) -> Build:
         properties = Properties(self._planned.properties)
+        if self.role is Role.BROKER:
+            broker_config = BrokerConfig.from_properties(properties)
+            return lambda world: BrokerApp(broker_config, world, self.disk)
         if self.role is not Role.CONTROLLER:
             return builder_of(self.role, properties)
         config = ControllerConfig.from_properties(properties)

@@ -19,13 +19,14 @@ from millstream_runtime.simulated.clock import Clock
 from millstream_runtime.simulated.loop import VirtualTimeLoop
 from millstream_runtime.simulated.network import Conditions, SimulatedNetwork
 from millstream_runtime.simulated.pace import SeededPace
-from millstream_simulation import lasting_topics, passing_topics
+from millstream_simulation import fading_topics, lasting_topics, passing_topics
 from millstream_simulation.audit import Audit
 from millstream_simulation.checks import Checks
 from millstream_simulation.classic_workload import ClassicWorkload
 from millstream_simulation.consumer_workload import ConsumerWorkload
 from millstream_simulation.disks.quick import quick_directory
 from millstream_simulation.drawing import drawn
+from millstream_simulation.fading_topics import FadingTopics
 from millstream_simulation.host import Host
 from millstream_simulation.lasting_topics import LastingTopics
 from millstream_simulation.listening import Listening
@@ -99,12 +100,17 @@ class _Scenario:
         self._store, open_store = metadata_store(shape, self._stage, directory)
 
         def host(process: PlannedProcess, failed: Callable[[str, BaseException | None], None]) -> Host:
-            return Host(process, self._network, seed, story, failed, open_store, _clock(shape, process.name, seed))
+            clock = _clock(shape, process.name, seed)
+            return Host(process, self._network, seed, story, failed, open_store, clock, cold_reads=shape.cold_reads)
 
         self._hosts = [host(each, self._host_failed) for each in planned]
         self.checks = Checks(self._hosts, self._network, story, self.fail)
         self._restored = RestoredStore(self._store, planned, directory, host, story)
-        self._lasting = LastingTopics(self._stage)
+        self._beside: dict[str, LastingTopics | FadingTopics] = {}
+        if shape.lasting_topics:
+            self._beside[lasting_topics.HOST] = LastingTopics(self._stage)
+        if shape.fading_topics:
+            self._beside[fading_topics.HOST] = FadingTopics(self._stage)
         self._workloads = [_workload(kind, self._stage, shape) for kind in shape.kinds]
 
     def fail(self, reason: str) -> None:
@@ -158,8 +164,8 @@ class _Scenario:
             await self._live()
             for workload in self._workloads:
                 await workload.judge()
-            if self._shape.lasting_topics:
-                await self._lasting.judge()
+            for topics in self._beside.values():
+                await topics.judge()
             await audit.expect_live_states()
             self.checks.look_at_all()
             auditing.cancel()
@@ -173,9 +179,7 @@ class _Scenario:
         clients = [host for workload in self._workloads for host in workload.hosts]
         scene = Scene(
             self._hosts,
-            [*clients, passing_topics.HOST, lasting_topics.HOST]
-            if self._shape.lasting_topics
-            else [*clients, passing_topics.HOST],
+            [*clients, passing_topics.HOST, *self._beside],
             self._network,
             random.Random(f"{self._seed} trouble"),
             self._story,
@@ -187,8 +191,7 @@ class _Scenario:
                 workload.start(tasks)
             until_s = asyncio.get_running_loop().time() + self._shape.trouble_s
             others = [tasks.create_task(PassingTopics(self._stage).run(until_s))]
-            if self._shape.lasting_topics:
-                others.append(tasks.create_task(self._lasting.run(until_s)))
+            others += [tasks.create_task(topics.run(until_s)) for topics in self._beside.values()]
             theirs = [tasks.create_task(workload.trouble(until_s)) for workload in self._workloads]
             await trouble(scene, self._shape.troubles, self._shape.trouble_s)
             await asyncio.wait([*others, *theirs])

@@ -54,6 +54,10 @@ class Shape:
     """How far a host's wall clock may be off at the start."""
     clock_drift: float = 0.0
     """How much faster or slower a host's clock may be; its timers too."""
+    fading_topics: bool = False
+    """Some let go of their records by size and age."""
+    cold_reads: float = 0.0
+    """How often a read that may not wait for the disk would have to."""
     twists: tuple[str, ...] = ()
     """What sets it apart from the plain one (shapes/)."""
 

@@ -67,12 +67,29 @@ SITUATIONS: Mapping[str, Situation] = {
     "producer fenced": Situation("a producer was told that another has its transactional id"),
     "batch sent again": Situation("a producer did not know what had become of a batch"),
     "audit met a compacted log": Situation(
-        "a coordinator's log had been compacted before the audit read it", within=100_000
+        "a coordinator's log had been compacted before the audit read it", within=100
     ),
+    "cold read": Situation("what a request wanted was not in memory"),
+    "disk full": Situation("a write found no room", within=100),
+    "EIO on read": Situation("a disk could not be read", within=100),
+    "EIO on write": Situation("a disk could not be written", within=100),
+    "flush failed": Situation("a flush failed, and what it was for was lost", within=100),
+    "power lost": Situation("a machine lost what its disk had not got", within=100),
+    "file torn by power loss": Situation(
+        "a power loss left a part of what a file had got since its last flush", within=100
+    ),
+    "name lost": Situation("a power loss undid what had been done to a name", within=100),
+    "segments deleted": Situation("retention let segments go"),
+    "records gone by age or size": Situation("a topic no longer began with its first record"),
+    "log compacted": Situation("a log was compacted"),
+    "torn tail cut": Situation("recovery cut off what was not whole", within=100),
     "topic made in trouble": Situation("a topic was made in the middle of trouble, and stayed"),
 }
 
 LOGGED: Mapping[str, str] = {
+    "segments deleted": "segments deleted",
+    "log compacted": "log compacted",
+    "torn tail cut": "torn tail cut",
     "controller active": "controller took over",
     "controller deposed": "controller deposed",
     "sessions start anew": "sessions started anew",

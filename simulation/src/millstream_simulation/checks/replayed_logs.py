@@ -1,8 +1,10 @@
 """What a broker knows of a log's producers, leader epochs and aborted transactions is what the log's own batches say."""
 
+from contextlib import suppress
+
 from millstream_broker.app import BrokerApp
 from millstream_broker.shell.partition.partitions import HostedPartitions
-from millstream_log import Log
+from millstream_log import Log, StorageError
 from millstream_log.leader_epochs import EpochStart
 from millstream_log.producer_state import ProducerEntry, ProducerState
 from millstream_log.transaction_index import AbortedTransaction
@@ -29,7 +31,8 @@ class ReplayedLogs:
         service = host.service
         if isinstance(service, BrokerApp) and service.partitions is not None:
             for each in service.partitions:
-                _judge(str(each.name), each.log)
+                with suppress(OSError, StorageError):  # of a disk that cannot be read now
+                    _judge(str(each.name), each.log)
 
 
 def _judge(name: str, log: Log) -> None:

@@ -32,6 +32,8 @@ class SimDisk(Disk):
         self._draw = draw
         self._note = note
         self._kept = root.with_name(f"{root.name}.gone")
+        if self._kept.exists():  # another's, who kept it for the same place
+            shutil.rmtree(self._kept)
         self._numbers = count()
         self._paths: dict[int, Path] = {}  # of open descriptors
         self._platters: dict[int, Platter] = {}  # by the file's inode; files without one are as flushed

@@ -52,7 +52,8 @@ class Course:
         self._now_ms = BEGINS_MS
         self._epoch = 0
         self._values = 0
-        self._sequences: dict[int, int] = {}
+        self._refused_at = -1
+        """A follower fetches the same batch again."""
         self._flushes: list[tuple[Flush, bool]] = []
         """Under way, and whether its thread is done with it."""
         self._cleaning: tuple[Cleaning, Iterator[Step]] | None = None
@@ -68,12 +69,21 @@ class Course:
             step = self._random.choice(steps)
             self.told.append(step.__name__.strip("_"))
             try:
-                step()
+                self._take(step)
                 self._model.note_flushed(self._log)
                 self._model.check(self._log)
-            except (OSError, LogError, RecordsError) as error:
+            except (OSError, LogError, RecordsError, AssertionError) as error:
                 raise Violation(f"{type(error).__name__}: {error}") from error
         self._data.abandon()
+
+    def _take(self, step: Callable[[], None]) -> None:
+        try:
+            step()
+        except (OSError, StorageError):
+            if not self._model.in_doubt:
+                raise
+            self._note("refused after a failed flush")  # until the broker starts again
+            self._kill()
 
     def _steps(self) -> list[Callable[[], None]]:
         steps: list[tuple[Callable[[], None], int]] = [
@@ -104,7 +114,8 @@ class Course:
     def _append(self) -> None:
         if self.draw.compacts:
             gap = self._random.choice([0, 0, 1, 30]) if self.draw.follows else 0
-            self._add(Batch(self._model.end + gap, self._records(), self._epoch))
+            offset = self._model.end + gap if self._refused_at < self._model.end else self._refused_at
+            self._add(Batch(offset, self._records(), self._epoch))
             return
         producer_id = self._random.choice([-1, *PRODUCERS])
         if producer_id in self._open_transactions():
@@ -158,6 +169,7 @@ class Course:
         except StorageError:
             self._note("append refused")
             if self._log.log_end_offset == self._model.end:
+                self._refused_at = batch.offset if self.draw.follows else -1
                 return
             self._model.in_doubt = True  # the flush failed that the append asked for
         if self.draw.follows and batch.offset > self._model.end:
@@ -253,10 +265,17 @@ class Course:
     def _cut(self) -> None:
         """What a follower does that finds its end to be another than its leader's."""
         offsets = [batch.offset for batch in self._model.batches[-8:] if batch.offset >= self._model.start]
-        if offsets:
-            self._log.truncate_to(self._random.choice(offsets), now_ms=self._now_ms)
-            self._model.cut(self._log)
-            self._note("log cut")
+        if not offsets:
+            return
+        offset, self._refused_at = self._random.choice(offsets), -1
+        try:
+            self._log.truncate_to(offset, now_ms=self._now_ms)
+        except StorageError:  # the broker starts again, and the next start finishes the cut, if it had begun
+            self._model.cut_in_doubt(offset)
+            self._kill()
+            return
+        self._model.cut(self._log)
+        self._note("log cut")
 
     def _retain(self) -> None:
         stable = self._log.first_unstable_offset

@@ -91,6 +91,10 @@ class Model:
         self.batches = [batch for batch in self.batches if batch.end <= end]
         self.end, self.flushed, self.cleaned = end, min(self.flushed, end), min(self.cleaned, end)
 
+    def cut_in_doubt(self, offset: int) -> None:
+        """A cut failed, and may come about at the next start."""
+        self.flushed, self.in_doubt = min(self.flushed, offset), True
+
     def note_flushed(self, log: Log) -> None:
         """Believe what the log says."""
         self.flushed = max(self.flushed, min(log.recovery_point, self.end))
@@ -198,7 +202,7 @@ class Model:
         for producer_id, producer in producers.items():
             entry = log.producer(producer_id)
             known = Producer() if entry is None else Producer(entry.epoch, entry.last_sequence)
-            if known.last_sequence < 0 and producer.last_offset < self.start and producer.transaction_start < 0:
+            if known.last_sequence < 0 and producer.last_offset < self.start:
                 continue  # no record of it is left
             if (known.epoch, known.last_sequence) != (producer.epoch, producer.last_sequence):
                 return f"producer {producer_id} is {producer}, and the log knows {known}"

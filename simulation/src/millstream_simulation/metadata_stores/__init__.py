@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Protocol
 
-from millstream_controller.shell.open_store import OpenStore, open_store
+from millstream_controller.shell.open_store import OpenStore
 from millstream_simulation.metadata_stores.api_server import ApiServer
 from millstream_simulation.metadata_stores.directory import StoreDirectory
 from millstream_simulation.shape import Shape
@@ -26,4 +26,5 @@ def metadata_store(shape: Shape, stage: Stage, directory: Path) -> tuple[Metadat
     if shape.settings.get(PROPERTY) == IN_KUBERNETES:
         server = ApiServer(stage.random("API server"), stage.story)
         return server, server.open
-    return StoreDirectory(directory / "controller-store"), open_store
+    store = StoreDirectory(directory / "controller-store", stage.random("store disk"), stage.story.note)
+    return store, store.open

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from millstream_simulation.shape import Shape
-from millstream_simulation.shapes import clocks, kubernetes, lasting
+from millstream_simulation.shapes import clocks, flushed, kubernetes, lasting, small_segments
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,4 +23,6 @@ TWISTS: Mapping[str, Twist] = {
     "kubernetes": Twist(kubernetes.twist, 0.5),
     "clocks": Twist(clocks.twist, 0.4),
     "lasting": Twist(lasting.twist, 0.5),
+    "small-segments": Twist(small_segments.twist, 0.5),
+    "flushed": Twist(flushed.twist, 0.5),
 }

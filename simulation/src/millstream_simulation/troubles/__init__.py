@@ -7,7 +7,7 @@ is told to the story, and what it brings about is noted as a situation (situatio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
-from millstream_simulation.troubles import clocks, cuts, downs, links, pauses, slow_nodes, stores, storms
+from millstream_simulation.troubles import clocks, cuts, disks, downs, links, pauses, slow_nodes, stores, storms
 from millstream_simulation.troubles.scene import Scene
 
 
@@ -43,5 +43,10 @@ TROUBLES: Mapping[str, Trouble] = {
     "lose-store": Trouble(stores.lose_store, needs="kubernetes", settle=stores.settle),
     "strand-active": Trouble(stores.strand_active, weight=2, probability=0.7, needs="kubernetes", settle=stores.settle),
     "store-outage": Trouble(stores.store_outage, needs="kubernetes", settle=stores.settle),
+    "lose-power": Trouble(disks.lose_power, weight=3, needs="flushed"),
+    "lose-store-power": Trouble(disks.lose_store_power, probability=0.5),
+    "fill-disk": Trouble(disks.fill, probability=0.4),
+    "fail-flush": Trouble(disks.fail_flush, probability=0.7, needs="flushed"),
+    "fail-disk": Trouble(disks.fail, probability=0.5),
     "store-out-of-sorts": Trouble(stores.store_out_of_sorts, needs="kubernetes", settle=stores.settle),
 }

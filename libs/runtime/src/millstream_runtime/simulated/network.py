@@ -267,7 +267,11 @@ class SimulatedChannel(Channel):
         self._delivered = 0
 
     def send(self, parts: Sequence[Part]) -> None:
-        frame = b"".join(map(_bytes_of, parts))
+        try:
+            frame = b"".join(map(_bytes_of, parts))
+        except OSError as error:  # of a file: a part of the answer is on its way, and the rest cannot be had
+            self.close(f"unreadable file: {error}")
+            return
         if not self.gone:
             self._connection.carry(self.number, frame)
 
