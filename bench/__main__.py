@@ -58,6 +58,7 @@ def _compare_and_report(directory: Path, cases: list[Case], options: argparse.Na
     """Whether it could be done."""
     servers: list[Server] = [Millstream(directory / "millstream")]
     servers += [Millstream(directory / "plain", plain=True)] if options.plain else []
+    servers += [Millstream(directory / "before", program=options.before)] if options.before else []
     servers += [Kafka(directory / "kafka")]
     floor = Floor(directory / "floor")
     measurements: list[Measurement] = []
@@ -85,6 +86,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--scale", type=float, default=1.0, help="the share of each case's full size (1.0)")
     parser.add_argument("--only", default="", help="only the cases whose name contains this")
     parser.add_argument("--plain", action="store_true", help="our node a second time, with no compiled modules")
+    parser.add_argument(
+        "--before", type=Path, help="the `millstream` command of another build, beside ours in the same run"
+    )
     parser.add_argument("--json", type=Path, help="also write every measurement to this file")
     parser.add_argument("--directory", type=Path, help="where the servers keep their data while they run")
     return parser.parse_args()

@@ -60,9 +60,10 @@ class Kafka:
 
 
 class Millstream:
-    def __init__(self, directory: Path, *, plain: bool = False) -> None:
-        self.name = "millstream, plain" if plain else "millstream"
-        program = Path(sys.executable).with_name("millstream")
+    def __init__(self, directory: Path, *, plain: bool = False, program: Path | None = None) -> None:
+        """`program`: another build's command, to be measured beside this one."""
+        self.name = "millstream, plain" if plain else "millstream, before" if program else "millstream"
+        program = program or Path(sys.executable).with_name("millstream")
         self._program = [sys.executable, str(HERE / "plain_node.py")] if plain else [str(program)]
         self._directory = directory
         self._port = 0
