@@ -1,7 +1,7 @@
 """The dispatch of one service: frames to handlers, answers back in order.
 
 Which API and version a node speaks, ApiVersions, and the life of connections are here, once for all services; what a request
-means is not. One connection's requests and answers are in `serving.py`.
+means is not. One connection's requests and answers are in `connection.py`.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""AlterShareGroupOffsets (API key 91), version 0: an empty share group goes on elsewhere; its state begins anew there."""
+"""AlterShareGroupOffsets (API key 91), version 0: sets where an empty share group reads on; what was stored of its records begins anew."""
 
 from millstream_cluster.features import SHARE_VERSION, feature_level
 from millstream_coordinator.core.commands.share_partitions import StateChange

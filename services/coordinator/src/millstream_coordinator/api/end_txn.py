@@ -1,6 +1,6 @@
 """EndTxn (API key 26), versions 0 to 5: commit or abort. Answered once that is decided for good; the markers follow.
 
-From version 5 on, that of transactions version 2, the answer says under which producer id and epoch the producer goes on.
+Version 5 (transactions version 2) also answers the producer id and epoch to go on with.
 """
 
 from millstream_coordinator.core.transactions.bumping_end import Ended, end_and_bump
