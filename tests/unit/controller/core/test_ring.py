@@ -209,3 +209,21 @@ def test_a_snapshot_that_is_adopted_during_a_write_counts_from_the_next_one() ->
     ring.write(b"d")
     assert ring.written("4") == first
     assert ring.snapshot == second
+
+
+def test_what_nobody_can_name_any_more_is_what_ends_before_the_first_append_of_this_writer() -> None:
+    ring = Ring("w", 4)
+    before = SnapshotRef("before", 1, 2, 1, 1)
+    ring.load(
+        [
+            StoredSlot(0, "1", Slot(0, "v", 1, None, b"")),
+            StoredSlot(1, "2", Slot(1, "v", 2, None, b"")),
+            StoredSlot(2, "3", Slot(2, "v", 3, before, b"")),
+        ]
+    )
+    assert not ring.is_left_behind("another", 1), "its writer may append before this one does"
+    ring.write(b"")
+    ring.written("4")
+    assert ring.is_left_behind("another", 2)
+    assert not ring.is_left_behind("before", 1), "it counts"
+    assert not ring.is_left_behind("another", 3), "this writer's, or that of one which deposed it"

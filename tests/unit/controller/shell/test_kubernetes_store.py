@@ -211,11 +211,70 @@ def test_snapshots_that_never_counted_are_collected(server, batch_at) -> None:
         await dead.load()
         await dead.append(batch_at(0))
         await dead.save_snapshot(Snapshot(1, 1, b"orphan"))
+        foreign = {"metadata": {"name": "c-snapshot-of-somebody", "labels": {PART_LABEL: "snapshot"}}, "spec": {}}
         store = store_on(server, "alive")
         await store.load()
         await store.append(batch_at(1))
+        server.objects["c-snapshot-of-somebody"] = foreign
         await store.tidy()
-        assert not any(name.startswith("c-snapshot") for name in server.objects)
+        assert [name for name in server.objects if name.startswith("c-snapshot")] == ["c-snapshot-of-somebody"]
+
+    asyncio.run(scenario())
+
+
+def test_a_snapshot_that_is_saved_beside_the_tidying_stays(server, batch_at) -> None:
+    """A takeover may be what fills half the ring: its snapshot is complete before an append names it.
+
+    Seed 36 of the whole system: the next append named what the tidying had just removed, and the metadata was lost.
+    """
+
+    async def scenario() -> None:
+        dead = store_on(server, "dead")
+        await dead.load()
+        await dead.append(batch_at(0))
+        store = store_on(server, "alive")
+        await store.load()
+        await store.append(batch_at(1))
+        await store.save_snapshot(Snapshot(2, 1, b"complete"))
+        await store.tidy()
+        await store.append(batch_at(2))
+        assert (await store_on(server, "next").load()).snapshot == Snapshot(2, 1, b"complete")
+
+    asyncio.run(scenario())
+
+
+def test_a_deposed_controller_that_tidies_late_removes_nothing_that_counts(server, batch_at) -> None:
+    async def scenario() -> None:
+        deposed = store_on(server, "deposed")
+        await deposed.load()
+        await deposed.append(batch_at(0))
+        store = store_on(server, "active")
+        await store.load()
+        await store.append(batch_at(1))
+        await store.save_snapshot(Snapshot(2, 1, b"complete"))
+        await store.append(batch_at(2))
+        await deposed.tidy()
+        assert (await store_on(server, "next").load()).snapshot == Snapshot(2, 1, b"complete")
+
+    asyncio.run(scenario())
+
+
+def test_a_snapshot_that_was_begun_before_a_load_is_not_adopted_after_it(server, batch_at, monkeypatch) -> None:
+    """Another controller may have removed its parts meanwhile."""
+
+    async def scenario() -> None:
+        store = store_on(server, "old")
+        await store.load()
+        await store.append(batch_at(0))
+        create = server.create
+
+        async def load_meanwhile(body):
+            await store.load()
+            return await create(body)
+
+        monkeypatch.setattr(server, "create", load_meanwhile)
+        with pytest.raises(Fenced):
+            await store.save_snapshot(Snapshot(1, 1, b"begun before"))
 
     asyncio.run(scenario())
 

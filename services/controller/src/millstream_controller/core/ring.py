@@ -75,6 +75,8 @@ class Ring:
         self._writer = writer
         self._append_number = 0
         self._next = 0
+        self._first = 0
+        """The first append that could be this writer's since it loaded. From it on, whoever knew less of the log is fenced."""
         self._versions: dict[int, str] = {}
         self._committed: SnapshotRef | None = None
         self._adopted: SnapshotRef | None = None
@@ -116,7 +118,7 @@ class Ring:
         missing = [sequence for sequence in range(first, last + 1) if sequence not in by_sequence]
         if missing:
             raise RingError(f"append {missing[0]} is missing: its slot was deleted or went back in time")
-        self._next = last + 1
+        self._next = self._first = last + 1
         self._versions = {found.index: found.version for found in by_sequence.values()}
         self._committed = self._adopted = committed
         self._outstanding = None
@@ -147,6 +149,17 @@ class Ring:
         self._next += 1
         before, self._committed = self._committed, named
         return before if before != self._committed else None
+
+    def is_left_behind(self, name: str, sequence: int) -> bool:
+        """Whether no append names this snapshot, now or ever; it covers `sequence` and what precedes that.
+
+        A snapshot is complete, and in the store, before an append names it: that none names it says nothing. But whoever may
+        still name one has loaded what this writer appended first, or is this writer, so it covers that too, or is the one that
+        this append named itself. That holds however late it is asked, also if others have appended since.
+        """
+        appended = self._next > self._first
+        counts = self._committed is not None and name == self._committed.name
+        return appended and sequence < self._first and not counts
 
     def deposed(self, present: StoredSlot | None) -> bool:
         """Whether a consistent read of `next_index` shows that somebody else appended there."""

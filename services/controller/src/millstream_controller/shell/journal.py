@@ -42,13 +42,19 @@ class StoreJournal:
     async def append(self, commands: Commands) -> None:
         """Append these commands in as few batches as the store's size allows; a snapshot that is due is saved beside that."""
         if self._saving is not None and (self._store.is_full or self._saving.done()):
-            await asyncio.wait([self._saving])
-            saving, self._saving = self._saving, None
-            saving.result()
+            await self._finish_saving()
         async with self._store_in_use:
             await self._append(commands)
             if self._saving is None and self._store.wants_snapshot:
                 await self._begin_snapshot()
+
+    async def _finish_saving(self) -> None:
+        """Wait for the snapshot under way, and say what became of it."""
+        saving = self._saving
+        if saving is not None:
+            await asyncio.wait([saving])
+            self._saving = None
+            saving.result()
 
     async def stop(self) -> None:
         """Let go of a snapshot that is under way: nothing names its parts, and the next takeover removes them."""
@@ -65,6 +71,10 @@ class StoreJournal:
             self.verified_ms = began_ms
 
     async def _append(self, commands: Commands) -> None:
+        if self._store.is_full:
+            await (
+                self._finish_saving()
+            )  # commands that became several batches filled the ring: never two snapshots at once
         if self._store.is_full:
             await self._snapshot()
         batch = self._encode(commands)

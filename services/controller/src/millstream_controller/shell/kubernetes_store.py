@@ -53,13 +53,17 @@ class KubernetesStore:
         self._writer = writer
         self._ring = Ring(writer, slots)
         self._slots = slots
+        self._snapshot_prefix = f"{cluster}-snapshot-"
         self._loaded = False
+        self._loads = 0
+        """How often the log was loaded: a snapshot of before a load may be gone, and is not adopted after it."""
         self._snapshots = 0
         self._denied_since_ms: dict[bool, int] = {}
         """Since when the API server has let no write (True), no read (False) of ours in, by the monotonic clock."""
 
     async def load(self) -> Loaded:
         self._loaded = False
+        self._loads += 1
         for _ in range(_LOAD_ATTEMPTS):
             batches = self._take_over(await self._once(lambda: self._objects.list("slot")))
             reference = self._ring.snapshot
@@ -112,20 +116,20 @@ class KubernetesStore:
             raise Fenced("the metadata log is not loaded")
         chunks = [snapshot.data[at : at + CHUNK_BYTES] for at in range(0, len(snapshot.data), CHUNK_BYTES)]
         sequence = self._ring.last_sequence if covers is None else covers
+        loads = self._loads
         self._snapshots += 1
-        name = f"{self._cluster}-snapshot-{sequence}-{self._writer[:8].lower()}-{self._snapshots}"
+        name = f"{self._snapshot_prefix}{sequence}-{self._writer[:8].lower()}-{self._snapshots}"
         for number, chunk in enumerate(chunks):
             await self._create_chunk(chunk_body(self._cluster, self._namespace, name, number, chunk))
-        if not self._loaded:
+        if not self._loaded or self._loads != loads:
             raise Fenced("another controller appended meanwhile")
         self._ring.adopt(SnapshotRef(name, len(chunks), snapshot.end_offset, snapshot.epoch, sequence))
 
     async def tidy(self) -> None:
-        """Remove snapshots that no append names: nobody can make one of them count any more."""
-        reference = self._ring.snapshot
+        """Remove snapshots that nobody can make count any more; one that is being saved beside this stays."""
         for body in await self._once(lambda: self._objects.list("snapshot")):
             name = str(body["metadata"]["name"])
-            if reference is None or name.rpartition("-")[0] != reference.name:
+            if self._ring.is_left_behind(name.rpartition("-")[0], self._covered_by(name)):
                 await self._delete(name)
 
     async def close(self) -> None:
@@ -187,6 +191,11 @@ class KubernetesStore:
     async def _forget(self, obsolete: SnapshotRef) -> None:
         for number in range(obsolete.chunks):
             await self._delete(chunk_name(obsolete.name, number))
+
+    def _covered_by(self, part: str) -> int:
+        """The last append that the snapshot with a part of this name covers; a name that is not ours is not ours to remove."""
+        sequence = part.removeprefix(self._snapshot_prefix).partition("-")[0]
+        return int(sequence) if sequence.isdecimal() else self._ring.last_sequence
 
     async def _delete(self, name: str) -> None:
         """Tidying: what cannot be removed now is removed after the next takeover."""
