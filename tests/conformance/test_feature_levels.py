@@ -115,9 +115,12 @@ def _joins(bootstrap: str, topic: str) -> int:
 @pytest.mark.skipif(shutil.which("java") is None, reason="java is not installed")
 def test_kafkas_own_tool_downgrades_and_upgrades(server: servers.ServerProcess) -> None:
     ours = ["--bootstrap-server", server.bootstrap]
-    described, down, lower, too_high, up = run_tools(
+    described, release, unknown, back, down, lower, too_high, up = run_tools(
         [
             ("kafka-features", [*ours, "describe"]),
+            ("kafka-features", [*ours, "upgrade", "--release-version", "4.0"]),
+            ("kafka-features", [*ours, "upgrade", "--metadata", "4.3"]),
+            ("kafka-features", [*ours, "downgrade", "--feature", "metadata.version=7"]),
             ("kafka-features", [*ours, "downgrade", "--feature", "transaction.version=1"]),
             ("kafka-features", [*ours, "describe"]),
             ("kafka-features", [*ours, "upgrade", "--feature", "transaction.version=7"]),
@@ -126,6 +129,12 @@ def test_kafkas_own_tool_downgrades_and_upgrades(server: servers.ServerProcess) 
         timeout_s=TIMEOUT_S,
     )
     assert re.search(r"transaction\.version\s.*FinalizedVersionLevel: 2", described.stdout)
+    levels_of_the_log = r"metadata\.version\s.*Min\w+: 3\.3-IV3\s.*Max\w+: 4\.0-IV3\s.*FinalizedVersionLevel: 4\.0-IV3"
+    assert re.search(levels_of_the_log, described.stdout), described.stdout
+    assert release.returncode == 0, release.stdout + release.stderr
+    assert (unknown.returncode, back.returncode) == (1, 1)
+    assert "knows the levels 7, 25" in unknown.stdout
+    assert "never goes down" in back.stdout
     assert down.returncode == 0, down.stdout + down.stderr
     assert re.search(r"transaction\.version\s.*FinalizedVersionLevel: 1", lower.stdout)
     assert too_high.returncode == 1

@@ -137,10 +137,16 @@ def raise_level(bootstrap: str) -> None:
         assert answer.error_code == 0, answer
         return
     ours = ["--bootstrap-server", bootstrap]
-    raised, described = run_tools(
-        [("kafka-features", [*ours, "upgrade", "--release-version", "4.0"]), ("kafka-features", [*ours, "describe"])]
+    before, tried, raised, described = run_tools(
+        [
+            ("kafka-features", [*ours, "describe"]),
+            ("kafka-features", [*ours, "upgrade", "--feature", f"metadata.version={NEWEST}", "--dry-run"]),
+            ("kafka-features", [*ours, "upgrade", "--release-version", "4.0"]),
+            ("kafka-features", [*ours, "describe"]),
+        ]
     )
-    assert raised.returncode == 0, raised.stdout + raised.stderr
+    assert re.search(r"metadata\.version\s.*FinalizedVersionLevel: 3\.3-IV3", before.stdout), before.stdout
+    assert (tried.returncode, raised.returncode) == (0, 0), tried.stdout + raised.stdout + raised.stderr
     assert re.search(r"metadata\.version\s.*FinalizedVersionLevel: 4\.0-IV3", described.stdout), described.stdout
 
 
