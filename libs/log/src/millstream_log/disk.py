@@ -167,13 +167,17 @@ def unlink_if_there(disk: Disk, path: Path) -> None:
 
 
 def make_directories(disk: Disk, path: Path) -> None:
-    """Make a directory and those it lies in, where they are missing."""
+    """Make a directory and those it lies in, where they are missing, and bring their names to the disk.
+
+    Or a power loss could take all that is in it, however often that was flushed: nobody else flushes the name.
+    """
     missing = []
     while not path.is_dir():
         missing.append(path)
         path = path.parent
     for each in reversed(missing):
         disk.mkdir(each)
+        disk.sync_directory(each.parent)
 
 
 def remove_tree(disk: Disk, path: Path) -> None:
