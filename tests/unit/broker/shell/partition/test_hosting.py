@@ -71,6 +71,30 @@ def test_a_restart_finds_its_logs_and_waits_for_the_metadata(new_broker: Any, tm
     second.partitions.abandon()
 
 
+def test_a_partition_whose_log_holds_what_nobody_reads_is_left_out_and_said(
+    new_broker: Any, tmp_path: Path, batch: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    first = new_broker(tmp_path)
+    first.start()
+    for topic in ("bad", "good"):
+        first.create_topic(topic)
+        append(first, batch("a"), topic)
+        first.replica(topic).log.roll(1)
+    first.partitions.close(1)
+    (tmp_path / "bad-0" / "leader-epoch-checkpoint").unlink()
+    (segment, _) = sorted((tmp_path / "bad-0").glob("*.log"))
+    segment.write_bytes(bytes(segment.stat().st_size))
+    second = new_broker(tmp_path)
+    assert [replica.topic for replica in second.partitions] == ["good"]
+    assert "partition not opened partition=bad-0" in caplog.text
+    bad = second.create_topic("bad")
+    second.create_topic("good")
+    second.start()
+    assert list(second.partitions.failed) == [(bad, 0)]
+    assert second.replica("good").partition.leads
+    second.partitions.abandon()
+
+
 def test_what_the_metadata_does_not_explain_is_set_aside_and_deletions_are_caught_up_on(
     new_broker: Any, tmp_path: Path, batch: Any
 ) -> None:

@@ -17,6 +17,7 @@ from millstream_cluster.image import Image
 from millstream_cluster.members import Partition
 from millstream_log import DataDir, Log, LogError, TopicPartition
 from millstream_runtime.world import World
+from millstream_wire.records import RecordsError
 
 logger = logging.getLogger(__name__)
 
@@ -88,7 +89,7 @@ class HostedPartitions:
         for name in sorted(self._directory.partitions()):
             try:
                 self._load(name)
-            except (OSError, LogError) as error:
+            except (OSError, LogError, RecordsError) as error:
                 self._tell_unopened(name, error)
 
     def _load(self, name: TopicPartition) -> None:
@@ -187,7 +188,7 @@ class HostedPartitions:
         name = TopicPartition(partition.topic, partition.partition)
         try:
             log = self._directory.open_log(name, partition.topic_id, settings.log, now_ms=self._world.now_ms())
-        except (OSError, LogError) as error:
+        except (OSError, LogError, RecordsError) as error:
             self._failed[key] = None
             self._tell_unopened(name, error)
             self.on_added()
