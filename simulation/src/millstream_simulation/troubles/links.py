@@ -1,28 +1,38 @@
 """Links that are bad in one direction or between two hosts only: everybody else finds nothing wrong."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 
 from millstream_simulation.troubles.scene import Scene
 
 
 async def cut_one_way(scene: Scene) -> None:
-    """What one host says does not reach another, which it hears; or does not reach anybody of its peers."""
+    """What one host says does not reach another, which it hears."""
     sender = scene.random.choice(scene.hosts)
     others = [host.name for host in scene.hosts if host is not sender]
-    if not others:
-        return
-    receivers = others if scene.random.random() < 0.4 else [scene.random.choice(others)]
-    scene.story.add("cut one way", sender=sender.name, receivers=receivers)
-    scene.story.note("link cut in one direction")
-    if len(receivers) > 1:
+    if others:
+        await _unheard(scene, sender.name, [scene.random.choice(others)])
+
+
+async def silence(scene: Scene) -> None:
+    """What one host says does not reach anybody of its peers, all of whom it hears."""
+    sender = scene.random.choice(scene.hosts)
+    others = [host.name for host in scene.hosts if host is not sender]
+    if others:
         scene.story.note("host heard by nobody")
+        await _unheard(scene, sender.name, others)
+
+
+async def _unheard(scene: Scene, sender: str, receivers: Sequence[str]) -> None:
+    scene.story.add("cut one way", sender=sender, receivers=receivers)
+    scene.story.note("link cut in one direction")
     for receiver in receivers:
-        scene.network.cut_one_way(sender.name, receiver)
+        scene.network.cut_one_way(sender, receiver)
     await asyncio.sleep(scene.random.uniform(1.0, 14.0))
     for receiver in receivers:
-        scene.network.mend(sender.name, receiver)
-    scene.story.add("mended one way", sender=sender.name)
+        scene.network.mend(sender, receiver)
+    scene.story.add("mended one way", sender=sender)
 
 
 async def slow_link(scene: Scene) -> None:
