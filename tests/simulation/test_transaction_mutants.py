@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from millstream_broker import app
 from millstream_broker.core.appends.refused_batches import RefusedBatches
 from millstream_broker.shell.transactions.verification import Verification
 from millstream_coordinator.api import offset_fetch, txn_offset_commit, write_txn_markers
@@ -136,5 +137,12 @@ def test_offsets_taken_without_asking_the_coordinator(monkeypatch: pytest.Monkey
 
 
 def test_what_is_behind_a_refused_batch_taken_for_the_first_one(monkeypatch: pytest.MonkeyPatch, hunt: Hunt) -> None:
-    monkeypatch.setattr(RefusedBatches, "is_behind", lambda *_: False)
-    assert "OUT_OF_ORDER_SEQUENCE_NUMBER" in hunt(Kind.TRANSACTIONS, 7)
+    honest = app.Broker
+
+    def forgetful(*parts: Any, **named: Any) -> Any:
+        broker = honest(*parts, **named)
+        broker.refused_batches = RefusedBatches(remembered=0)
+        return broker
+
+    monkeypatch.setattr(app, "Broker", forgetful)
+    assert "OUT_OF_ORDER_SEQUENCE_NUMBER" in hunt(Kind.TRANSACTIONS, 24)
