@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millstream_log import Retention, expired_segments
+from millstream_log import KEEPS_ALL, Retention, expired_segments
 
 
 @dataclass
@@ -67,3 +67,10 @@ def test_what_stays_is_what_the_limits_say(shape: list[tuple[int, int]], ms: int
     for segment in segments[:count]:
         time = segment.max_timestamp if segment.max_timestamp >= 0 else segment.created_ms
         assert limit >= 0 or (ms >= 0 and 1500 - time > ms)
+
+
+def test_without_delete_in_its_policy_a_log_keeps_every_segment() -> None:
+    segments = pieces((5, 0), (5, 0))
+    assert expired(segments, Retention(retention_ms=0, retention_bytes=0, deletes=False), start=15) == 0
+    assert expired(segments, KEEPS_ALL, start=15) == 0
+    assert not KEEPS_ALL.forgets_producers

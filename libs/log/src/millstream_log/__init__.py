@@ -20,12 +20,13 @@ from millstream_log.flush import Flush
 from millstream_log.leader_epochs import EpochEnd, EpochStart
 from millstream_log.log import Log
 from millstream_log.producer_state import AppendedBatch, ProducerEntry
-from millstream_log.retention import Retention, expired_segments
+from millstream_log.retention import KEEPS_ALL, Retention, expired_segments
 from millstream_log.segment import Read, Segment, TimestampedOffset
 from millstream_log.slice_batches import SlicedBatch, batches_of
 from millstream_log.transaction_index import AbortedTransaction
 
 __all__ = [
+    "KEEPS_ALL",
     "AbortedTransaction",
     "AppendResult",
     "AppendedBatch",

@@ -25,6 +25,10 @@ class LogConfig:
     """A segment that would outgrow this is rolled first."""
     segment_ms: i64 = 7 * 24 * 3600 * 1000
     """A segment whose first record is older than this, by the newest record's clock, is rolled."""
+    segment_jitter_ms: i64 = 0
+    """At most by so much `segment_ms` is shortened, for each segment at random, so that logs do not all roll at once."""
+    preallocate: bool = False
+    """Whether the file of a new segment gets room for `segment_bytes` at once."""
     segment_index_bytes: i64 = 10 * MIB
     """The size at which an index is full and its segment rolls."""
     index_interval_bytes: i64 = 4096

@@ -6,6 +6,7 @@ Which partitions belong here is the caller's to know; what it does not know is s
 import json
 import logging
 import os
+import random
 from collections.abc import Callable
 from pathlib import Path
 from uuid import UUID, uuid4
@@ -47,6 +48,7 @@ class DataDir:
         "_lock",
         "_log_starts",
         "_new_id",
+        "_random",
         "_recovery_points",
         "_stored",
         "cluster_id",
@@ -66,6 +68,7 @@ class DataDir:
         cluster_id: str | None,
         new_id: Callable[[], UUID] = uuid4,
         disk: Disk = DISK,
+        generator: random.Random | None = None,
     ) -> None:
         """Take the directory, made if there is none; refuse one that another process, node or cluster owns.
 
@@ -73,6 +76,7 @@ class DataDir:
         """
         self.path = path
         self.disk = disk
+        self._random = generator
         self.node_id = node_id
         self.logs: dict[TopicPartition, Log] = {}
         self._new_id = new_id
@@ -169,6 +173,7 @@ class DataDir:
             clean=self.was_clean or is_new,
             may_have_gaps=key in self._cleaned,
             disk=self.disk,
+            generator=self._random,
         )
         if topic_id is not None and load_topic_id(directory, self.disk) is None:
             store_topic_id(directory, topic_id, self.disk)

@@ -5,6 +5,7 @@ Synchronous, for one event loop: appends go to the page cache, and so do reads t
 """
 
 import os
+import random
 from pathlib import Path
 
 from millstream_log.config import LogConfig
@@ -40,6 +41,7 @@ class Log(LogWriter):
         clean: bool = False,
         may_have_gaps: bool = False,
         disk: Disk = DISK,
+        generator: random.Random | None = None,
     ) -> "Log":
         """Open the log in `directory`, which is made if there is none, and recover it unless it was closed cleanly.
 
@@ -56,7 +58,14 @@ class Log(LogWriter):
             now_ms=now_ms,
             disk=disk,
         )
-        log = cls(directory, config, found, log_start_offset=log_start_offset, recovery_point=recovery_point)
+        log = cls(
+            directory,
+            config,
+            found,
+            generator or random.Random(),
+            log_start_offset=log_start_offset,
+            recovery_point=recovery_point,
+        )
         if may_have_gaps:
             log.allow_gaps()
         return log
@@ -228,4 +237,6 @@ class Log(LogWriter):
         """Verify the invariants; tests call it after each step."""
         self._segments.check()
         assert self.log_start_offset <= self.log_end_offset == self._segments.last.end_offset
-        assert all(not s.log_path.exists() or os.stat(s.log_path).st_size == s.size for s in self._segments)
+        for segment in self._segments:
+            if segment.log_path.exists() and not (self.config.preallocate and segment is self._segments.last):
+                assert os.stat(segment.log_path).st_size == segment.size

@@ -1,8 +1,8 @@
-"""Which segments a log may let go of: a plan over sizes and times, which touches no file."""
+"""What a log may let go of, segments and producers: a plan over sizes and times, which touches no file."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 
 class RetainedSegment(Protocol):
@@ -24,6 +24,14 @@ class Retention:
 
     retention_ms: int = 7 * 24 * 3600 * 1000
     retention_bytes: int = -1
+    deletes: bool = True
+    """cleanup.policy has delete. Without it no segment goes, whatever the limits say."""
+    forgets_producers: bool = True
+    """Whether producers that have been silent for long are forgotten."""
+
+
+KEEPS_ALL: Final = Retention(deletes=False, forgets_producers=False)
+"""Of the coordinators' topics: offsets and the shards' fences, of which nothing may be forgotten by age."""
 
 
 def expired_segments(
@@ -39,6 +47,8 @@ def expired_segments(
     Only whole segments below `deletable_end_offset` (the high watermark) go, oldest first; the first that has to
     stay ends the plan. If the answer is all of them, the last one is to be rolled first.
     """
+    if not retention.deletes:
+        return 0
     excess = sum(segment.size for segment in segments) - retention.retention_bytes
     count = 0
     for segment in segments:

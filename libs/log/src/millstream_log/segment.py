@@ -23,18 +23,14 @@ from millstream_log.scan import HEADERS_CHUNK, scan_checked, scan_headers
 from millstream_log.segment_swap import DELETED
 from millstream_log.shortened import Shortened
 from millstream_log.time_index import TimeIndex
+from millstream_log.timestamps import find_in_batch
 from millstream_log.transaction_index import TransactionIndex
 from millstream_wire.records import (
-    DECOMPRESSED_LIMIT,
     HEADER_SIZE,
     NO_TIMESTAMP,
     BatchHeader,
     RecordsError,
-    TimestampType,
-    encoded_records,
-    first_since,
     parse_header,
-    records_of,
 )
 
 logger = logging.getLogger(__name__)
@@ -72,6 +68,7 @@ class Segment:
         "disk",
         "end_offset",
         "index",
+        "jitter_ms",
         "log_path",
         "max_timestamp",
         "max_timestamp_offset",
@@ -92,6 +89,8 @@ class Segment:
         self.index = OffsetIndex(directory / f"{name}.index{suffix}", base_offset, disk)
         self.times = TimeIndex(directory / f"{name}.timeindex{suffix}", base_offset, disk)
         self.aborted = TransactionIndex(directory / f"{name}.txnindex{suffix}", disk)
+        self.jitter_ms: i64 = -1
+        """By how much earlier than others this one rolls; -1 until it is drawn."""
         self.size: i64 = 0
         self.max_timestamp: i64 = NO_TIMESTAMP
         self.max_timestamp_offset: i64 = base_offset
@@ -109,12 +108,20 @@ class Segment:
 
     # ---- writing ----
 
-    def create(self) -> None:
-        """Make the file: its name is what remembers the log's end while the segment is empty."""
+    def create(self, allocated: int = 0) -> None:
+        """Make the file, with room for so many bytes: its name is what remembers the log's end while the segment is empty.
+
+        What is allocated and not used goes when the segment is sealed, or when it is recovered.
+        """
         self.index.delete()
         self.times.delete()
         self.aborted.delete()
-        self.disk.close(self.disk.open(self.log_path, os.O_RDWR | os.O_CREAT))
+        fd = self.disk.open(self.log_path, os.O_RDWR | os.O_CREAT)
+        try:
+            if allocated:
+                self.disk.allocate(fd, allocated)
+        finally:
+            self.disk.close(fd)
 
     def must_roll_before(self, size: i64, last_offset: i64, max_timestamp: i64, config: LogConfig, now_ms: i64) -> bool:
         """Whether a batch of that size, end and time belongs into a new segment."""
@@ -124,9 +131,12 @@ class Segment:
             return False
         if self.size + size > config.segment_bytes or self._index_bytes >= config.segment_index_bytes:
             return True
+        age_ms_max = config.segment_ms
+        if self.jitter_ms > 0:
+            age_ms_max -= self.jitter_ms
         if max_timestamp >= 0 and self._first_timestamp >= 0:
-            return max_timestamp - self._first_timestamp > config.segment_ms
-        return now_ms - self.created_ms > config.segment_ms
+            return max_timestamp - self._first_timestamp > age_ms_max
+        return now_ms - self.created_ms > age_ms_max
 
     def append(
         self, batch: bytes | bytearray | memoryview, last_offset: i64, max_timestamp: i64, config: LogConfig
@@ -149,8 +159,8 @@ class Segment:
 
     def seal(self) -> None:
         """Complete the indexes: no batch will follow, in this segment or in this process."""
-        if self._file is not None and os.fstat(self._file.fileno()).st_size != self.size:
-            self.disk.ftruncate(self._file.fileno(), self.size)  # what a failed append could not take back
+        if os.stat(self.log_path).st_size != self.size:  # allocated ahead, or what a failed append could not take back
+            self.disk.ftruncate(self.file.fileno(), self.size)
         if self.max_timestamp >= 0:
             self.times.add(self.max_timestamp, self.max_timestamp_offset)
         self.flush_indexes()
@@ -222,7 +232,7 @@ class Segment:
         start = self.position_of(max(self.times.offset_before(timestamp, read), from_offset), read)
         for position, header in scan_headers(self.file.fileno(), start, self.size, read):
             if header.max_timestamp >= timestamp:
-                found = _find_in_batch(
+                found = find_in_batch(
                     read(self.file.fileno(), header.size, position), header, timestamp, from_offset - header.base_offset
                 )
                 if found is not None:
@@ -380,16 +390,3 @@ class Segment:
 
     def close(self) -> None:
         self._file = None
-
-
-def _find_in_batch(
-    batch: bytes | bytearray, header: BatchHeader, timestamp: int, least_offset_delta: int
-) -> tuple[int, int] | None:
-    """Timestamp and offset delta of the first record of a batch that is not older than `timestamp`."""
-    records = records_of(batch, header, limit=DECOMPRESSED_LIMIT)
-    if header.timestamp_type is not TimestampType.LOG_APPEND_TIME:
-        return first_since(records, header.base_timestamp, timestamp, least_offset_delta)
-    for record in encoded_records(records, header):  # they share their timestamp, which is late enough
-        if record.offset_delta >= least_offset_delta:
-            return header.max_timestamp, record.offset_delta
-    return None

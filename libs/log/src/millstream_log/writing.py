@@ -1,5 +1,6 @@
 """The writing side of a log: a batch gets its numbers, goes to the newest segment, and to the disk when it is time."""
 
+import random
 from pathlib import Path
 
 from mypy_extensions import i64
@@ -31,6 +32,7 @@ class LogWriter:
         "_flushes",
         "_has_gaps",
         "_producers",
+        "_random",
         "_segments",
         "config",
         "directory",
@@ -41,9 +43,17 @@ class LogWriter:
     )
 
     def __init__(
-        self, directory: Path, config: LogConfig, found: Recovered, *, log_start_offset: int, recovery_point: int
+        self,
+        directory: Path,
+        config: LogConfig,
+        found: Recovered,
+        generator: random.Random,
+        *,
+        log_start_offset: int,
+        recovery_point: int,
     ) -> None:
         self.disk = found.segments[0].disk
+        self._random = generator
         self.directory = directory
         self.config = config
         self._segments = Segments(found.segments)
@@ -146,6 +156,8 @@ class LogWriter:
         config = self.config
         try:
             segment = self._segments.last
+            if config.segment_jitter_ms > 0 and segment.jitter_ms < 0:
+                segment.jitter_ms = self._random.randrange(min(config.segment_jitter_ms, config.segment_ms))
             if segment.must_roll_before(len(batch), last_offset, max_timestamp, config, now_ms):
                 segment = self._roll(base_offset, now_ms)
             epochs = self._epochs
@@ -169,7 +181,7 @@ class LogWriter:
         self._store_producers(base_offset)
         full.end_offset = base_offset
         segment = Segment(self.directory, base_offset, created_ms=now_ms, disk=self.disk)
-        segment.create()
+        segment.create(self.config.segment_bytes if self.config.preallocate else 0)
         self._flushes.names_made += 1
         if full.size == 0:  # only its base offset did not fit what comes next
             full.delete()

@@ -84,6 +84,7 @@ class BrokerApp:
                 cluster_id=config.cluster_id,
                 new_id=new_id,
                 disk=self._disk,
+                generator=self._world.random,
             )
         except (UnusableDirectory, CorruptFile) as error:
             raise ServiceFailed(str(error)) from error

@@ -224,7 +224,7 @@ _KEYS = (
         "preallocate",
         _B,
         "false",
-        "Whether a new segment's file gets its full size at once.",
+        "Whether a new segment's file gets room for segment.bytes at once; what is not used is given back when the segment is closed, or after a crash.",
         synonyms=_from("log.preallocate"),
     ),
     ConfigKey(

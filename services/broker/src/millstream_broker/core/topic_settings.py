@@ -48,7 +48,7 @@ class TopicSettings:
             timestamp_after_max_ms=values["message.timestamp.after.max.ms"],
             flush_ms=values["flush.ms"],
             file_delete_delay_ms=values["file.delete.delay.ms"],
-            retention=Retention(values["retention.ms"], values["retention.bytes"]),
+            retention=Retention(values["retention.ms"], values["retention.bytes"], deletes="delete" in policy),
             compaction=Compaction(
                 min_cleanable_ratio=values["min.cleanable.dirty.ratio"],
                 min_lag_ms=values["min.compaction.lag.ms"],
@@ -58,6 +58,8 @@ class TopicSettings:
             log=LogConfig(
                 segment_bytes=values["segment.bytes"],
                 segment_ms=_segment_ms(values),
+                segment_jitter_ms=values["segment.jitter.ms"],
+                preallocate=values["preallocate"],
                 segment_index_bytes=values["segment.index.bytes"],
                 index_interval_bytes=values["index.interval.bytes"],
                 message_timestamp_type=timestamp_type,

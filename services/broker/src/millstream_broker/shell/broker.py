@@ -171,6 +171,7 @@ class Broker:
         """Note that a log refused an append; what it holds is intact, the producer is told, the broker goes on."""
         if replica.key in self._failing:
             return
+        self._failing &= self.partitions.keys
         self._failing.add(replica.key)
         logger.error("append failed partition=%s reason=%s", replica.name, error)
 
@@ -178,6 +179,8 @@ class Broker:
         """Note that a log cannot be read where somebody wants to: its readers are told, and ask again and again."""
         now_ms = self.world.monotonic_ms()
         if now_ms - self._unreadable.get(replica.key, -UNREADABLE_TOLD_MS) >= UNREADABLE_TOLD_MS:
+            hosted = self.partitions.keys
+            self._unreadable = {key: at_ms for key, at_ms in self._unreadable.items() if key in hosted}
             self._unreadable[replica.key] = now_ms
             logger.error("read failed partition=%s reason=%s", replica.name, error)
 

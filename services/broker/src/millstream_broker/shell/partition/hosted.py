@@ -9,7 +9,7 @@ from millstream_broker.core.reads.bounds import Bound
 from millstream_broker.core.reads.purgatory import Place
 from millstream_broker.core.topic_settings import TopicSettings
 from millstream_cluster.ids import COORDINATOR_TOPICS
-from millstream_log import Log, TopicPartition
+from millstream_log import KEEPS_ALL, Log, Retention, TopicPartition
 
 # Final: compiled, any other name of a module or a class is searched for.
 _HIGH_WATERMARK: Final = Bound.HIGH_WATERMARK
@@ -73,6 +73,11 @@ class HostedPartition:
     def last_stable_offset(self) -> int:
         """Where readers of committed records stop; not before the log's start, which may be moved into an open transaction."""
         return max(self.partition.last_stable_offset, self.log.log_start_offset)
+
+    @property
+    def retention(self) -> Retention:
+        """What its log may let go of."""
+        return KEEPS_ALL if self.is_internal else self.settings.retention
 
     def end_for(self, bound: Bound) -> int:
         """Where the partition ends for who reads up to this bound."""

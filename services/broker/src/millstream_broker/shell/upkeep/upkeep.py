@@ -104,15 +104,12 @@ class Upkeep:
             log.finish_flush(flush)
 
     def _retain(self, replica: HostedPartition, now_ms: int) -> None:
-        log = replica.log
-        if replica.is_internal:
-            return  # offsets and the shards' fences: nothing there may be forgotten by age
-        log.expire_producers(now_ms, self._config().producer_id_expiration_ms)
-        if not replica.settings.deletes:
-            return
+        log, retention = replica.log, replica.retention
+        if retention.forgets_producers:
+            log.expire_producers(now_ms, self._config().producer_id_expiration_ms)
         count = expired_segments(
             log.segments,
-            replica.settings.retention,
+            retention,
             log_start_offset=log.log_start_offset,
             deletable_end_offset=replica.partition.high_watermark,
             now_ms=now_ms,
