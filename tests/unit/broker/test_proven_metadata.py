@@ -362,7 +362,7 @@ def test_the_only_replica_serves_before_it_is_registered(cluster: Cluster) -> No
         await cluster.world.kill()
         app = await cluster.start_broker()
         await eventually(lambda: cluster.produce("orders", b"second"), ErrorCode.NONE)
-        assert app._registration is not None
-        assert app._registration.broker_epoch == -1
+        assert app.registration is not None
+        assert app.registration.broker_epoch == -1
 
     run(scenario())

@@ -54,10 +54,11 @@ class BrokerApp:
         self.partitions: HostedPartitions | None = None
         """While it runs: to be looked at, not touched. So is `follower`."""
         self.follower: MetadataFollower | None = None
-        self._registration: Registration | None = None
+        self.registration: Registration | None = None
+        """Once it registers: to be looked at, not touched."""
 
     def health(self) -> Health:
-        return health_of(self._registration, self.ready)
+        return health_of(self.registration, self.ready)
 
     async def run(self) -> None:
         directory = self._open_directory()
@@ -103,7 +104,7 @@ class BrokerApp:
         if self._world.killed:
             partitions.abandon()
             return
-        epoch = self._registration.broker_epoch if self._registration is not None else -1
+        epoch = self.registration.broker_epoch if self.registration is not None else -1
         try:
             partitions.close(epoch)
         except (LogError, OSError) as error:
@@ -121,8 +122,8 @@ class BrokerApp:
         hosting = Hosting(config, partitions, applied)
 
         def on_records(image: Image, records: Sequence[MetadataRecord]) -> None:
-            if self._registration is not None:
-                self._registration.on_image(image)
+            if self.registration is not None:
+                self.registration.on_image(image)
             hosting.on_records(image, records)
             if hosting.serves:
                 broker.on_image(image)
@@ -242,7 +243,7 @@ class BrokerApp:
             rack=config.rack,
             log_dirs=(directory.directory_id,),
         )
-        self._registration = Registration(
+        self.registration = Registration(
             self._world,
             link,
             identity,
@@ -250,7 +251,7 @@ class BrokerApp:
             session_timeout_ms=config.session_timeout_ms,
             metadata_offset=lambda: hosting.settled_offset,
         )
-        return self._registration
+        return self.registration
 
     def _log_dir_space(self) -> tuple[int, int]:
         """Bytes of the file system, and those that may still be used."""

@@ -61,7 +61,8 @@ class CoordinatorApp:
         self._world = world
         self.follower: MetadataFollower | None = None
         """While it runs: to be looked at, not touched."""
-        self._registration: Registration | None = None
+        self.registration: Registration | None = None
+        """Once it registers: to be looked at, not touched."""
         self._session = Session(world.monotonic_ms, config.session_timeout_ms)
         self._kinds: tuple[Shards[Any], ...] = ()
 
@@ -71,7 +72,7 @@ class CoordinatorApp:
         return {shard.partition.name: shard.machine for shard in owned if shard.machine is not None}
 
     def health(self) -> Health:
-        return health_of(self._registration, self.ready)
+        return health_of(self.registration, self.ready)
 
     async def run(self) -> None:
         config, world = self.config, self._world
@@ -178,8 +179,8 @@ class CoordinatorApp:
             kind.claim_again()
 
     def _on_records(self, image: Image, records: Sequence[MetadataRecord]) -> None:
-        if self._registration is not None:
-            self._registration.on_image(image)
+        if self.registration is not None:
+            self.registration.on_image(image)
         for kind in self._kinds:
             kind.on_change()
         self._housekeeping.on_records(records)
@@ -213,7 +214,7 @@ class CoordinatorApp:
             listeners=advertise(self._world, self.listeners, config.advertised_listeners),
             rack=config.rack,
         )
-        self._registration = Registration(
+        self.registration = Registration(
             self._world,
             link,
             identity,
@@ -223,7 +224,7 @@ class CoordinatorApp:
             session=self._session,
             on_session_lost=self._on_session_lost,
         )
-        return self._registration
+        return self.registration
 
 
 def _features(image: Image) -> Features:

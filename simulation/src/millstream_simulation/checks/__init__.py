@@ -14,6 +14,7 @@ from millstream_runtime.simulated.world import SimulatedWorld
 from millstream_simulation.checks.committed_metadata import CommittedMetadata
 from millstream_simulation.checks.highest_controller import HighestController
 from millstream_simulation.checks.hosted_partitions import HostedPartitionsMove
+from millstream_simulation.checks.let_in import LetIn
 from millstream_simulation.checks.removed_partitions import RemovedPartitions
 from millstream_simulation.checks.replayed_logs import ReplayedLogs
 from millstream_simulation.host import Host
@@ -34,7 +35,7 @@ class Checks:
         self._hosts: Mapping[str, Host] = {host.name: host for host in hosts}
         self._fail = fail
         self._stopped = False
-        metadata = CommittedMetadata(hosts)
+        metadata = CommittedMetadata(hosts, LetIn(hosts).on_committed)
         self._removed = RemovedPartitions(metadata)
         self._replayed = ReplayedLogs()
         self._each: Sequence[Check] = (
