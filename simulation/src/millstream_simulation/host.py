@@ -10,6 +10,7 @@ from millstream.processes import PlannedProcess
 from millstream.roles import Role
 from millstream_broker.app import BrokerApp
 from millstream_broker.config import BrokerConfig
+from millstream_broker.core.hosting import ReplicaKey
 from millstream_controller.app import ControllerApp
 from millstream_controller.config import ControllerConfig
 from millstream_controller.shell.open_store import OpenStore
@@ -19,6 +20,7 @@ from millstream_runtime.simulated.clock import Clock
 from millstream_runtime.simulated.network import SimulatedNetwork
 from millstream_runtime.simulated.pace import NodePace
 from millstream_runtime.simulated.world import SimulatedWorld
+from millstream_simulation.disks.losses import held
 from millstream_simulation.disks.sim_disk import SimDisk
 from millstream_simulation.story import Story
 
@@ -44,6 +46,8 @@ class Host:
         self.service: Service | None = None
         self.clock = clock
         self.pace = NodePace(random.Random(f"{seed} {planned.name} pace"))
+        self.lost: dict[ReplicaKey, str] = {}
+        """Partitions that its disk held records of and lost, and what they are called."""
         self._planned = planned
         self._network = network
         self._seed = seed
@@ -85,6 +89,21 @@ class Host:
         await self.kill()
         self.disk.lose_power()
         self._story.add("power lost", process=self.name)
+
+    def lose_directory(self, topic: str, draw: random.Random) -> None:
+        """One partition's of this topic, with what it holds; its process is down."""
+        there = {key: path for key, path in held(self.disk.root).items() if path.name.startswith(f"{topic}-")}
+        if there:
+            key, path = draw.choice(list(there.items()))
+            self.lost[key] = path.name
+            self.disk.lose_directory(path)
+            self._story.add("directory lost", process=self.name, partition=path.name)
+
+    def lose_disk(self) -> None:
+        """Another one is there in its place, empty; its process is down."""
+        self.lost.update((key, path.name) for key, path in held(self.disk.root).items())
+        self.disk.empty()
+        self._story.add("disk emptied", process=self.name)
 
     def start(self) -> None:
         assert self._world is None

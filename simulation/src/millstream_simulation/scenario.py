@@ -19,13 +19,15 @@ from millstream_runtime.simulated.clock import Clock
 from millstream_runtime.simulated.loop import VirtualTimeLoop
 from millstream_runtime.simulated.network import Conditions, SimulatedNetwork
 from millstream_runtime.simulated.pace import SeededPace
-from millstream_simulation import fading_topics, lasting_topics, passing_topics
+from millstream_simulation import exposed_topics, fading_topics, lasting_topics, passing_topics
 from millstream_simulation.audit import Audit
 from millstream_simulation.checks import Checks
 from millstream_simulation.classic_workload import ClassicWorkload
 from millstream_simulation.consumer_workload import ConsumerWorkload
 from millstream_simulation.disks.quick import quick_directory
 from millstream_simulation.drawing import drawn
+from millstream_simulation.emptied_disk import EmptiedDisk
+from millstream_simulation.exposed_topics import ExposedTopics
 from millstream_simulation.fading_topics import FadingTopics
 from millstream_simulation.host import Host
 from millstream_simulation.lasting_topics import LastingTopics
@@ -106,11 +108,13 @@ class _Scenario:
         self._hosts = [host(each, self._host_failed) for each in planned]
         self.checks = Checks(self._hosts, self._network, story, self.fail)
         self._restored = RestoredStore(self._store, planned, directory, host, story)
-        self._beside: dict[str, LastingTopics | FadingTopics] = {}
+        self._beside: dict[str, LastingTopics | FadingTopics | ExposedTopics] = {}
         if shape.lasting_topics:
             self._beside[lasting_topics.HOST] = LastingTopics(self._stage)
         if shape.fading_topics:
             self._beside[fading_topics.HOST] = FadingTopics(self._stage)
+        if shape.exposed_topics:
+            self._beside[exposed_topics.HOST] = ExposedTopics(self._stage, self._hosts)
         self._workloads = [_workload(kind, self._stage, shape) for kind in shape.kinds]
 
     def fail(self, reason: str) -> None:
@@ -172,6 +176,9 @@ class _Scenario:
             await self._check_metadata(observer)
             observing.cancel()
         await self._stop_cleanly()
+        if self._shape.empty_disk:
+            await EmptiedDisk(self._hosts, self._stage.random("emptied disk"), self._story).judge()
+            await self._stop_cleanly()
         self.checks.stop()
         await self._restored.judge()
 

@@ -56,6 +56,10 @@ class Shape:
     """How much faster or slower a host's clock may be; its timers too."""
     fading_topics: bool = False
     """Some let go of their records by size and age."""
+    exposed_topics: bool = False
+    """The directories of some are taken away."""
+    empty_disk: bool = False
+    """In the end one broker comes back without all that it had."""
     cold_reads: float = 0.0
     """How often a read that may not wait for the disk would have to."""
     twists: tuple[str, ...] = ()

@@ -15,6 +15,7 @@ from millstream_simulation.checks.committed_metadata import CommittedMetadata
 from millstream_simulation.checks.highest_controller import HighestController
 from millstream_simulation.checks.hosted_partitions import HostedPartitionsMove
 from millstream_simulation.checks.let_in import LetIn
+from millstream_simulation.checks.lost_partitions import LostPartitions
 from millstream_simulation.checks.removed_partitions import RemovedPartitions
 from millstream_simulation.checks.replayed_logs import ReplayedLogs
 from millstream_simulation.host import Host
@@ -37,11 +38,13 @@ class Checks:
         self._stopped = False
         metadata = CommittedMetadata(hosts, LetIn(hosts).on_committed)
         self._removed = RemovedPartitions(metadata)
+        self._lost = LostPartitions()
         self._replayed = ReplayedLogs()
         self._each: Sequence[Check] = (
             metadata,
             HighestController(hosts, network, story),
             HostedPartitionsMove(story),
+            self._lost,
             self._replayed,
         )
 
@@ -63,6 +66,7 @@ class Checks:
             return
         try:
             self._removed.hear(owner.host, record)
+            self._lost.hear(owner, record)
         except Violation as error:
             self._fail(f"{owner.host}: {error}")
 

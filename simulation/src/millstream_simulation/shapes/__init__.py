@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from millstream_simulation.shape import Shape
-from millstream_simulation.shapes import clocks, flushed, kubernetes, lasting, small_segments
+from millstream_simulation.shapes import clocks, empty_disk, exposed, flushed, kubernetes, lasting, small_segments
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,4 +25,6 @@ TWISTS: Mapping[str, Twist] = {
     "lasting": Twist(lasting.twist, 0.5),
     "small-segments": Twist(small_segments.twist, 0.5),
     "flushed": Twist(flushed.twist, 0.5),
+    "exposed": Twist(exposed.twist, 0.4),
+    "empty-disk": Twist(empty_disk.twist, 0.4),
 }

@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 
 from millstream.roles import Role
+from millstream_simulation.exposed_topics import TOPIC
 from millstream_simulation.host import Host
 from millstream_simulation.metadata_stores.directory import StoreDirectory
 from millstream_simulation.troubles.scene import Scene
@@ -66,6 +67,16 @@ async def fail(scene: Scene) -> None:
     await asyncio.sleep(scene.random.uniform(0.5, 5.0))
     broken.discard(directory)
     await _restart(scene, host)
+
+
+async def lose_directory(scene: Scene) -> None:
+    """A broker comes back without the directory of one of the partitions that are there for that."""
+
+    async def without(host: Host) -> None:
+        await host.kill()
+        host.lose_directory(TOPIC, scene.random)
+
+    await scene.take_down(without, scene.random.uniform(0.1, 3.0), scene.random.choice(_brokers(scene)))
 
 
 async def _restart(scene: Scene, host: Host) -> None:

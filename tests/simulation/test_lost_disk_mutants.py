@@ -1,0 +1,53 @@
+"""Disks that lose what they held, with a safeguard taken out: the run ends at once and says which empty log is led."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from millstream_broker.core.hosting import ReplicaKey
+from millstream_broker.shell.partition import applied_metadata
+from millstream_controller.core.nodes import nodes
+from millstream_log.disk import Disk
+from millstream_runtime.nodes.follower import Applied
+from millstream_simulation.scenario import simulate
+from millstream_simulation.shape import Kind, Shape
+
+LOSING = Shape(
+    kinds=(Kind.CLASSIC,),
+    partitions=1,
+    producers=1,
+    members=1,
+    trouble_s=15.0,
+    troubles=("lose-directory", "kill"),
+    exposed_topics=True,
+    empty_disk=True,
+)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_what_was_acknowledged_is_there_or_offline(seed: int) -> None:
+    outcome = simulate(seed, LOSING)
+    assert outcome.violation is None, str(outcome)
+    for situation in "directory lost", "partition lost", "disk emptied", "empty disk noticed":
+        assert outcome.situations[situation] > 0, situation
+
+
+def test_a_broker_that_forgets_which_directories_it_had(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = applied_metadata._load
+
+    def forgetful(path: Path, disk: Disk) -> tuple[Applied | None, frozenset[ReplicaKey]]:
+        return honest(path, disk)[0], frozenset()
+
+    monkeypatch.setattr(applied_metadata, "_load", forgetful)
+    found = simulate(3, LOSING).violation or ""
+    assert "exposed-1 was lost with its directory, and an empty log is led" in found, found
+
+
+def test_an_empty_disk_taken_for_the_one_that_was_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nothing_lost(*_: object) -> Iterator[object]:
+        return iter(())
+
+    monkeypatch.setattr(nodes, "lose_copies", nothing_lost)
+    found = simulate(3, LOSING).violation or ""
+    assert "was lost with its directory, and an empty log is led" in found, found
