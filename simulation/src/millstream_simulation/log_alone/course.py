@@ -52,8 +52,7 @@ class Course:
         self._now_ms = BEGINS_MS
         self._epoch = 0
         self._values = 0
-        self._refused_at = -1
-        """A follower fetches the same batch again."""
+        self._refused_at = -1  # a follower fetches the same batch again
         self._flushes: list[tuple[Flush, bool]] = []
         """Under way, and whether its thread is done with it."""
         self._cleaning: tuple[Cleaning, Iterator[Step]] | None = None
@@ -92,6 +91,7 @@ class Course:
             (self._lead_anew, 1),
             (self._begin_flush, 3),
             (self._go_on_flushing, 6),
+            (self._flush, 2),
             (self._checkpoint, 3),
             (self._kill, 2),
             (self._stop, 1),
@@ -104,7 +104,7 @@ class Course:
         }
         steps += [step for trouble, step in of_trouble.items() if trouble in self._troubles]
         if self.draw.compacts:
-            steps += [(self._clean, 8)]
+            steps += [(self._clean, 8 if self.draw.cleans else 0)]
         else:
             steps += [(self._append_transaction, 8), (self._repeat, 2), (self._retain, 1), (self._delete_records, 1)]
         return [step for step, weight in steps for _ in range(weight)]
@@ -218,6 +218,9 @@ class Course:
         return found
 
     def _roll(self) -> None:
+        if self._random.random() < 0.5:  # while the event loop has yet to hear of a flush
+            self._begin_flush()
+            self._go_on_flushing()
         self._log.roll(self._now_ms)
 
     def _lead_anew(self) -> None:
@@ -250,9 +253,18 @@ class Course:
     def _checkpoint(self) -> None:
         self._data.checkpoint({PARTITION: self._log.log_end_offset})
 
+    def _flush(self) -> None:
+        if not self._disk.faults.unflushable:
+            self._log.flush()
+
     def _break_a_flush(self) -> None:
+        beside = self._random.choice([0, 2])  # the next flush fails, or one of those that run at the same time now
+        for _ in range(beside):
+            self._begin_flush()
         self._disk.faults.unflushable.add(self._path / str(PARTITION))
         self._model.in_doubt = True
+        for _ in range(2 * beside):
+            self._go_on_flushing()
 
     def _fill_the_disk(self) -> None:
         self._disk.faults.room_bytes = self._random.choice([0, 10, 100, 1000])
@@ -267,13 +279,16 @@ class Course:
         offsets = [batch.offset for batch in self._model.batches[-8:] if batch.offset >= self._model.start]
         if not offsets:
             return
-        offset, self._refused_at = self._random.choice(offsets), -1
+        clean = [offset for offset in offsets if offset < self._model.cleaned][-2:]
+        offset, self._refused_at = self._random.choice(clean if clean and self._random.random() < 0.5 else offsets), -1
         try:
-            self._log.truncate_to(offset, now_ms=self._now_ms)
-        except StorageError:  # the broker starts again, and the next start finishes the cut, if it had begun
+            truncation = self._data.start_truncation(PARTITION, self._log.find_cut(offset, now_ms=self._now_ms))
+            truncation.perform()
+        except (OSError, StorageError):  # the broker starts again, and the next start finishes the cut, if it had begun
             self._model.cut_in_doubt(offset)
             self._kill()
             return
+        self._doomed += self._log.finish_truncation(truncation)
         self._model.cut(self._log)
         self._note("log cut")
 
@@ -329,8 +344,9 @@ class Course:
                 return self._replace(step)
         except (OSError, LogError):
             return False  # the log was cut under it; the broker tries again later
-        self._data.note_cleaned(PARTITION, cleaning.cleaned_end_offset)
-        self._note("log cleaned")
+        if not cleaning.is_void:
+            self._data.note_cleaned(PARTITION, cleaning.cleaned_end_offset)
+            self._note("log cleaned")
         return False
 
     def _replace(self, step: Cleaned) -> bool:

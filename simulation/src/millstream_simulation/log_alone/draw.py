@@ -19,6 +19,8 @@ class Draw:
     compacts: bool
     follows: bool
     """Whether it takes a leader's batches, with gaps where that one compacted."""
+    cleans: bool
+    """Whether it is compacted here too: gaps may come from the leader alone."""
     config: LogConfig
     delete_retention_ms: int
     troubles: frozenset[Trouble]
@@ -33,4 +35,6 @@ class Draw:
             flush_messages=draw.choice([1, 5, (1 << 63) - 1]),
         )
         troubles = frozenset(trouble for trouble in Trouble if draw.random() < 0.5)
-        return cls(compacts, compacts and draw.random() < 0.5, config, draw.choice([0, 1000]), troubles)
+        follows = compacts and draw.random() < 0.5
+        cleans = compacts and not (follows and draw.random() < 0.5)
+        return cls(compacts, follows, cleans, config, draw.choice([0, 1000]), troubles)
