@@ -17,7 +17,7 @@ ATTEMPTS = 100
 
 def test_every_node_of_the_metadata_has_missing_topics_created(bootstrap: str, topic: str) -> None:
     nodes = AdminClient({"bootstrap.servers": bootstrap}).list_topics(timeout=TIMEOUT_S).brokers
-    assert len(nodes) >= 2
+    assert nodes
     for node in nodes.values():
         assert asyncio.run(created_by_asking(node.host, node.port, f"{topic}-{node.id}"))
 

@@ -169,8 +169,8 @@ def _apart(ours: Any, kafkas: Any, path: str = "") -> Iterator[tuple[str, Any, A
     if path.endswith(".error_message") and kafkas is None:
         return
     if isinstance(ours, dict) and isinstance(kafkas, dict):
-        for name in ours:
-            yield from _apart(ours[name], kafkas[name], f"{path}.{name}")
+        for name in sorted(ours.keys() | kafkas.keys()):  # one that failed has fewer
+            yield from _apart(ours.get(name), kafkas.get(name), f"{path}.{name}")
     elif isinstance(ours, list) and isinstance(kafkas, list) and len(ours) == len(kafkas):
         for number, pair in enumerate(zip(ours, kafkas, strict=True)):
             yield from _apart(*pair, f"{path}[{number}]")

@@ -41,9 +41,9 @@ def test_a_java_client_of_2019_produces_commits_and_reads_in_transactions(anywhe
     assert read == "committed lz4 snappy zstd", "from that offset on, without what was aborted"
 
 
-def test_a_coordinator_offers_produce_and_sends_producers_elsewhere(node: servers.ServerProcess, topic: str) -> None:
+def test_a_coordinator_offers_produce_and_sends_producers_elsewhere(cluster: servers.Cluster, topic: str) -> None:
     """Java's producers up to 2.1 at least stop for good when any node they know of does not offer it."""
-    (found,) = ask(node.bootstrap, m.FindCoordinatorRequest(coordinator_keys=[topic], key_type=1))
+    (found,) = ask(cluster.bootstrap, m.FindCoordinatorRequest(coordinator_keys=[topic], key_type=1))
     coordinator = f"{found.coordinators[0].host}:{found.coordinators[0].port}"
     (told,) = ask(coordinator, m.ApiVersionsRequest(client_software_name="old", client_software_version="2.1.1"))
     offered = next(each for each in told.api_keys if each.api_key == PRODUCE)

@@ -79,3 +79,15 @@ def test_what_is_in_the_way_of_a_directory_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"x")
     with pytest.raises(OSError, match="a"):
         make_directories(DISK, tmp_path / "a" / "b")
+
+
+def test_directories_that_another_process_makes_at_the_same_time_are_no_error(tmp_path: Path) -> None:
+    class Late(Disk):
+        """Whatever it is to make, somebody else has just made."""
+
+        def mkdir(self, path: Path) -> None:
+            path.mkdir()
+            super().mkdir(path)
+
+    make_directories(Late(), tmp_path / "store" / "log")
+    assert (tmp_path / "store" / "log").is_dir()

@@ -6,6 +6,7 @@ of it: `sendfile` reads its own descriptor. So do questions that promise nothing
 
 import errno
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -176,7 +177,8 @@ def make_directories(disk: Disk, path: Path) -> None:
         missing.append(path)
         path = path.parent
     for each in reversed(missing):
-        disk.mkdir(each)
+        with suppress(FileExistsError):  # another process of the cluster starts as well
+            disk.mkdir(each)
         disk.sync_directory(each.parent)
 
 
