@@ -12,8 +12,10 @@ import pytest
 
 from millstream_log import (
     AbortedTransaction,
+    DataDir,
     Flush,
     Log,
+    TopicPartition,
     data_dir,
     producer_snapshot,
     recovery,
@@ -22,6 +24,7 @@ from millstream_log import (
 from millstream_log import log as log_module
 from millstream_log.cutting import Truncation
 from millstream_log.producer_state import ProducerState
+from millstream_log.truncation_mark import TruncationMark
 from millstream_simulation.log_alone.draw import Trouble
 from millstream_simulation.log_alone.judged import judged
 from millstream_wire.records import BatchHeader, EndMarker
@@ -119,6 +122,20 @@ def let_flushes_end_beside_a_failed_one(monkeypatch: Patch) -> None:
     open_as(OfUnwarnedFlushes, monkeypatch)
 
 
+# ---- a segment that is rolled while a flush is under way: nobody flushes its name ----
+
+
+class OfForgottenNames(OpenedLog):
+    def finish_flush(self, flush: Flush) -> None:
+        self.log.finish_flush(flush)
+        if flush._directory is not None:
+            self.state.names_flushed = self.state.names_made
+
+
+def take_names_made_during_a_flush_for_flushed(monkeypatch: Patch) -> None:
+    open_as(OfForgottenNames, monkeypatch)
+
+
 # ---- gaps that a compacted leader sent: recovery takes them for losses ----
 
 
@@ -151,11 +168,28 @@ def copy_what_a_cut_keeps_without_a_flush(monkeypatch: Patch) -> None:
     monkeypatch.setattr(Truncation, "_perform", copying)
 
 
+# ---- a truncation that leaves the cleaner's checkpoint where it was ----
+
+
+def take_what_was_rewritten_for_clean(monkeypatch: Patch) -> None:
+    honest = DataDir._lower
+
+    def careless(self: DataDir, key: TopicPartition, mark: TruncationMark | None) -> None:
+        cleaned = self._cleaned.get(key)
+        honest(self, key, mark)
+        if cleaned is not None:
+            self._cleaned[key] = cleaned
+
+    monkeypatch.setattr(DataDir, "_lower", careless)
+
+
 SEEDS: dict[Callable[[Patch], None], int] = {
     store_snapshots_without_the_newest_batch: 11,
     let_flushes_end_beside_a_failed_one: 2,
+    take_names_made_during_a_flush_for_flushed: 1652,
     trust_no_gap_but_of_this_disks_cleaner: 14,
     copy_what_a_cut_keeps_without_a_flush: 9,
+    take_what_was_rewritten_for_clean: 3898,
 }
 """Of the course that finds it."""
 
