@@ -68,3 +68,66 @@ def test_without_a_gap_of_its_own_a_log_ends_where_something_is_missing(tmp_path
     log.abandon()
     lost.log_path.unlink()
     assert Log.open(tmp_path, CONFIG, now_ms=0).log_end_offset == lost.base_offset
+
+
+class Full(Disk):
+    """Takes names but no batches while it is full."""
+
+    is_full = False
+
+    def pwrite(self, fd: int, data: bytes | bytearray | memoryview, position: int) -> int:
+        if self.is_full and len(data) > 100:
+            raise OSError("no space left on device")
+        return super().pwrite(fd, data, position)
+
+
+@pytest.mark.parametrize("gap", [5, 1 << 32])
+def test_a_gap_that_begins_a_segment_on_a_full_disk_leaves_a_whole_log(tmp_path: Path, gap: int) -> None:
+    """Courses 14, 98, 132, 155 and 186: the empty segment began behind the gap, and the log ended before it."""
+    disk = Full()
+    log = Log.open(tmp_path, CONFIG, now_ms=0, disk=disk)
+    base_offset = 0
+    while len(log.segments) < 2:
+        fetch(log, base_offset)
+        base_offset += 1
+    while log.segments[-1].size + 200 < CONFIG.segment_bytes:
+        fetch(log, base_offset)
+        base_offset += 1
+    segments = len(log.segments)
+    disk.is_full = True
+    with pytest.raises(StorageError, match="no space left"):
+        fetch(log, base_offset + gap)
+    log.check()
+    assert len(log.segments) == segments + 1
+    log.abandon()
+    log = Log.open(tmp_path, CONFIG, now_ms=0, disk=disk)
+    log.check()
+    disk.is_full = False
+    fetch(log, base_offset + gap)
+    log.check()
+    log.abandon()
+    assert Log.open(tmp_path, CONFIG, now_ms=0).log_end_offset == base_offset + gap + 1
+
+
+@pytest.mark.parametrize("left", [0, 1])
+def test_a_segment_whose_last_batches_are_gone_is_a_loss_where_nothing_was_cleaned(tmp_path: Path, left: int) -> None:
+    """Courses 38, 121, 131 and 198: the log went on behind a hole, in which there were acknowledged records."""
+    log = follower(tmp_path)
+    lost = log.segments[2]
+    batches = list(lost.headers())
+    assert len(batches) > left
+    log.abandon()
+    lost.log_path.write_bytes(lost.log_path.read_bytes()[: batches[left][0]])
+    end_offset = batches[left - 1][1].next_offset if left else lost.base_offset
+    assert Log.open(tmp_path, CONFIG, now_ms=0).log_end_offset == end_offset
+
+
+@pytest.mark.parametrize("mark", [b"", b"%d" % (1 << 20)])
+def test_a_segment_that_may_be_short_is_no_loss(tmp_path: Path, mark: bytes) -> None:
+    """The mark of an earlier version says nothing about segments: any may be."""
+    log = follower(tmp_path)
+    emptied = log.segments[2]
+    log.abandon()
+    emptied.log_path.write_bytes(b"")
+    (tmp_path / "offset-gaps").write_bytes(mark)
+    assert Log.open(tmp_path, CONFIG, now_ms=0).log_end_offset == 91

@@ -2,13 +2,17 @@
 
 Cleaning leaves such gaps, here or at a leader that this log was fetched from. Recovery has to know: in any other log what is
 missing was lost, and what follows it has to go. So the mark is on the disk before the first gap is in the log.
+
+It also says which segments may end before the next one begins, or be empty: those that begin before an offset, for cleaning has
+been there. Elsewhere that is what a power loss left of a segment.
 """
 
 from pathlib import Path
 
-from millstream_log.atomic_file import write_file
+from millstream_log.atomic_file import read_file, replace_file
 from millstream_log.disk import Disk
 
+ANYWHERE = (1 << 63) - 1
 _NAME = "offset-gaps"
 
 
@@ -16,7 +20,15 @@ def has_gaps(directory: Path) -> bool:
     return (directory / _NAME).exists()
 
 
-def allow_gaps(directory: Path, disk: Disk) -> None:
-    """Waits for the disk, once in the life of a log."""
-    write_file(directory / _NAME, b"", durable=True, disk=disk)
-    disk.sync_directory(directory)
+def short_before(directory: Path, disk: Disk) -> int:
+    """Segments that rightly end before the next one begin before this offset. A mark that does not say, of an earlier version, allows any."""
+    try:
+        found = read_file(directory / _NAME, disk)
+    except FileNotFoundError:
+        return 0
+    return int(found) if found.isdigit() else ANYWHERE
+
+
+def allow_gaps(directory: Path, before: int, disk: Disk) -> None:
+    """Waits for the disk; `before` is what `short_before` returns from now on."""
+    replace_file(directory / _NAME, b"%d" % before, durable=True, disk=disk)

@@ -13,7 +13,7 @@ from millstream_log.cutting import Cut, Truncation, cut_of_everything, find_cut
 from millstream_log.disk import DISK, Disk
 from millstream_log.errors import OffsetOutOfRange, StorageError
 from millstream_log.flush import UNDER_TRUNCATION
-from millstream_log.gap_mark import has_gaps
+from millstream_log.gap_mark import ANYWHERE, has_gaps, short_before
 from millstream_log.leader_epochs import EpochEnd, EpochStart
 from millstream_log.producer_snapshot import delete_snapshots
 from millstream_log.producer_state import ProducerEntry
@@ -55,6 +55,7 @@ class Log(LogWriter):
             log_start_offset=log_start_offset,
             clean=clean,
             may_have_gaps=may_have_gaps or has_gaps(directory),
+            short_before=ANYWHERE if may_have_gaps and not has_gaps(directory) else short_before(directory, disk),
             now_ms=now_ms,
             disk=disk,
         )
@@ -66,8 +67,8 @@ class Log(LogWriter):
             log_start_offset=log_start_offset,
             recovery_point=recovery_point,
         )
-        if may_have_gaps:
-            log.allow_gaps()
+        if may_have_gaps and not has_gaps(directory):
+            log.allow_gaps(short_before=ANYWHERE)
         return log
 
     # ---- reading ----
@@ -179,6 +180,8 @@ class Log(LogWriter):
         state = self._flushes
         if cut.generation != state.generation:
             raise StorageError(f"{self.directory}: was cut meanwhile")
+        if cut.kept and self._has_gaps:  # the cut may be in a gap
+            self.allow_gaps(short_before=cut.kept[-1].base_offset + 1)
         state.generation += 1
         state.names_made += 1
         state.failure = UNDER_TRUNCATION

@@ -14,6 +14,7 @@ from millstream_log.config import LogConfig
 from millstream_log.cutting import complete_truncation
 from millstream_log.disk import Disk, make_directories
 from millstream_log.errors import CorruptFile
+from millstream_log.gap_mark import ANYWHERE
 from millstream_log.leader_epochs import LeaderEpochs
 from millstream_log.producer_snapshot import load_snapshot, snapshot_offsets, snapshot_path
 from millstream_log.producer_state import ProducerState
@@ -43,6 +44,7 @@ def recover(
     log_start_offset: int,
     clean: bool = True,
     may_have_gaps: bool = True,
+    short_before: int = ANYWHERE,
     now_ms: int,
     disk: Disk,
 ) -> Recovered:
@@ -58,6 +60,7 @@ def recover(
         recovery_point=recovery_point,
         clean=clean,
         may_have_gaps=may_have_gaps,
+        short_before=short_before,
         now_ms=now_ms,
         disk=disk,
     )
@@ -97,6 +100,7 @@ def _load_segments(
     recovery_point: int,
     clean: bool,
     may_have_gaps: bool,
+    short_before: int,
     now_ms: int,
     disk: Disk,
 ) -> list[Segment]:
@@ -118,7 +122,8 @@ def _load_segments(
         if end_offset is None:
             break
         # Only cleaning leaves gaps between batches: elsewhere what is missing here was lost, also at a batch's edge.
-        is_short = segment.end_offset < end_offset and (cut > 0 or not may_have_gaps)
+        may_be_short = may_have_gaps and base_offset < short_before
+        is_short = segment.end_offset < end_offset and (cut > 0 or not may_be_short)
         is_torn = is_short or segment.end_offset > end_offset
         if is_torn and not settled:
             _drop_after(directory, bases[at + 1 :], now_ms, disk)

@@ -35,7 +35,7 @@ from millstream_wire.records import (
 
 logger = logging.getLogger(__name__)
 
-_RELATIVE_OFFSETS: Final = (1 << 31) - 1
+RELATIVE_OFFSETS: Final = (1 << 31) - 1
 _REMEMBERED_POSITIONS: Final = 16
 _FEW_BATCHES: Final = 4  # for one read
 
@@ -125,7 +125,7 @@ class Segment:
 
     def must_roll_before(self, size: i64, last_offset: i64, max_timestamp: i64, config: LogConfig, now_ms: i64) -> bool:
         """Whether a batch of that size, end and time belongs into a new segment."""
-        if last_offset - self.base_offset > _RELATIVE_OFFSETS:
+        if last_offset - self.base_offset > RELATIVE_OFFSETS:
             return True
         if self.size == 0:
             return False

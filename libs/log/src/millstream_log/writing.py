@@ -9,11 +9,11 @@ from millstream_log.append_result import NO_APPEND_TIME, AppendResult
 from millstream_log.config import LogConfig
 from millstream_log.errors import OffsetOutOfRange, StorageError
 from millstream_log.flush import UNDER_TRUNCATION, Flush, FlushState
-from millstream_log.gap_mark import allow_gaps, has_gaps
+from millstream_log.gap_mark import allow_gaps, has_gaps, short_before
 from millstream_log.producer_snapshot import store_snapshot
 from millstream_log.recovery import Recovered
 from millstream_log.replay import check_control, replay
-from millstream_log.segment import Segment
+from millstream_log.segment import RELATIVE_OFFSETS, Segment
 from millstream_log.segments import Segments
 from millstream_log.truncation_mark import load_mark
 from millstream_wire.records import BatchHeader, parse_header, stamp, stamp_log_append_time
@@ -34,6 +34,7 @@ class LogWriter:
         "_producers",
         "_random",
         "_segments",
+        "_short_before",
         "config",
         "directory",
         "disk",
@@ -62,6 +63,8 @@ class LogWriter:
         self.log_end_offset: i64 = found.segments[-1].end_offset
         self.log_start_offset: i64 = min(max(log_start_offset, found.segments[0].base_offset), self.log_end_offset)
         self._has_gaps = has_gaps(directory)
+        self._short_before = short_before(directory, self.disk)
+        """Segments that begin there or later end where the next one begins; as the mark on the disk says."""
         mark = load_mark(directory, self.disk)
         self.truncated_to: int | None = None if mark is None else mark.checkpoint_offset_max
         """What the data directory's checkpoints say beyond it was true of records that are gone; None once they know."""
@@ -113,14 +116,19 @@ class LogWriter:
             self.allow_gaps()
         self._write_stamped(batch, header, now_ms)
 
-    def allow_gaps(self) -> None:
-        """Note for ever that offsets may be missing: to be done before they are, by cleaning or by what a leader sends."""
-        if not self._has_gaps:
+    def allow_gaps(self, *, short_before: int = 0) -> None:
+        """Note for ever that offsets may be missing: to be done before they are, by cleaning or by what a leader sends.
+
+        `short_before`: also at the end of segments that begin before it.
+        """
+        if not self._has_gaps or short_before > self._short_before:
+            before = max(short_before, self._short_before)
             try:
-                allow_gaps(self.directory, self.disk)
+                allow_gaps(self.directory, before, self.disk)
             except OSError as error:
                 raise StorageError(f"{self.directory}: {error}") from error
             self._has_gaps = True
+            self._short_before = before
 
     def _write_stamped(self, batch: bytes | bytearray | memoryview, header: BatchHeader, now_ms: int) -> None:
         self._write(batch, header.base_offset, header.last_offset, header.max_timestamp, header.leader_epoch, now_ms)
@@ -159,7 +167,7 @@ class LogWriter:
             if config.segment_jitter_ms > 0 and segment.jitter_ms < 0:
                 segment.jitter_ms = self._random.randrange(min(config.segment_jitter_ms, config.segment_ms))
             if segment.must_roll_before(len(batch), last_offset, max_timestamp, config, now_ms):
-                segment = self._roll(base_offset, now_ms)
+                segment = self._roll_before(base_offset, last_offset, now_ms)
             epochs = self._epochs
             if leader_epoch > epochs.latest or not epochs.is_stored:
                 epochs.assign(leader_epoch, base_offset)
@@ -168,6 +176,18 @@ class LogWriter:
         except OSError as error:
             raise StorageError(f"{self.directory}: {error}") from error
         self.log_end_offset = last_offset + 1
+
+    def _roll_before(self, base_offset: int, last_offset: int, now_ms: int) -> Segment:
+        """Begin a segment at the log's end, also where a gap follows: if the batch is refused after all, the log ends there as before.
+
+        Only behind a gap that is wider than a segment's offsets it begins behind it, and so the log ends there at once.
+        """
+        if last_offset - self.log_end_offset <= RELATIVE_OFFSETS:
+            return self._roll(self.log_end_offset, now_ms)
+        self.allow_gaps(short_before=self._segments.last.base_offset + 1)
+        segment = self._roll(base_offset, now_ms)
+        self.log_end_offset = base_offset
+        return segment
 
     def roll(self, now_ms: int) -> None:
         """Begin a new segment now, unless the last one is empty."""

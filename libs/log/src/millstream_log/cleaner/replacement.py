@@ -19,7 +19,7 @@ def replace_segments(log: Log, cleaned: Cleaned) -> bool:
         discard_cleaned(log.directory, put.base_offset, log.disk)
         return False
     log.refuse_under_truncation()
-    log.allow_gaps()
+    log.allow_gaps(short_before=put.base_offset + 1)
     try:
         exchange(log.directory, put.base_offset, [segment.base_offset for segment in gone], log.disk)
     except Irreversible as error:
