@@ -187,7 +187,7 @@ SEEDS: dict[Callable[[Patch], None], int] = {
     store_snapshots_without_the_newest_batch: 11,
     let_flushes_end_beside_a_failed_one: 2,
     take_names_made_during_a_flush_for_flushed: 1652,
-    trust_no_gap_but_of_this_disks_cleaner: 14,
+    trust_no_gap_but_of_this_disks_cleaner: 52,
     copy_what_a_cut_keeps_without_a_flush: 9,
     take_what_was_rewritten_for_clean: 3898,
 }

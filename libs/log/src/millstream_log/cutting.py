@@ -149,6 +149,7 @@ class Truncation:
         self.mark = mark
         self._epochs = epochs
         self._producers = cut.producers
+        self._all_kept = cut.kept
         self._kept: Segment | None = cut.kept[-1] if cut.shortened is not None else None
         self._file: SegmentFile | None = None
         self._indexes: tuple[tuple[Path, bytes, int], ...] = ()
@@ -190,6 +191,9 @@ class Truncation:
         delete_snapshots(directory, after=mark.history_end, disk=disk)
         replace_file(directory / LeaderEpochs.NAME, self._epochs, durable=True, disk=disk)
         Segment(directory, mark.end_offset, created_ms=0, disk=disk).create()
+        # Recovery will begin at the snapshot: what was aborted before it has to be on the disk, or is read as committed.
+        for segment in self._all_kept:
+            segment.aborted.sync()
         store_snapshot(directory, self._producers, mark.end_offset, disk)
         disk.sync_directory(directory)
         finish_mark(directory, disk)

@@ -211,18 +211,29 @@ class Model:
         )
         if (unstable is None or unstable >= self.start) and log.first_unstable_offset != unstable:
             return f"the first open transaction begins at {unstable}, and the log says {log.first_unstable_offset}"
+        left = fold(batch for batch in batches if batch.end > self.start)[1]
         found = log.aborted_transactions(self.start, log.log_end_offset)
-        told = [self._as_told(each) for each in found]
-        wanted = [self._as_told(each) for each in aborted]
-        missing = [each for each in wanted if each.first_offset >= self.start and each not in told]
-        invented = [each for each in told if each.first_offset > self.start and each not in wanted]
-        if missing or invented:
-            return f"aborted transactions are {wanted}, and the log says {found}"
+        if not _tells(found, aborted, left):
+            return f"aborted transactions are {aborted}, {left} by what is left, and the log says {found}"
         return None
 
-    def _as_told(self, aborted: AbortedTransaction) -> AbortedTransaction:
-        """Of transactions that began before the start nobody may know when they began."""
-        return aborted._replace(last_stable_offset=max(aborted.last_stable_offset, self.start))
+
+def _tells(found: list[AbortedTransaction], known: list[AbortedTransaction], left: list[AbortedTransaction]) -> bool:
+    """Whether a log tells all that a reader needs, and nothing else.
+
+    `left` is what the batches from the log's start on say. A log that was opened again may know no more than that of
+    transactions that began before its start; one that was not knows what all batches say.
+    """
+    told = {(each.producer_id, each.last_offset): each for each in found}
+    all_known = {(each.producer_id, each.last_offset): each for each in known}
+    for each in left:
+        entry = told.get((each.producer_id, each.last_offset))
+        before = all_known[each.producer_id, each.last_offset]
+        if entry is None or not before.first_offset <= entry.first_offset <= each.first_offset:
+            return False
+        if not before.last_stable_offset <= entry.last_stable_offset <= each.last_stable_offset:
+            return False
+    return told.keys() <= all_known.keys()
 
 
 def fold(batches: Iterable[Batch]) -> tuple[dict[int, Producer], list[AbortedTransaction]]:
