@@ -1,0 +1,1 @@
+"""What brokers do for each other: followers copy from leaders."""
