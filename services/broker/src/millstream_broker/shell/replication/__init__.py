@@ -1,1 +1,1 @@
-"""What brokers do for each other: followers copy from leaders."""
+"""Copies of partitions on several brokers: what leaders ask the controller for, and what followers ask leaders for."""
