@@ -1,6 +1,5 @@
 """A follower's log is cut in a thread: what else may happen to the partition meanwhile, and what is known of it afterwards."""
 
-import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeAlias
 from uuid import UUID
