@@ -189,6 +189,7 @@ class CoordinatorApp:
     def _on_records(self, image: Image, records: Sequence[MetadataRecord]) -> None:
         if self.registration is not None:
             self.registration.on_image(image)
+            self.registration.on_settled()
         for kind in self._kinds:
             kind.on_change()
         self._interest.on_change()
