@@ -11,7 +11,8 @@ from millstream_broker.core.partition.effects import (
     LeadershipEnded,
     LogGrew,
 )
-from millstream_broker.core.partition.standing import UNCOMMITTED_MAX, Assigned, Partition
+from millstream_broker.core.partition.standing import Assigned, Partition
+from millstream_broker.core.partition.uncommitted import UNCOMMITTED_MAX
 from millstream_wire.errors import ErrorCode
 
 

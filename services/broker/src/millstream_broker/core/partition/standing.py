@@ -4,6 +4,7 @@ A step machine: assignments, appends and the fetches of followers go in, effects
 clients; who executes the effects owns the log and the connections.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,14 +19,12 @@ from millstream_broker.core.partition.effects import (
     LeadershipEnded,
     LogGrew,
 )
+from millstream_broker.core.partition.uncommitted import UNKNOWN_SIZE, Uncommitted
 from millstream_cluster.ids import NO_NODE
 from millstream_wire.errors import ErrorCode
 
 NO_EPOCH: Final = -1
 NO_OFFSET: Final = -1
-UNCOMMITTED_MAX: Final = 1_000
-"""Of how many appends that are not committed the size is known; beyond that neighbours are taken together."""
-_UNKNOWN_SIZE: Final = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +93,8 @@ class Partition:
         """(marker's offset, first offset) of transactions whose marker is not below the high watermark: still undecided."""
         self._last_stable_offset: i64 = self._stable_offset()
         """Every record before it is committed, and so is the end of the transaction it is part of. Moves with the high watermark."""
-        self._uncommitted: list[tuple[int, int]] = []
-        """(end offset, size) of what was appended above the high watermark, at most UNCOMMITTED_MAX."""
-        if high_watermark < end_offset:
-            self._uncommitted.append((end_offset, _UNKNOWN_SIZE))
+        self._uncommitted = Uncommitted()
+        self._uncommitted.cut(high_watermark, end_offset)
         self._held_size: i64 = 0
         """At least the bytes between the last stable offset and the high watermark."""
         self._commit_waits = CommitWaits()
@@ -195,7 +192,7 @@ class Partition:
             return grew, self._commit(end_offset, size)
         if ended_from >= 0:
             self._ended.append((int(end_offset) - 1, ended_from))
-        self._remember_size(end_offset, size)
+        self._uncommitted.add(end_offset, size)
         return grew, *self._advance()
 
     def on_fetched(self, replica_id: int, fetch_offset: i64) -> tuple[Effect, ...]:
@@ -204,6 +201,57 @@ class Partition:
             return ()
         self._followers[replica_id] = min(int(fetch_offset), int(self._end_offset))
         return self._advance()
+
+    def on_followed(
+        self,
+        end_offset: i64,
+        size: i64,
+        leader_high_watermark: i64,
+        first_unstable: i64 = NO_OFFSET,
+        ended: Sequence[tuple[int, int]] = (),
+    ) -> tuple[Effect, ...]:
+        """As a follower: `size` bytes were copied, the log reaches up to `end_offset`, and the leader says what is committed.
+
+        `ended` has a (marker's offset, first offset) for each transaction that the copied batches ended. Nothing may have
+        been copied: what the leader has committed is news as well. Only what is here counts as committed here.
+        """
+        assert not self._leads, "a leader copies from nobody"
+        assert end_offset >= self._end_offset, "what is cut is told by `on_truncated`"
+        has_grown = end_offset > self._end_offset
+        self._end_offset = end_offset
+        self._first_unstable = first_unstable
+        self._ended += ended
+        effects: list[Effect] = []
+        if has_grown:
+            self._uncommitted.add(end_offset, size)
+            effects.append(LogGrew(end_offset, size))
+        point = min(end_offset, leader_high_watermark)
+        if point > self._high_watermark:
+            effects.append(self._commit(point, self._uncommitted.take(point)))
+        return tuple(effects)
+
+    def on_truncated(
+        self,
+        end_offset: i64,
+        first_unstable: i64 = NO_OFFSET,
+        ended: Sequence[tuple[int, int]] = (),
+        *,
+        start_offset: i64 = 0,
+    ) -> tuple[Effect, ...]:
+        """As a follower: the log was cut back to `end_offset`, or emptied to begin anew at `start_offset`, which then is its end.
+
+        `ended` are the transactions whose marker is still there, at least those with it above the high watermark. The high
+        watermark falls only with the log's end: after an unclean election, or where the leader's log begins beyond ours.
+        """
+        assert not self._leads, "a leader's log is what the others are cut back to"
+        self._end_offset = end_offset
+        self._high_watermark = max(start_offset, min(self._high_watermark, end_offset))
+        self._first_unstable = first_unstable
+        self._ended = [(marker, first) for marker, first in ended if marker >= self._high_watermark]
+        self._last_stable_offset = self._stable_offset()
+        self._held_size = UNKNOWN_SIZE if self._last_stable_offset < self._high_watermark else 0
+        self._uncommitted.cut(self._high_watermark, end_offset)
+        return ()
 
     def await_commit(self, offset: i64, answer: Answer) -> CommitWait:
         """Have `answer` handed back once the record at `offset` is committed, or this leader epoch is over."""
@@ -233,7 +281,7 @@ class Partition:
             point = min(point, known)
         if point <= self._high_watermark:
             return ()
-        committed = self._commit(point, self._take_size(point))
+        committed = self._commit(point, self._uncommitted.take(point))
         waits = self._commit_waits.take_committed(point)
         return (committed, CommitWaitsEnded(waits, ErrorCode.NONE)) if waits else (committed,)
 
@@ -260,24 +308,6 @@ class Partition:
             stable = min(stable, begun)
         return stable
 
-    def _remember_size(self, end_offset: i64, size: i64) -> None:
-        if len(self._uncommitted) >= UNCOMMITTED_MAX:
-            size += self._uncommitted.pop()[1]
-        self._uncommitted.append((end_offset, size))
-
-    def _take_size(self, offset: i64) -> i64:
-        """The size of what ends up to `offset`; what spans it counts, and counts again when the rest is committed."""
-        size: i64 = 0
-        while self._uncommitted:
-            end, more = self._uncommitted[0]
-            size += more
-            if end > offset:
-                break
-            del self._uncommitted[0]
-            if end == offset:
-                break
-        return size
-
     def check(self) -> None:
         assert 0 <= self._last_stable_offset <= self._high_watermark <= self._end_offset
         assert self._last_stable_offset == self._stable_offset()
@@ -286,6 +316,6 @@ class Partition:
         assert all(marker >= self._high_watermark for marker, _ in self._ended)
         assert self._leads or not self._followers
         assert set(self._followers) <= set(self._replicas)
-        assert len(self._uncommitted) <= UNCOMMITTED_MAX
+        self._uncommitted.check()
         assert self._leads or not len(self._commit_waits)
         self._commit_waits.check(self._leader_epoch, self._high_watermark)
