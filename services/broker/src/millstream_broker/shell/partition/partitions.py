@@ -12,6 +12,7 @@ from millstream_broker.core.topic_settings import TopicSettings
 from millstream_broker.shell.delays import Delays
 from millstream_broker.shell.partition.effects import perform
 from millstream_broker.shell.partition.hosted import HostedPartition
+from millstream_broker.shell.partition.isr_changes import IsrChanges
 from millstream_broker.shell.partition.removals import Removals
 from millstream_cluster.image import Image
 from millstream_cluster.members import Partition
@@ -29,6 +30,8 @@ class HostedPartitions:
 
     def __init__(self, directory: DataDir, delays: Delays, world: World, *, node_id: int) -> None:
         self.removals = Removals(world, directory.disk)
+        self.isr_changes = IsrChanges()
+        """What leaders here have to ask the controller for."""
         self._directory = directory
         self._delays = delays
         self._world = world
@@ -103,7 +106,15 @@ class HostedPartitions:
 
     def _hosted(self, name: TopicPartition, topic_id: UUID, log: Log, settings: TopicSettings) -> HostedPartition:
         high_watermark = self._directory.high_watermark(name)
-        return HostedPartition(name, topic_id, log, settings, node_id=self._node_id, high_watermark=high_watermark)
+        return HostedPartition(
+            name,
+            topic_id,
+            log,
+            settings,
+            node_id=self._node_id,
+            high_watermark=high_watermark,
+            isr_changes=self.isr_changes,
+        )
 
     # ---- following the metadata ----
 
@@ -181,6 +192,8 @@ class HostedPartitions:
                 if replica.topic not in settings:
                     settings[replica.topic] = settings_of(replica.topic)
                 replica.configure(settings[replica.topic])
+                configured = replica.partition.on_configured(replica.settings.min_insync_replicas)
+                perform(configured, replica, self._delays)
 
     def make(self, partition: Partition, settings: TopicSettings) -> None:
         """Make the directory and the log; it serves from `begin_to_serve` on."""
