@@ -81,7 +81,7 @@ def find_cut(
     kept = tuple(segments[: at + 1 if position else at])
     shortened = _shortened(segment, position, end_offset) if position else None
     gone_from = segment.base_offset + 1 if position else segment.base_offset if at else 0
-    producers = _producers_at(directory, kept, end_offset, now_ms, segment.disk)
+    producers = producers_at(directory, kept, end_offset, now_ms, segment.disk)
     return Cut(
         generation, end_offset, log_start_offset, kept, shortened, gone_from, producers, now_ms, has_history=True
     )
@@ -115,7 +115,7 @@ def _shortened(segment: Segment, size: int, end_offset: int) -> Shortened:
     )
 
 
-def _producers_at(directory: Path, kept: Sequence[Segment], end_offset: int, now_ms: int, disk: Disk) -> ProducerState:
+def producers_at(directory: Path, kept: Sequence[Segment], end_offset: int, now_ms: int, disk: Disk) -> ProducerState:
     """What the log knew of its producers there: the latest snapshot before it, and the batches from that on."""
     state = ProducerState()
     state.snapshot_offset = kept[0].base_offset if kept else end_offset
