@@ -16,7 +16,7 @@ from millstream_log.atomic_file import replace_file
 from millstream_log.disk import Disk, unlink_if_there
 from millstream_log.errors import CorruptFile, StorageError
 from millstream_log.file_slice import SegmentFile
-from millstream_log.flush import FlushState
+from millstream_log.flush import GIVEN_UP, FlushState
 from millstream_log.gap_mark import forget_short_segments
 from millstream_log.leader_epochs import LeaderEpochs
 from millstream_log.producer_snapshot import delete_snapshots, load_snapshot, snapshot_offsets, store_snapshot
@@ -163,6 +163,8 @@ class Truncation:
     def perform(self) -> None:
         """Wait for the disk. An error is final for the log: the next start completes the truncation, or finds none."""
         with self._state.lock:
+            if self._state.failure is GIVEN_UP:
+                raise StorageError(f"{self._directory}: {GIVEN_UP}")
             try:
                 self._perform()
             except OSError as error:

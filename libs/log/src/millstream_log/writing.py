@@ -9,7 +9,7 @@ from mypy_extensions import i64
 from millstream_log.append_result import NO_APPEND_TIME, AppendResult, Copied
 from millstream_log.config import LogConfig
 from millstream_log.errors import OffsetOutOfRange, StorageError
-from millstream_log.flush import UNDER_TRUNCATION, Flush, FlushState
+from millstream_log.flush import GIVEN_UP, UNDER_TRUNCATION, Flush, FlushState
 from millstream_log.gap_mark import allow_gaps, forget_short_segments, has_gaps, short_before
 from millstream_log.producer_snapshot import store_snapshot
 from millstream_log.recovery import Recovered
@@ -362,6 +362,10 @@ class LogWriter:
         self.abandon()
 
     def abandon(self) -> None:
-        """Let go of the files and leave them as a crash would."""
+        """Let go of the files and leave them as a crash would; waits for a truncation that a thread has begun."""
+        state = self._flushes
+        if state.failure is UNDER_TRUNCATION:
+            with state.lock:
+                state.failure = state.failure if state.failure is not UNDER_TRUNCATION else GIVEN_UP
         for segment in self._segments:
             segment.close()

@@ -1,5 +1,6 @@
 """One partition on this broker: its log, its standing and its settings, side by side for the data path."""
 
+from collections.abc import Sequence
 from typing import Final
 from uuid import UUID
 
@@ -26,6 +27,7 @@ class HostedPartition:
         "_stable_place",
         "flushed_ms",
         "index",
+        "is_cut",
         "is_internal",
         "isr_changes",
         "key",
@@ -63,6 +65,8 @@ class HostedPartition:
         """How many transactions were ended here since the log was opened."""
         self.flushed_ms = 0
         """When the log was last seen to be on the disk, by the monotonic clock."""
+        self.is_cut = False
+        """Its log is being truncated, in a thread: nothing else may change the log, and nobody may lead the partition."""
         unstable = log.first_unstable_offset
         self.partition = Partition(
             node_id,
@@ -76,6 +80,11 @@ class HostedPartition:
         self._stable_place = Place()
         self.starts_place = Place()
         """Where to wait for followers to begin their logs later."""
+
+    def recall_ended(self, ended: Sequence[tuple[int, int]]) -> None:
+        """Which transactions ended above the high watermark, as the log says when it is opened: they are undecided."""
+        unstable = self.log.first_unstable_offset
+        self.partition.on_truncated(self.log.log_end_offset, NO_OFFSET if unstable is None else unstable, ended)
 
     @property
     def last_stable_offset(self) -> int:
