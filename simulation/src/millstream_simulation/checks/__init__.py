@@ -1,14 +1,14 @@
 """Invariants that are looked at after every event of every process: all of them live in one interpreter.
 
 To add one: a class with `look`, called with the host whose process has just done something, and its line in `checks_of`. It keeps what
-it saw last and compares: only what changed costs more than a glance. Replication adds its own here (high watermarks against
-the in-sync replicas' logs, replicas against each other below it, who may be elected).
+it saw last and compares: only what changed costs more than a glance.
 """
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
+from millstream_cluster.image import Image
 from millstream_runtime.simulated.network import SimulatedNetwork
 from millstream_runtime.simulated.world import SimulatedWorld
 from millstream_simulation.checks.claimed_shards import ClaimedShards
@@ -20,6 +20,7 @@ from millstream_simulation.checks.let_in import LetIn
 from millstream_simulation.checks.lost_partitions import LostPartitions
 from millstream_simulation.checks.removed_partitions import RemovedPartitions
 from millstream_simulation.checks.replayed_logs import ReplayedLogs
+from millstream_simulation.checks.replicas.replicas import Replicas
 from millstream_simulation.host import Host
 from millstream_simulation.story import Story, Violation
 
@@ -38,8 +39,10 @@ class Checks:
         self._hosts: Mapping[str, Host] = {host.name: host for host in hosts}
         self._fail = fail
         self._stopped = False
-        metadata = CommittedMetadata(hosts)
+        self._metadata = metadata = CommittedMetadata(hosts)
         LetIn(hosts, metadata)
+        self._replicas = Replicas(hosts, lambda: metadata.image, story)
+        metadata.on_committed.append(self._replicas.on_committed)
         self._removed = RemovedPartitions(metadata)
         self._lost = LostPartitions()
         self._replayed = ReplayedLogs()
@@ -48,10 +51,16 @@ class Checks:
             DeposedControllers(metadata),
             HighestController(hosts, network, story),
             ClaimedShards(metadata, story),
-            HostedPartitionsMove(story),
+            HostedPartitionsMove(story, self._replicas.on_moved),
+            self._replicas,
             self._lost,
             self._replayed,
         )
+
+    def committed(self) -> Image:
+        """The metadata, as far as it is committed."""
+        self._metadata.refresh()
+        return self._metadata.image
 
     def look(self, owner: object) -> None:
         """A process has just done something, and what followed from it at once."""

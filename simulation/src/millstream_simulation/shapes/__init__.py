@@ -17,6 +17,7 @@ from millstream_simulation.shapes import (
     kubernetes,
     lasting,
     quiet,
+    replicated,
     small_segments,
 )
 
@@ -37,4 +38,5 @@ TWISTS: Mapping[str, Twist] = {
     "exposed": Twist(exposed.twist, 0.4),
     "empty-disk": Twist(empty_disk.twist, 0.4),
     "quiet": Twist(quiet.twist, 0.2),
+    "replicated": Twist(replicated.twist, 0.6),
 }
