@@ -5,9 +5,8 @@ class BrokerApp:                                    # a Service
 """
 
 import asyncio
+from dataclasses import dataclass
 from typing import Protocol
-
-from millstream_wire.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,10 @@ Everything above this file sees whole frames and never a socket; `sockets/` impl
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
 from millstream_runtime.network.channel import Channel, ChannelUser
-from millstream_wire.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

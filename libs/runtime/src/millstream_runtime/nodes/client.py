@@ -6,6 +6,7 @@ A client sends requests in order and matches replies by correlation id. It does 
 import asyncio
 from collections import OrderedDict, deque
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
 from millstream_cluster.ids import NO_NODE, NodeId
@@ -20,7 +21,6 @@ from millstream_wire.errors import ErrorCode
 from millstream_wire.header import RequestHeader, decode_response_header, encode_request_header
 from millstream_wire.messages import ApiVersionsRequest, EnvelopeRequest, EnvelopeResponse
 from millstream_wire.schema import Request
-from millstream_wire.values import dataclass
 
 CONNECT_TIMEOUT_MS = 10_000
 _HELLO_VERSION = 4

@@ -7,6 +7,7 @@ applied here is not this cluster's log any more: MetadataDiverged, and a person 
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from millstream_cluster.errors import ClusterError, RecordError
 from millstream_cluster.ids import METADATA_TOPIC, METADATA_TOPIC_ID
@@ -23,7 +24,6 @@ from millstream_wire.messages import FetchRequest, FetchSnapshotRequest
 from millstream_wire.messages.fetch import FetchPartition, FetchTopic, PartitionData, ReplicaState
 from millstream_wire.messages.fetch_snapshot import RequestPartitionSnapshot, RequestTopicSnapshot, SnapshotId
 from millstream_wire.records import RecordsError, decode_batches
-from millstream_wire.values import dataclass
 
 logger = logging.getLogger(__name__)
 

@@ -6,6 +6,7 @@ What a heartbeat's answer means for the node (fenced, free to stop) is reported,
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from uuid import UUID
 
 from millstream_cluster.features import SUPPORTED_RANGES
@@ -17,7 +18,6 @@ from millstream_runtime.world import World
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import BrokerHeartbeatRequest, BrokerRegistrationRequest
 from millstream_wire.messages.broker_registration import Feature, Listener
-from millstream_wire.values import dataclass
 
 logger = logging.getLogger(__name__)
 

@@ -6,13 +6,12 @@ From version 5 a client says whom it means to talk to, and one that came to anot
 
 import re
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from millstream_wire.api import ApiKey
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import ApiVersionsRequest, ApiVersionsResponse
 from millstream_wire.messages.api_versions import ApiVersion, FinalizedFeatureKey, SupportedFeatureKey
-from millstream_wire.values import dataclass
 
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 

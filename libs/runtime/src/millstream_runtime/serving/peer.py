@@ -6,13 +6,13 @@ whoever reaches them: it keeps accidents out, not attackers. Listeners for clien
 """
 
 import re
+from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
 from millstream_cluster.ids import NODE_ID_END, NodeId, Role, node_id_of, role_of
 from millstream_cluster.principal import ANONYMOUS, Principal
 from millstream_wire.messages import ApiVersionsRequest
-from millstream_wire.values import dataclass
 
 SOFTWARE_NAME = "millstream"
 """What all our nodes and clients call themselves in ApiVersions (KIP-511)."""
