@@ -311,6 +311,8 @@ class _Fetch:
                 aborted_transactions=[] if each.code in _NOT_THERE else None,
                 records=b"",
             )
+            if self._is_follower and each.code is ErrorCode.OFFSET_OUT_OF_RANGE and each.replica is not None:
+                data.log_start_offset = each.replica.log.log_start_offset  # it begins anew there, and need not ask
             self._add_leader_hint(each, data, leaders)
             return data
         says_aborted = self._request.isolation_level == READ_COMMITTED
