@@ -171,6 +171,7 @@ class BrokerApp:
                     broker.metrics,
                     image=lambda: follower.image,
                     broker_epoch=lambda: registration.broker_epoch,
+                    on_lost=broker.suspects.lost,
                 )
                 chores = [hosting.run, partitions.removals.run, upkeep.run, replication.run]
                 if config.cleaner.enabled:

@@ -45,13 +45,16 @@ class Fetcher:
         image: Callable[[], Image],
         broker_epoch: Callable[[], int],
         copying: Copying,
+        on_lost: Callable[[int], None],
     ) -> None:
+        """`on_lost` is told of the leader when it, or its host for it, closes a connection."""
         self._leader = leader
         self._config = config
         self._world = world
         self._image = image
         self._broker_epoch = broker_epoch
         self._copying = copying
+        self._on_lost = on_lost
         self._followed: dict[ReplicaKey, Followed] = {}
         self._changed: dict[ReplicaKey, None] = {}
         """Whose question may differ from what the session has."""
@@ -209,6 +212,8 @@ class Fetcher:
                 endpoint.host, endpoint.port, message, timeout_ms=wait_ms + config.replica_socket_timeout_ms
             )
         except ClientError as error:
+            if isinstance(error, Disconnected) and not self._is_silent:
+                self._on_lost(self._leader)
             if not self._is_silent:
                 self._is_silent = True
                 logger.warning(

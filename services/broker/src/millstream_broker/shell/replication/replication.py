@@ -38,11 +38,14 @@ class Replication:
         *,
         image: Callable[[], Image],
         broker_epoch: Callable[[], int],
+        on_lost: Callable[[int], None],
     ) -> None:
+        """`on_lost` is told of leaders that close a connection."""
         self._config = config
         self._world = world
         self._image = image
         self._broker_epoch = broker_epoch
+        self._on_lost = on_lost
         self._copying = Copying(config, world, directory, partitions, delays, metrics)
         self._followed: dict[ReplicaKey, Followed] = {}
         self._fetchers: dict[int, Fetcher] = {}
@@ -77,7 +80,9 @@ class Replication:
         leader = int(partition.leader)
         fetcher = self._fetchers.get(leader)
         if fetcher is None:
-            fetcher = Fetcher(leader, self._config, self._world, self._image, self._broker_epoch, self._copying)
+            fetcher = Fetcher(
+                leader, self._config, self._world, self._image, self._broker_epoch, self._copying, self._on_lost
+            )
             self._fetchers[leader] = fetcher
             self._to_start.append(fetcher)
             self._wake.set()
