@@ -267,6 +267,7 @@ class BrokerApp:
             heartbeat_interval_ms=config.heartbeat_interval_ms,
             session_timeout_ms=config.session_timeout_ms,
             metadata_offset=lambda: hosting.settled_offset,
+            previous_epoch=directory.clean_broker_epoch,
         )
         return self.registration
 
