@@ -162,17 +162,7 @@ class BrokerApp:
                 children += [tasks.create_task(part.run()) for part in parts]
                 noted = applied.run(world, lambda: follower.applied, config.checkpoint_interval_ms)
                 children.append(tasks.create_task(noted))
-                replication = Replication(
-                    lambda: broker.config,
-                    world,
-                    directory,
-                    partitions,
-                    delays,
-                    broker.metrics,
-                    image=lambda: follower.image,
-                    broker_epoch=lambda: registration.broker_epoch,
-                    on_lost=broker.suspects.lost,
-                )
+                replication = Replication(broker, directory, broker_epoch=lambda: registration.broker_epoch)
                 chores = [hosting.run, partitions.removals.run, upkeep.run, replication.run]
                 if config.cleaner.enabled:
                     chores.append(Cleaner(lambda: broker.config.cleaner, world, partitions, directory).run)
