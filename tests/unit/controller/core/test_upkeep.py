@@ -74,8 +74,8 @@ def test_a_session_that_is_known_to_be_over_ends_at_once_and_another_life_is_not
     keeper.at(0)
     before = cluster.image.brokers[1]
     cluster.register(1)
-    keeper.sessions.end(before)
-    keeper.sessions.end(cluster.image.brokers[2])
+    keeper.sessions.end(before, 0)
+    keeper.sessions.end(cluster.image.brokers[2], 0)
     keeper.at(0)
     assert [cluster.image.brokers[node].fenced for node in (1, 2)] == [False, True]
 
