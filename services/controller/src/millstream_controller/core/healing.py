@@ -84,13 +84,13 @@ class Healing:
         return tuple(changes)
 
     def _begin(self, machine: ControllerMachine, gone: frozenset[NodeId]) -> tuple[r.PartitionChanged, ...]:
-        concerned = _kept_by(machine, gone)
-        under_way = sum(gone.isdisjoint(target_of(partition)) for partition in concerned)
-        room = _setting(machine, MOVES_MAX) - under_way
+        kept = {key for node_id in gone for key in machine.holdings.replicas_on(node_id)}
+        moving = machine.partitions(kept & machine.holdings.moving)
+        room = _setting(machine, MOVES_MAX) - sum(gone.isdisjoint(target_of(partition)) for partition in moving)
         if room <= 0:
             return ()
         brokers = machine.carriers()
-        due = list(islice(_most_urgent(concerned, brokers, gone), room))
+        due = list(islice(_most_urgent(machine.partitions(kept), brokers, gone), room))
         electorate = Electorate(machine)
         changes = []
         for key, target in _plan(machine, due, brokers, gone):
@@ -125,10 +125,6 @@ def _loss(machine: ControllerMachine, until_ms: int) -> Loss:
 def away_max(brokers: int) -> int:
     """How many may be away at a time for their replicas to be made again on the others."""
     return max(1, brokers // 3)
-
-
-def _kept_by(machine: ControllerMachine, gone: Iterable[NodeId]) -> list[Partition]:
-    return machine.partitions({key for node_id in gone for key in machine.holdings.replicas_on(node_id)})
 
 
 def _most_urgent(
