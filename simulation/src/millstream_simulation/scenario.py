@@ -197,8 +197,9 @@ class _Scenario:
             for workload in self._workloads:
                 workload.start(tasks)
             until_s = asyncio.get_running_loop().time() + self._shape.trouble_s
-            others = [tasks.create_task(PassingTopics(self._stage).run(until_s))]
-            others += [tasks.create_task(topics.run(until_s)) for topics in self._beside.values()]
+            others = [tasks.create_task(topics.run(until_s)) for topics in self._beside.values()]
+            if self._shape.passing_topics:
+                others.append(tasks.create_task(PassingTopics(self._stage).run(until_s)))
             theirs = [tasks.create_task(workload.trouble(until_s)) for workload in self._workloads]
             await trouble(scene, self._shape.troubles, self._shape.trouble_s)
             await asyncio.wait([*others, *theirs])

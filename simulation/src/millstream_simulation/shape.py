@@ -48,6 +48,8 @@ class Shape:
     settings: Mapping[str, str] = field(default_factory=lambda: SETTINGS)
     troubles: tuple[str, ...] = ("kill", "stop", "cut", "isolate", "pause", "storm")
     """Kinds of it (troubles/)."""
+    passing_topics: bool = True
+    """Some come and go: each asks something of the active controller."""
     lasting_topics: bool = False
     """Some are made in the middle of trouble, and stay."""
     clock_skew_ms: int = 0

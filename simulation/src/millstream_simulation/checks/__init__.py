@@ -12,6 +12,7 @@ from typing import Protocol
 from millstream_runtime.simulated.network import SimulatedNetwork
 from millstream_runtime.simulated.world import SimulatedWorld
 from millstream_simulation.checks.committed_metadata import CommittedMetadata
+from millstream_simulation.checks.deposed_controllers import DeposedControllers
 from millstream_simulation.checks.highest_controller import HighestController
 from millstream_simulation.checks.hosted_partitions import HostedPartitionsMove
 from millstream_simulation.checks.let_in import LetIn
@@ -42,6 +43,7 @@ class Checks:
         self._replayed = ReplayedLogs()
         self._each: Sequence[Check] = (
             metadata,
+            DeposedControllers(metadata),
             HighestController(hosts, network, story),
             HostedPartitionsMove(story),
             self._lost,
