@@ -9,7 +9,7 @@ from millstream_log.append_result import NO_APPEND_TIME, AppendResult
 from millstream_log.config import LogConfig
 from millstream_log.errors import OffsetOutOfRange, StorageError
 from millstream_log.flush import UNDER_TRUNCATION, Flush, FlushState
-from millstream_log.gap_mark import allow_gaps, has_gaps, short_before
+from millstream_log.gap_mark import allow_gaps, forget_short_segments, has_gaps, short_before
 from millstream_log.producer_snapshot import store_snapshot
 from millstream_log.recovery import Recovered
 from millstream_log.replay import check_control, replay
@@ -129,6 +129,16 @@ class LogWriter:
                 raise StorageError(f"{self.directory}: {error}") from error
             self._has_gaps = True
             self._short_before = before
+
+    def forget_short_segments(self) -> None:
+        """The newest segment grows from here on, and what follows it is new: neither is what was there when the mark was made."""
+        base_offset = self._segments.last.base_offset
+        if self._short_before > base_offset:
+            try:
+                forget_short_segments(self.directory, base_offset, self.disk)
+            except OSError as error:
+                raise StorageError(f"{self.directory}: {error}") from error
+            self._short_before = base_offset
 
     def _write_stamped(self, batch: bytes | bytearray | memoryview, header: BatchHeader, now_ms: int) -> None:
         self._write(batch, header.base_offset, header.last_offset, header.max_timestamp, header.leader_epoch, now_ms)
