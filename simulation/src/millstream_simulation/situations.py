@@ -57,6 +57,7 @@ SITUATIONS: Mapping[str, Situation] = {
     "shard moved": Situation("a shard of groups or transactions was claimed by a coordinator"),
     "shard dropped": Situation("a coordinator let a shard go"),
     "shard claimed again": Situation("a coordinator doubted its claim and made it anew"),
+    "shard served in a new session": Situation("a coordinator was fenced, came back and claimed a shard"),
     "members timed out": Situation("a group put out members that were silent"),
     "classic group rebalanced": Situation("a member of a classic group was told its partitions"),
     "consumer told its partitions": Situation("a member of a consumer group was told other partitions than before"),

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from millstream_runtime.simulated.network import SimulatedNetwork
 from millstream_runtime.simulated.world import SimulatedWorld
+from millstream_simulation.checks.claimed_shards import ClaimedShards
 from millstream_simulation.checks.committed_metadata import CommittedMetadata
 from millstream_simulation.checks.deposed_controllers import DeposedControllers
 from millstream_simulation.checks.highest_controller import HighestController
@@ -37,7 +38,8 @@ class Checks:
         self._hosts: Mapping[str, Host] = {host.name: host for host in hosts}
         self._fail = fail
         self._stopped = False
-        metadata = CommittedMetadata(hosts, LetIn(hosts).on_committed)
+        metadata = CommittedMetadata(hosts)
+        LetIn(hosts, metadata)
         self._removed = RemovedPartitions(metadata)
         self._lost = LostPartitions()
         self._replayed = ReplayedLogs()
@@ -45,6 +47,7 @@ class Checks:
             metadata,
             DeposedControllers(metadata),
             HighestController(hosts, network, story),
+            ClaimedShards(metadata, story),
             HostedPartitionsMove(story),
             self._lost,
             self._replayed,
