@@ -265,19 +265,11 @@ class _Scenario:
 def _workload(kind: Kind, stage: Stage, shape: Shape) -> Workload:
     match kind:
         case Kind.CLASSIC:
-            return ClassicWorkload(stage, partitions=shape.partitions, producers=shape.producers, members=shape.members)
+            return ClassicWorkload(stage, shape)
         case Kind.TRANSACTIONS | Kind.GROUP_TRANSACTIONS:
-            return TransactionWorkload(
-                stage,
-                partitions=shape.partitions,
-                producers=shape.producers,
-                members=shape.members,
-                as_group=kind is Kind.GROUP_TRANSACTIONS,
-            )
+            return TransactionWorkload(stage, shape, as_group=kind is Kind.GROUP_TRANSACTIONS)
         case Kind.CONSUMER:
-            return ConsumerWorkload(
-                stage, partitions=shape.partitions, producers=shape.producers, members=shape.members
-            )
+            return ConsumerWorkload(stage, shape)
         case _:
             assert_never(kind)
 
