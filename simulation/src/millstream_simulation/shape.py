@@ -62,6 +62,8 @@ class Shape:
     """In the end one broker comes back without all that it had."""
     cold_reads: float = 0.0
     """How often a read that may not wait for the disk would have to."""
+    replicated: bool = False
+    """Partitions have several replicas."""
     twists: tuple[str, ...] = ()
     """What sets it apart from the plain one (shapes/)."""
 

@@ -81,6 +81,25 @@ SITUATIONS: Mapping[str, Situation] = {
     "name lost": Situation("a power loss undid what had been done to a name", within=100),
     "directory lost": Situation("a partition's directory was gone when its broker came back"),
     "partition lost": Situation("a broker found that it has lost a partition"),
+    "brokers cut from each other": Situation("a broker did not hear another one, and everybody else heard both"),
+    "follower slow": Situation("a broker heard all other brokers late"),
+    "ISR shrunk": Situation("a replica was taken out of the ISR"),
+    "ISR expanded": Situation("a replica had caught up and came into the ISR"),
+    "leader failed over": Situation("another replica became a partition's leader"),
+    "replica became eligible": Situation("a replica left an ISR at its smallest and may lead all the same", within=50),
+    "eligible replica elected": Situation(
+        "a replica that was out of the ISR was elected, and lost nothing", within=100
+    ),
+    "record waited for replicas": Situation("a leader had what not all of its ISR had yet"),
+    "new leader behind on what is committed": Situation(
+        "a new leader did not know yet how far the last one had committed"
+    ),
+    "end not known yet": Situation("a new leader would not say where its partition ends"),
+    "preferred leader elected": Situation("somebody asked for preferred leaders, and got one", within=50),
+    "min.insync.replicas changed": Situation("a topic asked for another number of replicas in sync"),
+    "uncommitted tail cut off": Situation("a replica had what the next leader had not, and let it go"),
+    "not enough replicas": Situation("a producer was told that too few replicas are in sync"),
+    "leader elected uncleanly": Situation("a replica was elected that nobody could vouch for", within=1_000_000),
     "disk emptied": Situation("a broker came back with an empty disk"),
     "empty disk noticed": Situation("a controller saw that a broker's disk is another one"),
     "segments deleted": Situation("retention let segments go"),
