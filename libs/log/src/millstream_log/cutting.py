@@ -16,7 +16,7 @@ from millstream_log.atomic_file import replace_file
 from millstream_log.disk import Disk, unlink_if_there
 from millstream_log.errors import CorruptFile, StorageError
 from millstream_log.file_slice import SegmentFile
-from millstream_log.flush import FlushState
+from millstream_log.flush import GIVEN_UP, FlushState
 from millstream_log.leader_epochs import LeaderEpochs
 from millstream_log.producer_snapshot import delete_snapshots, load_snapshot, snapshot_offsets, store_snapshot
 from millstream_log.producer_state import ProducerState
@@ -80,7 +80,7 @@ def find_cut(
     kept = tuple(segments[: at + 1 if position else at])
     shortened = _shortened(segment, position, end_offset) if position else None
     gone_from = segment.base_offset + 1 if position else segment.base_offset if at else 0
-    producers = _producers_at(directory, kept, end_offset, now_ms, segment.disk)
+    producers = producers_at(directory, kept, end_offset, now_ms, segment.disk)
     return Cut(
         generation, end_offset, log_start_offset, kept, shortened, gone_from, producers, now_ms, has_history=True
     )
@@ -114,7 +114,7 @@ def _shortened(segment: Segment, size: int, end_offset: int) -> Shortened:
     )
 
 
-def _producers_at(directory: Path, kept: Sequence[Segment], end_offset: int, now_ms: int, disk: Disk) -> ProducerState:
+def producers_at(directory: Path, kept: Sequence[Segment], end_offset: int, now_ms: int, disk: Disk) -> ProducerState:
     """What the log knew of its producers there: the latest snapshot before it, and the batches from that on."""
     state = ProducerState()
     state.snapshot_offset = kept[0].base_offset if kept else end_offset
@@ -162,6 +162,8 @@ class Truncation:
     def perform(self) -> None:
         """Wait for the disk. An error is final for the log: the next start completes the truncation, or finds none."""
         with self._state.lock:
+            if self._state.failure is GIVEN_UP:
+                raise StorageError(f"{self._directory}: {GIVEN_UP}")
             try:
                 self._perform()
             except OSError as error:

@@ -11,6 +11,7 @@ from pathlib import Path
 from millstream_log.config import LogConfig
 from millstream_log.cutting import Cut, Truncation, cut_of_everything, find_cut
 from millstream_log.disk import DISK, Disk
+from millstream_log.ended_transactions import ended_transactions
 from millstream_log.errors import OffsetOutOfRange, StorageError
 from millstream_log.flush import UNDER_TRUNCATION
 from millstream_log.gap_mark import ANYWHERE, has_gaps, short_before
@@ -124,6 +125,18 @@ class Log(LogWriter):
     def aborted_transactions(self, first_offset: int, end_offset: int) -> list[AbortedTransaction]:
         """Those that have records in `[first_offset, end_offset)`."""
         return self._segments.aborted_transactions(first_offset, end_offset)
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether offsets may be missing: it was compacted, here or where it was copied from."""
+        return self._has_gaps
+
+    def ended_transactions(self, from_offset: int, *, now_ms: int) -> list[tuple[int, int]]:
+        """(marker's offset, first offset) of each transaction whose marker is at `from_offset` or later.
+
+        Reads the disk: for a thread, while nobody appends.
+        """
+        return ended_transactions(self.directory, self.segments, self.producers, from_offset, now_ms, self.disk)
 
     # ---- size, cutting, flushing, closing ----
 

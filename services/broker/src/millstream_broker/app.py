@@ -18,6 +18,7 @@ from millstream_broker.shell.partition.applied_metadata import AppliedMetadata
 from millstream_broker.shell.partition.hosting import Hosting
 from millstream_broker.shell.partition.losses import Losses
 from millstream_broker.shell.partition.partitions import HostedPartitions
+from millstream_broker.shell.replication.replication import Replication
 from millstream_broker.shell.upkeep.cleaner import Cleaner
 from millstream_broker.shell.upkeep.upkeep import Upkeep
 from millstream_cluster.features import SUPPORTED_FEATURES, finalized_features
@@ -157,7 +158,17 @@ class BrokerApp:
                 children += [tasks.create_task(part.run()) for part in parts]
                 noted = applied.run(world, lambda: follower.applied, config.checkpoint_interval_ms)
                 children.append(tasks.create_task(noted))
-                chores = [hosting.run, partitions.removals.run, upkeep.run]
+                replication = Replication(
+                    lambda: broker.config,
+                    world,
+                    directory,
+                    partitions,
+                    delays,
+                    broker.metrics,
+                    image=lambda: follower.image,
+                    broker_epoch=lambda: registration.broker_epoch,
+                )
+                chores = [hosting.run, partitions.removals.run, upkeep.run, replication.run]
                 if config.cleaner.enabled:
                     chores.append(Cleaner(lambda: broker.config.cleaner, world, partitions, directory).run)
                 keeping = self._keep_once_proven(follower, registration, hosting, chores)

@@ -32,10 +32,12 @@ class Replicated:
         self.node = node
         self.topic_id = node.create_topic("t")
         self._partition_epoch = 0
+        self._leader_epoch = 3
         self.assign()
 
     def assign(self, *, isr: tuple[NodeId, ...] = BOTH, leader: int = US, leader_epoch: int = 3) -> None:
         self._partition_epoch += 1
+        self._leader_epoch = leader_epoch
         epochs = LeaderEpoch(leader_epoch), PartitionEpoch(self._partition_epoch)
         self.node.learn(r.PartitionChanged(self.topic_id, 0, BOTH, isr, NodeId(leader), *epochs))
 
@@ -81,7 +83,7 @@ class Replicated:
 
     async def follow(self, offset: int) -> Any:
         """The follower has everything before `offset`."""
-        data = fetched(await self.fetch(offset, replica=FOLLOWER, epoch=2))
+        data = fetched(await self.fetch(offset, replica=FOLLOWER, epoch=2, leader=self._leader_epoch))
         assert data.error_code == ErrorCode.NONE
         return data
 
@@ -243,8 +245,28 @@ def test_a_smaller_isr_acknowledges_unless_that_is_too_small(topic: Replicated, 
         waiting = await topic.produce(batch("b"))
         topic.assign(isr=(US,))
         await settled()
-        assert produced(waiting)[0] == ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+        assert not waiting.done(), "KIP-966: it is on fewer replicas than the topic asks for"
         assert produced(await topic.produce(batch("c")))[0] == ErrorCode.NOT_ENOUGH_REPLICAS
+        await topic.follow(2)
+        topic.assign()
+        await settled()
+        assert produced(waiting) == (ErrorCode.NONE, 1)
+        waiting = await topic.produce(batch("d"))
+        await topic.fetch(3, replica=FOLLOWER, epoch=2, leader=3)
+        topic.assign(isr=(US,))
+        await settled()
+        assert produced(waiting)[0] == ErrorCode.NONE
+
+
+def test_a_producer_is_told_that_too_few_are_left_with_its_batch(topic: Replicated, batch: Any) -> None:
+    async def scene() -> None:
+        waiting = await topic.produce(batch("a"))
+        follower = ReplicaState(replica_id=FOLLOWER, replica_epoch=2)
+        topic.node.broker.fetched(topic.node.replica("t"), follower, 1, arrived_ms=0, log_start_offset=0)
+        topic.node.learn(r.ConfigChanged(r.ResourceType.TOPIC, "t", "min.insync.replicas", "2"))
+        topic.assign(isr=(US,))
+        await settled()
+        assert produced(waiting)[0] == ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
 
     asyncio.run(scene())
 
@@ -301,7 +323,7 @@ def test_enough_bytes_have_to_be_readable_and_not_only_there(topic: Replicated, 
 @pytest.mark.parametrize(
     ("replica", "epoch", "leader", "code"),
     [
-        (2, 2, -1, ErrorCode.NONE),
+        (2, 2, 3, ErrorCode.NONE),
         (2, 1, -1, ErrorCode.NOT_LEADER_OR_FOLLOWER),
         (2, 3, -1, ErrorCode.NOT_LEADER_OR_FOLLOWER),
         (2, -1, -1, ErrorCode.NOT_LEADER_OR_FOLLOWER),

@@ -33,6 +33,7 @@ from millstream_runtime.nodes.controllers import ControllerLink
 from millstream_runtime.serving.context import CloseConnection
 from millstream_runtime.world import World
 from millstream_wire.errors import ErrorCode
+from millstream_wire.messages.fetch import ReplicaState
 from millstream_wire.primitive import uuid_of
 
 logger = logging.getLogger(__name__)
@@ -142,9 +143,26 @@ class Broker:
         if is_heard:
             perform(effects, replica, self.delays)
 
-    def fetched(self, replica: HostedPartition, follower: int, offset: int) -> None:
-        """A follower has everything before `offset`: more may be committed."""
-        perform(replica.partition.on_fetched(follower, offset), replica, self.delays)
+    def fetched(
+        self,
+        replica: HostedPartition,
+        follower: ReplicaState,
+        offset: int,
+        *,
+        arrived_ms: int,
+        log_start_offset: int,
+    ) -> None:
+        """A follower, whom its admission has found to be itself, has everything before `offset`: more may be committed."""
+        node = self.image.node(follower.replica_id)
+        fetched = replica.partition.on_fetched(
+            follower.replica_id,
+            offset,
+            broker_epoch=follower.replica_epoch,
+            now_ms=arrived_ms,
+            may_join=node is not None and not node.fenced and node.epoch == follower.replica_epoch,
+            log_start_offset=log_start_offset,
+        )
+        perform(fetched, replica, self.delays)
 
     def when_committed(
         self, replica: HostedPartition, offset: int, timeout_ms: int, *, then: ErrorCode = ErrorCode.NONE
