@@ -18,6 +18,7 @@ from millstream_broker.shell.partition.applied_metadata import AppliedMetadata
 from millstream_broker.shell.partition.hosting import Hosting
 from millstream_broker.shell.partition.losses import Losses
 from millstream_broker.shell.partition.partitions import HostedPartitions
+from millstream_broker.shell.replication.isr_proposals import IsrProposals
 from millstream_broker.shell.replication.replication import Replication
 from millstream_broker.shell.upkeep.cleaner import Cleaner
 from millstream_broker.shell.upkeep.upkeep import Upkeep
@@ -154,7 +155,8 @@ class BrokerApp:
                 registration = self._register(link, directory, hosting)
                 upkeep = Upkeep(lambda: broker.config, world, partitions)
                 losses = Losses(config.node_id, link, partitions, lambda: registration.broker_epoch)
-                parts = (registration, broker.topic_creation, broker.share_groups, losses)
+                isr_proposals = IsrProposals(broker, lambda: registration.broker_epoch)
+                parts = (registration, broker.topic_creation, broker.share_groups, losses, isr_proposals)
                 children += [tasks.create_task(part.run()) for part in parts]
                 noted = applied.run(world, lambda: follower.applied, config.checkpoint_interval_ms)
                 children.append(tasks.create_task(noted))
