@@ -112,8 +112,6 @@ class BrokerConfig:
     """quota.window.num"""
     quota_window_ms: int = 1_000
     """quota.window.size.seconds"""
-    replica_lag_time_max_ms: int = 30_000
-    """replica.lag.time.max.ms"""
     fetch_session_slots: int = 1_000
     """max.incremental.fetch.session.cache.slots"""
     producer_id_expiration_ms: int = 86_400_000
@@ -218,7 +216,6 @@ class BrokerConfig:
             replica_lag_time_max_ms=properties.integer("replica.lag.time.max.ms", 10_000, least=1),
             quota_samples=properties.integer("quota.window.num", 11, least=2),
             quota_window_ms=properties.integer("quota.window.size.seconds", 1, least=1) * 1_000,
-            replica_lag_time_max_ms=properties.integer("replica.lag.time.max.ms", 30_000, least=1),
             fetch_session_slots=properties.integer("max.incremental.fetch.session.cache.slots", 1_000, least=0),
             producer_id_expiration_ms=properties.integer(PRODUCER_ID_EXPIRATION, 86_400_000, least=1),
             retention_check_interval_ms=properties.integer("log.retention.check.interval.ms", 300_000, least=1),
