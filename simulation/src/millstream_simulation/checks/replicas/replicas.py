@@ -25,15 +25,22 @@ Key = tuple[UUID, int]
 class _Replica:
     """One partition in one process."""
 
-    def __init__(self, host: Host, hosted: HostedPartition) -> None:
+    def __init__(self, host: Host, hosted: HostedPartition, earlier_end: int) -> None:
+        """`earlier_end`: where the log ended in the life before this one."""
         self.host = host
         self.hosted = hosted
+        self.earlier_end = earlier_end
         self.held = Held(hosted.log)
         self.judged_to = 0
         """Up to where it was held against what is committed."""
         self.high_watermark = 0
         self.isr: tuple[int, ...] = ()
         self.min_isr = hosted.settings.min_insync_replicas
+
+    @property
+    def end(self) -> int:
+        """Of its log; where it ended, if the process is no more."""
+        return int(self.hosted.log.log_end_offset)
 
 
 class Replicas:
@@ -46,8 +53,6 @@ class Replicas:
         self._story = story
         self._replicated: dict[Key, Committed] = {}
         self._replicas: dict[tuple[str, Key], _Replica] = {}
-        self._ends: dict[tuple[str, Key], tuple[int, int]] = {}
-        """Where a replica's log ended in the life before this one, and where it ends in this one or ended in the last."""
         self._written: dict[Key, dict[tuple[int, int], Batch]] = {}
         """By leader epoch and base offset: two leaders would write two of them."""
         self._writers: dict[tuple[Key, int], tuple[str, object]] = {}
@@ -99,8 +104,7 @@ class Replicas:
         if replica is None or replica.hosted is not hosted:
             if replica is not None and replica.held.log is hosted.log:
                 raise Violation(f"{hosted.name} is hosted twice with one log")
-            self._ends[place] = (self._ends.get(place, (0, 0))[1], 0)
-            replica = self._replicas[place] = _Replica(host, hosted)
+            replica = self._replicas[place] = _Replica(host, hosted, replica.end if replica is not None else 0)
         return replica
 
     def _follow(self, replica: _Replica) -> bool:
@@ -123,8 +127,6 @@ class Replicas:
             self._judge_written(replica, batch)
             if partition.leads and batch.epoch == partition.leader_epoch:
                 self._judge_writer(replica, batch.epoch)
-        place = (replica.host.name, hosted.key)
-        self._ends[place] = (self._ends[place][0], held.end)
         return True
 
     def _judge_cut(self, replica: _Replica, before: int) -> None:
@@ -142,7 +144,7 @@ class Replicas:
         hosted = replica.hosted
         written = self._written.setdefault(hosted.key, {})
         known = written.setdefault((batch.epoch, batch.base), batch)
-        if known != batch and not hosted.settings.compacts:
+        if known != batch and not _compacts(hosted):
             raise Violation(f"{hosted.name}: {replica.host.name} has {batch}, and another has {known}")
 
     def _judge_writer(self, replica: _Replica, epoch: int) -> None:
@@ -172,7 +174,7 @@ class Replicas:
         if high_watermark > committed.end:
             committed.extend(replica.held, high_watermark)
             self._to_judge[hosted.key] = None
-        compacts = hosted.settings.compacts or hosted.is_internal
+        compacts = _compacts(hosted)
         committed.judge(replica.host.name, replica.held, replica.judged_to, high_watermark, compacts=compacts)
         replica.judged_to = max(replica.judged_to, high_watermark)
         replica.high_watermark = high_watermark
@@ -195,12 +197,15 @@ class Replicas:
             if host is leader.host:
                 continue
             self._refresh(host, hosted.key)
-            earlier, end = self._ends.get((host.name, hosted.key), (0, 0))
-            if end < high_watermark and not (earlier >= high_watermark and self._is_news(leader, host, node_id)):
-                raise Violation(
-                    f"{hosted.name}: {leader.host.name} takes {high_watermark} for committed, "
-                    f"and {host.name} of its ISR has up to {end}"
-                )
+            replica = self._replicas.get((host.name, hosted.key))
+            if replica is not None and replica.end >= high_watermark:
+                continue
+            if replica is not None and replica.earlier_end >= high_watermark and self._is_news(leader, host, node_id):
+                continue
+            raise Violation(
+                f"{hosted.name}: {leader.host.name} takes {high_watermark} for committed, "
+                f"and {host.name} of its ISR has up to {replica.end if replica is not None else 0}"
+            )
 
     def _is_news(self, leader: _Replica, host: Host, node_id: int) -> bool:
         """Whether the leader cannot know yet of the other broker's present life: it has heard the one before."""
@@ -229,7 +234,7 @@ class Replicas:
                         f"and up to {committed.end} is committed"
                     )
                 hosted = replica.hosted
-                compacts = hosted.settings.compacts or hosted.is_internal
+                compacts = _compacts(hosted)
                 committed.judge(replica.host.name, replica.held, replica.judged_to, committed.end, compacts=compacts)
                 replica.judged_to = max(replica.judged_to, committed.end)
 
@@ -266,3 +271,7 @@ class Replicas:
     def _was_unclean(self, key: Key) -> bool:
         partition = self._image().partition(*key)
         return partition is not None and partition.leader_recovery_state is r.LeaderRecoveryState.RECOVERING
+
+
+def _compacts(hosted: HostedPartition) -> bool:
+    return hosted.settings.compacts or hosted.is_internal
