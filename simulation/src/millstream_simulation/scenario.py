@@ -191,7 +191,8 @@ class _Scenario:
             observing.cancel()
         await self._stop_cleanly()
         if self._shape.empty_disk:
-            await EmptiedDisk(self._hosts, self._stage.random("emptied disk"), self._story).judge()
+            draw = self._stage.random("emptied disk")
+            await EmptiedDisk(self._hosts, draw, self._story, replicated=self._shape.replicated).judge()
             await self._stop_cleanly()
         self.checks.stop()
         await self._restored.judge()

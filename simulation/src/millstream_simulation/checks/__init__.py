@@ -40,7 +40,7 @@ class Checks:
         self._stopped = False
         self._let_in = LetIn(hosts)
         metadata = CommittedMetadata(hosts, self._on_committed)
-        self._replicas = Replicas(hosts, lambda: metadata.image, story)
+        self._replicas = Replicas(hosts, self.committed, story)
         self._metadata = metadata
         self._removed = RemovedPartitions(metadata)
         self._lost = LostPartitions()
