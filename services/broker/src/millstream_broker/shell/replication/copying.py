@@ -97,6 +97,7 @@ class Copying:
                         return 0
                 case Follow(high_watermark, log_start_offset):
                     self._follow(followed.replica, copied, high_watermark, log_start_offset)
+                    followed.follower.on_followed()
                 case BackOff():
                     self._back_off(followed, effect)
         followed.on_changed(followed)
