@@ -168,7 +168,7 @@ def test_a_topic_that_accepts_losses_gets_a_leader_at_once(three, enabled) -> No
 
 
 def test_coordinators_topics_never_accept_losses(three) -> None:
-    configs = (("unclean.leader.election.enable", "true"),)
+    configs = (("unclean.leader.election.enable", "true"), ("min.insync.replicas", "1"))
     three.create(NewTopic("__consumer_offsets", assignments=((0, (1, 2)),), configs=configs))
     assert three.propose("__consumer_offsets", (1,)) == 0
     three.fence(1)
