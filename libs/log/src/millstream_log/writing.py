@@ -1,5 +1,6 @@
 """The writing side of a log: a batch gets its numbers, goes to the newest segment, and to the disk when it is time."""
 
+import logging
 import random
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,6 +21,8 @@ from millstream_log.truncation_mark import load_mark
 from millstream_wire.records import BatchHeader, parse_header, stamp, stamp_log_append_time
 
 REPLAYED_BYTES = 16 * 1024 * 1024
+
+logger = logging.getLogger(__name__)
 
 
 class LogWriter:
@@ -317,8 +320,12 @@ class LogWriter:
         state.recovery_point = max(state.recovery_point, flush.end_offset)
         state.names_flushed = max(state.names_flushed, flush.names)
         segment = self._segments.last  # a restart must not have to read much to know the producers again
-        if segment.size - segment.position_of(self._producers.snapshot_offset) > REPLAYED_BYTES:
-            self._store_producers(self.log_end_offset)
+        try:
+            if segment.size - segment.position_of(self._producers.snapshot_offset) > REPLAYED_BYTES:
+                self._store_producers(self.log_end_offset)
+        except OSError as error:
+            # What was to be flushed is on the disk, and who appended it is told so; without a snapshot the next start reads more.
+            logger.warning("producer snapshot not stored log=%s reason=%s", self.directory, error)
 
     def _store_producers(self, offset: int) -> None:
         for segment in self._segments:  # replay from the snapshot on would not find these again
