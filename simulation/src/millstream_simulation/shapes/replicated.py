@@ -33,6 +33,8 @@ def twist(shape: Shape, draw: random.Random) -> Shape:
         "replica.lag.time.max.ms": draw.choice(["1500", "4000"]),
         "replica.fetch.max.bytes": draw.choice(FETCH_BYTES),
     }
+    if "log.cleaner.backoff.ms" in settings:
+        settings["log.cleaner.backoff.ms"] = "1500"  # there are as many cleaners as replicas
     return replace(
         shape,
         counts={Role.CONTROLLER: 2, Role.BROKER: draw.choice([3, 3, 3, 4, 5]), Role.COORDINATOR: draw.choice([1, 2])},
