@@ -74,16 +74,7 @@ class Node:
             image=lambda: self.image,
             log_dir_space=lambda: (1000, 500),
         )
-        self.replication = Replication(
-            lambda: self.config,
-            self.world,
-            self.directory,
-            self.partitions,
-            self.delays,
-            self.broker.metrics,
-            image=lambda: self.image,
-            broker_epoch=lambda: self.epoch,
-        )
+        self.replication = Replication(self.broker, self.directory, broker_epoch=lambda: self.epoch)
         self.cleaner = Cleaner(lambda: self.config.cleaner, self.world, self.partitions, self.directory)
         self.listening = asyncio.Event()
         self.requests: list[FetchRequest] = []
