@@ -125,6 +125,13 @@ class Active:
         if node is not None and node.epoch == broker_epoch:
             self._sessions.heard(node, self._world.monotonic_ms())
 
+    def end_session(self, node_id: int, broker_epoch: int) -> None:
+        """This life of the node is known to be over: fence it now. What it says later in the same life begins a session anew."""
+        node = self.machine.image.node(node_id)
+        if node is not None and node.epoch == broker_epoch:
+            self._sessions.end(node)
+            self._changed.set()
+
     def session_live(self, node_id: int) -> bool:
         node = self.machine.image.node(node_id)
         return node is not None and not node.fenced and self._sessions.live(node, self._world.monotonic_ms())

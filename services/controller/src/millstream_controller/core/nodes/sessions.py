@@ -8,6 +8,9 @@ from collections.abc import Iterable
 from millstream_cluster.ids import NodeId
 from millstream_cluster.members import Node
 
+OVER = -1
+"""A deadline that is always past."""
+
 
 class Sessions:
     """Invariant: a session belongs to one broker epoch; a newer registration of the node begins a new one."""
@@ -28,6 +31,10 @@ class Sessions:
         """The unfenced nodes among these whose session has ended, in the order of their ids."""
         ended = [node for node in nodes if not node.fenced and self._deadline(node, now_ms) <= now_ms]
         return sorted(ended, key=lambda node: node.node_id)
+
+    def end(self, node: Node) -> None:
+        """Somebody knows that this life of the node is over: no need to wait for its silence to be long enough."""
+        self._heard[node.node_id] = (node.epoch, OVER)
 
     def start_anew(self) -> None:
         """After a pause or an outage of ours nobody's silence counts: every node gets a whole session."""
