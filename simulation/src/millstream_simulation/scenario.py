@@ -116,7 +116,8 @@ class _Scenario:
             return Host(process, self._network, seed, story, failed, open_store, clock, cold_reads=shape.cold_reads)
 
         self._hosts = [host(each, self._host_failed) for each in planned]
-        self.checks = Checks(self._hosts, self._network, story, self.fail)
+        min_isr = int(shape.settings.get("min.insync.replicas", "1"))
+        self.checks = Checks(self._hosts, self._network, story, self.fail, min_isr=min_isr)
         self._restored = RestoredStore(self._store, planned, directory, host, story)
         self._beside: dict[str, LastingTopics | FadingTopics | ExposedTopics | WatchedEnds | Administrator] = {}
         if shape.lasting_topics:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from millstream_cluster.image import Image
-from millstream_cluster.records import MetadataRecord
+from millstream_cluster.records import MetadataRecord, PartitionChanged
 from millstream_runtime.simulated.network import SimulatedNetwork
 from millstream_runtime.simulated.world import SimulatedWorld
 from millstream_simulation.checks.committed_metadata import CommittedMetadata
@@ -19,6 +19,7 @@ from millstream_simulation.checks.let_in import LetIn
 from millstream_simulation.checks.lost_partitions import LostPartitions
 from millstream_simulation.checks.removed_partitions import RemovedPartitions
 from millstream_simulation.checks.replayed_logs import ReplayedLogs
+from millstream_simulation.checks.replicas.eligible import EligibleReplicas
 from millstream_simulation.checks.replicas.replicas import Replicas
 from millstream_simulation.host import Host
 from millstream_simulation.story import Story, Violation
@@ -33,14 +34,22 @@ class Checks:
     """Of one run; `stop` before its metadata store is put back, when nothing of this holds any more."""
 
     def __init__(
-        self, hosts: Sequence[Host], network: SimulatedNetwork, story: Story, fail: Callable[[str], None]
+        self,
+        hosts: Sequence[Host],
+        network: SimulatedNetwork,
+        story: Story,
+        fail: Callable[[str], None],
+        *,
+        min_isr: int,
     ) -> None:
+        """`min_isr`: min.insync.replicas of topics that do not say."""
         self._hosts: Mapping[str, Host] = {host.name: host for host in hosts}
         self._fail = fail
         self._stopped = False
         self._let_in = LetIn(hosts)
         metadata = CommittedMetadata(hosts, self._on_committed)
         self._replicas = Replicas(hosts, self.committed, story)
+        self._eligible = EligibleReplicas(min_isr, self._has_lost)
         self._metadata = metadata
         self._removed = RemovedPartitions(metadata)
         self._lost = LostPartitions()
@@ -74,6 +83,11 @@ class Checks:
     def _on_committed(self, image: Image, record: MetadataRecord) -> None:
         self._let_in.on_committed(image, record)
         self._replicas.on_committed(image, record)
+        self._eligible.on_committed(image, record)
+
+    def _has_lost(self, node_id: int, record: PartitionChanged) -> bool:
+        host = self._hosts.get(f"broker-{node_id}")
+        return host is not None and (record.topic_id, record.partition) in host.lost
 
     def hear(self, owner: object, record: logging.LogRecord) -> None:
         """A process has logged something."""
