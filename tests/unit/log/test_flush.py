@@ -99,6 +99,24 @@ def test_a_transaction_whose_marker_was_flushed_as_it_came_is_ended_after_a_kill
     assert killed_and_opened(log).first_unstable_offset is None
 
 
+class WithoutSnapshots(Disk):
+    """Finds no room for the snapshots of producers."""
+
+    def rename(self, source: Path, target: Path) -> None:
+        if target.suffix == ".snapshot":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        super().rename(source, target)
+
+
+@pytest.mark.usefixtures("storing")
+def test_what_is_flushed_is_appended_although_its_snapshot_is_not_stored(tmp_path: Path, make: Callable) -> None:
+    log = Log.open(tmp_path, FLUSH_EACH, now_ms=0, disk=WithoutSnapshots())
+    for sequence in range(2):
+        batch, header = make(producer_id=7, producer_epoch=0, base_sequence=sequence)
+        assert log.append(batch, header, leader_epoch=0, now_ms=0).base_offset == sequence
+    assert log.recovery_point == log.log_end_offset == 2
+
+
 # ---- flushes that fail ----
 
 
