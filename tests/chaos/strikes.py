@@ -61,8 +61,7 @@ class Striker:
                 self._network.heal()
                 self._history.note(Healed(number, now()))
         problem = self.wait_whole()
-        for number, _ in struck:
-            self._history.note(Whole(number, now(), problem))
+        self._history.note(*(Whole(number, at, problem) for at in [now()] for number, _ in struck))
 
     def _strike(self, fault: Fault) -> None:
         node = self._system.nodes[fault.victim]
