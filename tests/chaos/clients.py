@@ -38,6 +38,8 @@ class Surroundings:
     history: HistoryFile
     seed: int
     stop: threading.Event
+    first_life: int = 0
+    """Lives number the producers' names. A process that takes the place of another one begins where that one cannot have been."""
 
     def settings(self, **own: object) -> dict[str, object]:
         named = {key.replace("_", "."): value for key, value in own.items()}

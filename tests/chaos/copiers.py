@@ -11,7 +11,7 @@ from transactions import PATIENCE_S, TRANSACTION_TIMEOUT_MS
 GROUP = "copiers"
 BATCH = 100
 POLL_S = 0.3
-FINISH_S = 90
+FINISH_S = 60
 """How long it may take to copy what is left when no more orders come."""
 
 
@@ -28,7 +28,7 @@ class Copier:
     def run(self) -> None:
         consumer = self._new_consumer()
         consumer.subscribe([ORDERS], on_assign=self._note_rebalance, on_revoke=self._note_rebalance)
-        for life in count():
+        for life in count(self._around.first_life):
             name = f"{self._name}.{life}"
             producer = self._new_producer()
             try:
@@ -107,7 +107,7 @@ class Copier:
             producer.begin_transaction()
             for message in messages:
                 partition = message.partition()
-                keys.append(f"{name}|{partition}|{message.offset()}|{key_of(message)}")
+                keys.append(f"{name}|{partition}|{message.offset()}|{number}|{key_of(message)}")
                 self._around.history.note(Sent(name, COPIES, partition, keys[-1], now()))
                 producer.produce(COPIES, b"", keys[-1].encode(), partition=partition)
             ends = {message.partition(): message.offset() + 1 for message in messages}

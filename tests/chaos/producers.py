@@ -23,7 +23,7 @@ class OrdersProducer:
         self._discarded: list[Producer] = []  # librdkafka does not always come back from destroying one in trouble
 
     def run(self) -> None:
-        for life in count():
+        for life in count(self._around.first_life):
             if self._live(f"{self._name}.{life}"):
                 return
 
@@ -65,5 +65,6 @@ class OrdersProducer:
         if fatal:
             self._around.trouble(name, fatal[0])
             return False
-        producer.flush(FLUSH_S)
+        if left := producer.flush(FLUSH_S):
+            raise TimeoutError(f"{left} records of {name} were neither acknowledged nor refused in {FLUSH_S} s")
         return True

@@ -25,7 +25,7 @@ class PaymentsProducer:
         self._discarded: list[Producer] = []  # librdkafka does not always come back from destroying one in trouble
 
     def run(self) -> None:
-        for life in count():
+        for life in count(self._around.first_life):
             name = f"{self._name}.{life}"
             producer = self._new_producer()
             try:

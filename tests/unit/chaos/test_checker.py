@@ -30,7 +30,7 @@ E = TypeVar("E", bound=Event)
 ORDERS = ["p.0|0|0", "p.0|0|1", "p.0|0|2"]
 PAID = ["t.0|0|0.0", "t.0|0|0.1"]
 DROPPED = ["t.0|0|1.0"]
-COPIED = [f"c.0|0|{offset}|{key}" for offset, key in enumerate(ORDERS)]
+COPIED = [f"c.0|0|{offset}|0|{key}" for offset, key in enumerate(ORDERS)]
 GROUP = "readers"
 
 
