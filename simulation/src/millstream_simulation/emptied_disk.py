@@ -1,6 +1,7 @@
 """After a run: every process has stopped in peace, and one broker comes back with an empty disk.
 
-The promise: it is let in, and what its old disk held stays without a leader; what others hold is led as before.
+The promise: it is let in, and what others hold is led as before. What only its old disk held stays without a leader; of what others
+hold too it gets a copy, and is in sync again.
 """
 
 import asyncio
@@ -57,7 +58,12 @@ class EmptiedDisk:
             return "it is not let in"
         lost = {key for host in self._hosts for key in host.lost}
         for partition in image.partitions():
-            if (partition.topic_id, partition.partition) in lost:
+            if len(partition.replicas) > 1:
+                if partition.leader == NO_NODE:
+                    return f"{partition.topic}-{partition.partition} has no leader, and others hold it"
+                if set(partition.isr) != set(partition.replicas):
+                    return f"{partition.topic}-{partition.partition} has {list(partition.isr)} in sync"
+            elif (partition.topic_id, partition.partition) in lost:
                 if partition.leader != NO_NODE:
                     return f"{partition.topic}-{partition.partition} has a leader, and its records are gone"
             elif node_id not in partition.replicas and partition.leader == NO_NODE:

@@ -28,6 +28,7 @@ _FINAL = frozenset(
         ErrorCode.MESSAGE_TOO_LARGE,
     }
 )
+_TOO_FEW = (ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
 
 
 class Producer:
@@ -86,6 +87,8 @@ class Producer:
             if error in _FINAL:
                 raise Violation(f"{self._name} was refused with {error.name} in partition {partition}")
             if error is not ErrorCode.NONE:
+                if error in _TOO_FEW:
+                    self._story.note("not enough replicas")
                 self._story.note("batch sent again")
                 await asyncio.sleep(PAUSE_S)
                 return

@@ -48,6 +48,8 @@ class Shape:
     settings: Mapping[str, str] = field(default_factory=lambda: SETTINGS)
     troubles: tuple[str, ...] = ("kill", "stop", "cut", "isolate", "pause", "storm")
     """Kinds of it (troubles/)."""
+    passing_topics: bool = True
+    """Some come and go: each asks something of the active controller."""
     lasting_topics: bool = False
     """Some are made in the middle of trouble, and stay."""
     clock_skew_ms: int = 0
@@ -62,6 +64,8 @@ class Shape:
     """In the end one broker comes back without all that it had."""
     cold_reads: float = 0.0
     """How often a read that may not wait for the disk would have to."""
+    replicated: bool = False
+    """Partitions have several replicas."""
     twists: tuple[str, ...] = ()
     """What sets it apart from the plain one (shapes/)."""
 

@@ -101,17 +101,7 @@ def test_a_snapshot_says_first_what_may_be_in_it() -> None:
 def test_a_change_keeps_what_it_does_not_name() -> None:
     partition = image_of([*HISTORY, r.MetadataVersionSet(NEWEST), MOVING]).partition("t", 0)
     assert partition is not None
-    assert partition.changed(leader=1) == replace(MOVING, leader_epoch=1, partition_epoch=2)
-
-
-def test_who_joins_the_isr_leaves_the_eligible_ones() -> None:
-    image = image_of([*HISTORY, r.MetadataVersionSet(NEWEST), MOVING])
-    partition = image.partition("t", 0)
-    assert partition is not None
-    grown = partition.changed(isr=(1, 2, 3))
-    assert (grown.eligible_leader_replicas, grown.last_known_elr) == ((), ())
-    image.apply(grown, 50)
-    image.check()
+    assert partition.changed(leader=2) == replace(MOVING, leader=2, partition_epoch=2)
 
 
 def test_a_resigned_controller_stays_known_until_the_next_is_elected() -> None:

@@ -114,27 +114,10 @@ class Partition:
     def created(self) -> r.PartitionCreated:
         return r.PartitionCreated(*_partition_fields(self))
 
-    def changed(self, *, leader: NodeId | None = None, isr: tuple[NodeId, ...] | None = None) -> r.PartitionChanged:
-        """The record of this partition's next state; a leader that is named (again) begins a new leader epoch.
-
-        Who is in the ISR is eligible by that, and leaves the lists of those who are not.
-        """
-        isr = self.isr if isr is None else isr
-        return r.PartitionChanged(
-            self.topic_id,
-            self.partition,
-            self.replicas,
-            isr,
-            self.leader if leader is None else leader,
-            LeaderEpoch(self.leader_epoch + (leader is not None)),
-            PartitionEpoch(self.partition_epoch + 1),
-            self.adding_replicas,
-            self.removing_replicas,
-            tuple(node_id for node_id in self.eligible_leader_replicas if node_id not in isr),
-            tuple(node_id for node_id in self.last_known_elr if node_id not in isr),
-            self.leader_recovery_state,
-            self.directories,
-        )
+    def changed(self, **state: Any) -> r.PartitionChanged:
+        """The record of this partition's next state: these fields anew, the rest as it is. What may follow what the controller says."""
+        epoch = PartitionEpoch(self.partition_epoch + 1)
+        return r.PartitionChanged(*_partition_fields(replace(self, **state, partition_epoch=epoch)))
 
     @property
     def online(self) -> bool:

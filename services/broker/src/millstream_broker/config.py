@@ -94,6 +94,20 @@ class BrokerConfig:
     """transaction.partition.verification.enable"""
     fetch_max_bytes: int = 55 << 20
     """fetch.max.bytes: the most one Fetch is answered with."""
+    replica_fetch_wait_max_ms: int = 500
+    """replica.fetch.wait.max.ms: how long a leader holds a follower's request in which there is nothing new."""
+    replica_fetch_min_bytes: int = 1
+    """replica.fetch.min.bytes"""
+    replica_fetch_max_bytes: int = 1 << 20
+    """replica.fetch.max.bytes: of one partition; a batch that is larger comes on its own."""
+    replica_fetch_response_max_bytes: int = 10 << 20
+    """replica.fetch.response.max.bytes: of all partitions together."""
+    replica_fetch_backoff_ms: int = 1_000
+    """replica.fetch.backoff.ms: the longest wait before a leader is asked again that did not answer well."""
+    replica_socket_timeout_ms: int = 10_000
+    """replica.socket.timeout.ms: how long a leader may be late with its answer."""
+    replica_lag_time_max_ms: int = 10_000
+    """replica.lag.time.max.ms"""
     quota_samples: int = 11
     """quota.window.num"""
     quota_window_ms: int = 1_000
@@ -193,6 +207,13 @@ class BrokerConfig:
             add_partitions_retry_max_ms=properties.integer("add.partitions.to.txn.retry.backoff.max.ms", 100, least=0),
             verifies_transactions=properties.boolean(VERIFIES_TRANSACTIONS, True),
             fetch_max_bytes=properties.integer("fetch.max.bytes", 55 << 20, least=1024),
+            replica_fetch_wait_max_ms=properties.integer("replica.fetch.wait.max.ms", 500, least=1),
+            replica_fetch_min_bytes=properties.integer("replica.fetch.min.bytes", 1, least=1),
+            replica_fetch_max_bytes=properties.integer("replica.fetch.max.bytes", 1 << 20, least=0),
+            replica_fetch_response_max_bytes=properties.integer("replica.fetch.response.max.bytes", 10 << 20, least=0),
+            replica_fetch_backoff_ms=properties.integer("replica.fetch.backoff.ms", 1_000, least=1),
+            replica_socket_timeout_ms=properties.integer("replica.socket.timeout.ms", 10_000, least=1),
+            replica_lag_time_max_ms=properties.integer("replica.lag.time.max.ms", 10_000, least=1),
             quota_samples=properties.integer("quota.window.num", 11, least=2),
             quota_window_ms=properties.integer("quota.window.size.seconds", 1, least=1) * 1_000,
             fetch_session_slots=properties.integer("max.incremental.fetch.session.cache.slots", 1_000, least=0),

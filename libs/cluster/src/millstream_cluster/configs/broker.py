@@ -133,7 +133,14 @@ _OWN = (
     _dynamic("log.cleaner.io.max.bytes.per.second", _D, "1.7976931348623157E308", "The most bytes a second that the cleaner reads and writes.", at_least(1)),
     _static("log.flush.offset.checkpoint.interval.ms", _I, "60000", "How often recovery points are written.", at_least(0)),
     _static("log.flush.start.offset.checkpoint.interval.ms", _I, "60000", "How often log start offsets are written.", at_least(0)),
-    _static("replica.lag.time.max.ms", _L, "30000", "How long a follower may lag before it leaves the ISR."),
+    _static("replica.lag.time.max.ms", _L, "10000", "How long a follower may lag before it leaves the ISR.", at_least(1)),
+    _static("replica.fetch.wait.max.ms", _I, "500", "How long a leader holds a follower's request in which there is nothing new.", at_least(1)),
+    _static("replica.fetch.min.bytes", _I, "1", "How much a leader waits for, up to that time, before it answers a follower.", at_least(1)),
+    _static("replica.fetch.max.bytes", _I, str(1 << 20), "The most bytes of one partition in an answer to a follower; a larger batch still comes, on its own.", at_least(0)),
+    _static("replica.fetch.response.max.bytes", _I, str(10 << 20), "The most bytes of all partitions in an answer to a follower.", at_least(0)),
+    _static("replica.fetch.backoff.ms", _I, "1000", "The longest a follower waits before it asks again where a leader did not answer well; the first waits are shorter.", at_least(1)),
+    _static("replica.socket.timeout.ms", _I, "10000", "How long a leader may be late with its answer to a follower before the connection is given up.", at_least(1)),
+    _static("num.replica.fetchers", _I, "1", "Without effect: one fetcher for each leader, with a second connection for partitions that turn up while it waits.", at_least(1)),
 )  # fmt: skip
 
 _TOPIC_DEFAULTS_ELSEWHERE = (

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Coroutine, Sequence
 from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID
 
-from millstream_broker.core.reads.bounds import READ_COMMITTED, Bound, bound_of, follower_refusal, is_follower
+from millstream_broker.core.reads.bounds import READ_COMMITTED, Bound, bound_of, is_follower
 from millstream_broker.core.reads.fetch_session import FetchContext, FetchKey, FetchKind, FetchPartition, FetchSession
 from millstream_broker.core.reads.purgatory import Waiting
 from millstream_broker.shell.broker import Broker
@@ -18,11 +18,10 @@ from millstream_broker.shell.delays import Resume
 from millstream_broker.shell.epoch_ends import end_of_epoch
 from millstream_broker.shell.leaders import endpoints, leader_elsewhere
 from millstream_broker.shell.partition.hosted import HostedPartition
-from millstream_cluster.ids import NodeId, Role
+from millstream_broker.shell.replication.followers import admitted, note
 from millstream_log import AbortedTransaction as Aborted
 from millstream_log import ColdRead, EpochEnd, LogError, Read, StorageError
 from millstream_runtime.serving.context import RawReply, RequestContext
-from millstream_runtime.serving.peer import NodePeer
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import FetchRequest, FetchResponse
 from millstream_wire.messages.fetch import (
@@ -85,6 +84,7 @@ class _Fetch:
         "_context",
         "_deadline_ms",
         "_is_follower",
+        "_is_noted",
         "_reads_decided",
         "_replica_id",
         "_request",
@@ -110,6 +110,8 @@ class _Fetch:
         self._session = session
         self._replica_id = replica_id
         self._is_follower = is_follower(replica_id)
+        self._is_noted = False
+        """Whether the leader's standing knows of this fetch: it counts once, from when it arrived (KIP-501)."""
         self._bound = bound_of(replica_id, request.isolation_level)
         self._reads_decided = self._bound is Bound.LAST_STABLE_OFFSET
         self._deadline_ms = context.received_at_ms + request.max_wait_ms
@@ -138,7 +140,7 @@ class _Fetch:
         for key, wanted in self._session.partitions.items():
             replica = self._broker.locate(key[0], key[1], wanted.current_leader_epoch)
             if not isinstance(replica, ErrorCode) and self._is_follower:
-                replica = self._admitted(replica, wanted)
+                replica = admitted(self._broker, replica, wanted, self._request.replica_state, self._context)
             if isinstance(replica, ErrorCode):
                 self.is_complete = True
                 reads.append(_PartitionRead(key, wanted, replica, None, None))
@@ -149,28 +151,18 @@ class _Fetch:
                     self.is_complete = True
                     reads.append(diverging)
                     continue
+            if self._is_follower and not self._is_noted:
+                note(self._broker, replica, wanted, self._request.replica_state, self._context)
             each = self._read_partition(key, replica, wanted, left, cold)
             if each.read is not None:
                 size = len(each.read.slice)
                 self.size += size
                 left -= size
             reads.append(each)
+        self._is_noted = True
         if self.size >= self._request.min_bytes:
             self.is_complete = True
         return reads
-
-    def _admitted(self, replica: HostedPartition, wanted: FetchPartition) -> HostedPartition | ErrorCode:
-        """The partition, if this follower may copy it."""
-        node = self._broker.image.node(self._replica_id)
-        refusal = follower_refusal(
-            replica.partition,
-            self._replica_id,
-            is_itself=self._context.peer == NodePeer(Role.BROKER, NodeId(self._replica_id)),
-            broker_epoch=self._request.replica_state.replica_epoch,
-            registered_epoch=None if node is None else node.epoch,
-            current_leader_epoch=wanted.current_leader_epoch,
-        )
-        return replica if refusal is ErrorCode.NONE else refusal
 
     def _read_partition(
         self, key: FetchKey, replica: HostedPartition, wanted: FetchPartition, left: int, cold: list[ColdRead] | None
@@ -197,8 +189,6 @@ class _Fetch:
             if isinstance(error, StorageError):
                 self._broker.read_failed(replica, error)
             return _PartitionRead(key, wanted, ErrorCode(error.error_code), replica, None)
-        if self._is_follower:
-            self._broker.fetched(replica, self._replica_id, wanted.fetch_offset)
         if found is not None and found.next_offset < end:
             self.is_complete = True  # there is more behind this segment or limit: waiting would bring nothing
         return _PartitionRead(key, wanted, ErrorCode.NONE, replica, found, aborted)
@@ -283,7 +273,7 @@ class _Fetch:
         if replica is None or each.code is not ErrorCode.NONE or each.diverging is not None:
             return None
         says_aborted = self._request.isolation_level == READ_COMMITTED
-        if each.aborted:
+        if each.aborted or (self._is_follower and replica.log.has_gaps):
             return None
         topic = each.key[0]
         head = head_of_one(
@@ -317,9 +307,12 @@ class _Fetch:
                 partition_index=each.wanted.index,
                 error_code=each.code,
                 high_watermark=-1,
+                log_start_offset=self._start_told(each),
                 aborted_transactions=[] if each.code in _NOT_THERE else None,
                 records=b"",
             )
+            if self._is_follower and each.code is ErrorCode.OFFSET_OUT_OF_RANGE and each.replica is not None:
+                data.log_start_offset = each.replica.log.log_start_offset  # it begins anew there, and need not ask
             self._add_leader_hint(each, data, leaders)
             return data
         says_aborted = self._request.isolation_level == READ_COMMITTED
@@ -335,10 +328,17 @@ class _Fetch:
             log_start_offset=each.replica.log.log_start_offset,
             aborted_transactions=aborted,
             records=each.read.slice if each.read is not None else b"",
+            may_have_gaps=self._is_follower and each.replica.log.has_gaps,
         )
         if each.diverging is not None:
             data.diverging_epoch = EpochEndOffset(epoch=each.diverging.epoch, end_offset=each.diverging.end_offset)
         return data
+
+    def _start_told(self, each: _PartitionRead) -> int:
+        """A follower that is out of range learns where it may begin; consumers ask ListOffsets."""
+        if each.replica is None or each.code is not ErrorCode.OFFSET_OUT_OF_RANGE or not self._is_follower:
+            return -1
+        return each.replica.log.log_start_offset
 
     def _add_leader_hint(self, each: _PartitionRead, data: PartitionData, leaders: list[int]) -> None:
         if self._version < LEADER_HINTS_SINCE:

@@ -1,5 +1,8 @@
 """ListOffsets (API key 2), versions 1 to 11: the ends of partitions, and offsets by time.
 
+A new leader's high watermark may be behind what leaders before have told. Until it has caught up nobody is told an end that
+may be lower than one that he was told before (KIP-207).
+
 Without tiered storage the local log is all there is: -4 (earliest local) is the earliest offset, -5 (latest tiered) and
 -6 (earliest pending upload) are unknown.
 """
@@ -8,7 +11,7 @@ from collections import Counter
 from collections.abc import Awaitable
 from functools import partial
 
-from millstream_broker.core.reads.bounds import bound_of
+from millstream_broker.core.reads.bounds import bound_of, is_follower
 from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.cold_reads import once_loaded
 from millstream_broker.shell.partition.hosted import HostedPartition
@@ -29,7 +32,9 @@ EARLIEST_LOCAL = -4
 LATEST_TIERED = -5
 EARLIEST_PENDING_UPLOAD = -6
 
+NOT_AVAILABLE_SINCE = 5
 _SINCE = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
+_NEVER_KNOWN = (LATEST_TIERED, EARLIEST_PENDING_UPLOAD)
 _UNKNOWN = TimestampedOffset(-1, -1, -1)
 
 
@@ -81,6 +86,10 @@ def _find(
         if isinstance(error, StorageError):
             broker.read_failed(replica, error)
         return _refused(asked, ErrorCode(error.error_code))
+    asks_for_end = asked.timestamp == LATEST or (found is _UNKNOWN and asked.timestamp not in _NEVER_KNOWN)
+    if asks_for_end and not is_follower(request.replica_id) and not replica.partition.knows_high_watermark:
+        later = ErrorCode.OFFSET_NOT_AVAILABLE if version >= NOT_AVAILABLE_SINCE else ErrorCode.LEADER_NOT_AVAILABLE
+        return _refused(asked, later)
     return ListOffsetsPartitionResponse(
         partition_index=asked.partition_index,
         timestamp=found.timestamp,
@@ -103,7 +112,7 @@ def _lookup(replica: HostedPartition, timestamp: int, *, end: int, may_wait: boo
         if start == log.log_end_offset:
             return TimestampedOffset(-1, start, partition.leader_epoch)  # there the next record will be
         return TimestampedOffset(-1, start, log.epoch_of(start))
-    if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
+    if timestamp in _NEVER_KNOWN:
         return _UNKNOWN
     if timestamp == MAX_TIMESTAMP:
         found = log.offset_of_max_timestamp(may_wait=may_wait)

@@ -30,9 +30,11 @@ from millstream_cluster.ids import NO_NODE
 from millstream_cluster.image import Image
 from millstream_log import StorageError
 from millstream_runtime.nodes.controllers import ControllerLink
+from millstream_runtime.nodes.interest import Interest
 from millstream_runtime.serving.context import CloseConnection
 from millstream_runtime.world import World
 from millstream_wire.errors import ErrorCode
+from millstream_wire.messages.fetch import ReplicaState
 from millstream_wire.primitive import uuid_of
 
 logger = logging.getLogger(__name__)
@@ -66,8 +68,9 @@ class Broker:
         self.topic_changes = TopicChangesAwaited(partitions, image, node_id=config.node_id)
         self.throttling = Throttling(world, samples=config.quota_samples, window_ms=config.quota_window_ms)
         self.refused_batches = RefusedBatches()
-        self.verification = Verification(config, world, image)
-        self.share_groups = ShareGroups(config, world, delays, image, self.topic_creation)
+        self._interest = Interest()
+        self.verification = Verification(config, world, image, self._interest)
+        self.share_groups = ShareGroups(config, world, delays, image, self.topic_creation, self._interest)
         self.producer_ids = ProducerIdBlocks(config, controllers)
         self.metrics = BrokerMetrics(config.node_id, partitions, self.share_groups)
         self.client_metrics = ClientMetrics(config, world, image)
@@ -93,6 +96,7 @@ class Broker:
         self.config = self._config_at_start.as_set(image)
         self.throttling.on_image(image)
         self.share_groups.on_image()
+        self._interest.on_change()
         if any_live_broker(image) == NO_NODE:
             self._cluster_is_visible.clear()
         else:
@@ -142,9 +146,26 @@ class Broker:
         if is_heard:
             perform(effects, replica, self.delays)
 
-    def fetched(self, replica: HostedPartition, follower: int, offset: int) -> None:
-        """A follower has everything before `offset`: more may be committed."""
-        perform(replica.partition.on_fetched(follower, offset), replica, self.delays)
+    def fetched(
+        self,
+        replica: HostedPartition,
+        follower: ReplicaState,
+        offset: int,
+        *,
+        arrived_ms: int,
+        log_start_offset: int,
+    ) -> None:
+        """A follower, whom its admission has found to be itself, has everything before `offset`: more may be committed."""
+        node = self.image.node(follower.replica_id)
+        fetched = replica.partition.on_fetched(
+            follower.replica_id,
+            offset,
+            broker_epoch=follower.replica_epoch,
+            now_ms=arrived_ms,
+            may_join=node is not None and not node.fenced and node.epoch == follower.replica_epoch,
+            log_start_offset=log_start_offset,
+        )
+        perform(fetched, replica, self.delays)
 
     def when_committed(
         self, replica: HostedPartition, offset: int, timeout_ms: int, *, then: ErrorCode = ErrorCode.NONE

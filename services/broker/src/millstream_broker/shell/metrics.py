@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from millstream_broker.shell.partition.hosted import HostedPartition
 from millstream_broker.shell.partition.partitions import HostedPartitions
 from millstream_broker.shell.share.groups import ShareGroups
 from millstream_runtime.exposition import Family, Kind, counter, gauge
@@ -16,7 +17,10 @@ class BrokerMetrics:
         self._share_groups = share_groups
         self.appended_bytes = 0
         self.fetched_bytes = 0
+        self.replicated_bytes = 0
         self.appended_batches = 0
+        self.isr_shrinks = 0
+        self.isr_expands = 0
 
     def collect(self) -> Iterable[Family]:
         partitions = list(self._partitions)
@@ -30,7 +34,39 @@ class BrokerMetrics:
         yield counter("millstream_appended_bytes", "Bytes of record batches appended.", appended, broker=broker)
         yield counter("millstream_appended_batches", "Record batches appended.", batches, broker=broker)
         yield counter("millstream_fetched_bytes", "Bytes of record batches fetched.", fetched, broker=broker)
+        yield from self._collect_replication(partitions)
+        replicated = self.replicated_bytes
+        yield counter("millstream_replicated_bytes", "Bytes copied from leaders.", replicated, broker=broker)
         yield from self._collect_shares()
+
+    def _collect_replication(self, hosted: Iterable[HostedPartition]) -> Iterable[Family]:
+        """Of what is led here; a partition with one replica is never under-replicated, and always at its least."""
+        broker = self._broker
+        led = [each.partition for each in hosted if each.partition.leads]
+        short = sum(len(partition.isr) < len(partition.replicas) for partition in led)
+        under = sum(len(partition.isr) < partition.min_insync_replicas for partition in led)
+        at_least = sum(len(partition.isr) == partition.min_insync_replicas for partition in led)
+        yield gauge(
+            "millstream_under_replicated_partitions",
+            "Partitions led here of which not all replicas are in sync.",
+            short,
+            broker=broker,
+        )
+        yield gauge(
+            "millstream_under_min_isr_partitions",
+            "Partitions led here with fewer replicas in sync than min.insync.replicas: acks=all is refused.",
+            under,
+            broker=broker,
+        )
+        yield gauge(
+            "millstream_at_min_isr_partitions",
+            "Partitions led here that can lose no replica without refusing acks=all.",
+            at_least,
+            broker=broker,
+        )
+        shrinks, expands = self.isr_shrinks, self.isr_expands
+        yield counter("millstream_isr_shrinks", "Replicas left an ISR because they lagged.", shrinks, broker=broker)
+        yield counter("millstream_isr_expands", "Replicas that had caught up joined an ISR.", expands, broker=broker)
 
     def _collect_shares(self) -> Iterable[Family]:
         groups, broker = self._share_groups, self._broker

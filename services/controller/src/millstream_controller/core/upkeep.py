@@ -10,8 +10,9 @@ from millstream_cluster import records as r
 from millstream_cluster.decision import Decision
 from millstream_cluster.members import Node
 from millstream_controller.core.machine import ControllerMachine
-from millstream_controller.core.nodes.nodes import RECORDS_MAX, fence, live_brokers
+from millstream_controller.core.nodes.nodes import RECORDS_MAX, fence
 from millstream_controller.core.nodes.sessions import Sessions
+from millstream_controller.core.partitions.electorate import Electorate
 from millstream_controller.core.partitions.leadership import take_up
 from millstream_controller.core.shards import balance
 
@@ -48,4 +49,4 @@ def keep_up(
 
 
 def _elections(machine: ControllerMachine) -> tuple[r.MetadataRecord, ...]:
-    return tuple(islice(take_up(machine.offline_partitions(), live_brokers(machine)), RECORDS_MAX))
+    return tuple(islice(take_up(machine.offline_partitions(), Electorate(machine)), RECORDS_MAX))

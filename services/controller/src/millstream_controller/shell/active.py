@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from millstream_cluster.decision import Decision
 from millstream_cluster.image import Image
+from millstream_cluster.members import Node
 from millstream_cluster.records import MetadataRecord
 from millstream_controller.core.machine import ControllerMachine
 from millstream_controller.core.nodes.observers import Observers
@@ -17,10 +18,12 @@ from millstream_controller.core.nodes.sessions import Sessions
 from millstream_controller.core.settings import Settings
 from millstream_controller.core.takeover import prove_active, resign, take_over
 from millstream_controller.core.upkeep import Absences, keep_up
+from millstream_controller.shell.deaths import Deaths
 from millstream_controller.shell.journal import StoreJournal
 from millstream_controller.shell.metadata_log import MetadataLog
 from millstream_controller.shell.store import Store, StoreError, StoreUnavailable
 from millstream_runtime.replicated import NotCommitted, Replicated
+from millstream_runtime.serving.context import Connection
 from millstream_runtime.world import World
 
 logger = logging.getLogger(__name__)
@@ -65,6 +68,7 @@ class Active:
         self._absences = Absences(settings.coordinator_forget_ms)
         self._settled_offset = -1
         self._changed = asyncio.Event()
+        self._deaths = Deaths(world, lambda: self.machine.image, self._died)
 
     @property
     def machine(self) -> ControllerMachine:
@@ -119,11 +123,16 @@ class Active:
         except NotCommitted as error:
             raise NotActive(str(error)) from error
 
-    def heard(self, node_id: int, broker_epoch: int) -> None:
+    def heard(self, node_id: int, broker_epoch: int, connection: Connection) -> None:
         """A node spoke: its session goes on, whether or not the store lets us answer."""
         node = self.machine.image.node(node_id)
         if node is not None and node.epoch == broker_epoch:
             self._sessions.heard(node, self._world.monotonic_ms())
+            self._deaths.heard(node_id, broker_epoch, connection)
+
+    def _died(self, node: Node) -> None:
+        self._sessions.end(node, self._world.monotonic_ms())
+        self._changed.set()
 
     def session_live(self, node_id: int) -> bool:
         node = self.machine.image.node(node_id)
@@ -132,7 +141,11 @@ class Active:
     async def run(self) -> None:
         """Keep up until an append fails; raises why."""
         async with asyncio.TaskGroup() as tasks:
-            chores = [tasks.create_task(self._keep_up()), tasks.create_task(self._verify())]
+            chores = [
+                tasks.create_task(self._keep_up()),
+                tasks.create_task(self._verify()),
+                tasks.create_task(self._deaths.run()),
+            ]
             failure = await self._replicated.wait_failed()
             for chore in chores:
                 chore.cancel()

@@ -5,7 +5,7 @@ LogGrew and Committed are made for every append; as frozen dataclasses they woul
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from mypy_extensions import i64, mypyc_attr
 
@@ -76,4 +76,27 @@ class LeadershipEnded:
     """Whoever waits for this partition must ask the next leader."""
 
 
-Effect: TypeAlias = LogGrew | Committed | CommitWaitsEnded | LeadershipBegan | LeadershipEnded
+class IsrMember(NamedTuple):
+    node_id: int
+    broker_epoch: int
+    """In which life it fetched; -1 if it has not in this leader epoch, or if it is the leader itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProposeIsr:
+    """Ask the controller for this ISR. What comes of it, or that nothing did, is told with this very value."""
+
+    isr: tuple[IsrMember, ...]
+    leader_epoch: int
+    partition_epoch: int
+    """The state that it is to follow: the controller refuses it for any other."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogStartsMoved:
+    """Followers' logs begin later than before: who deletes records may have waited for that."""
+
+
+Effect: TypeAlias = (
+    LogGrew | Committed | CommitWaitsEnded | LeadershipBegan | LeadershipEnded | ProposeIsr | LogStartsMoved
+)

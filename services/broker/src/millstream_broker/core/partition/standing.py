@@ -1,9 +1,10 @@
-"""A partition as one of its replicas knows it: who leads, in which epoch, and up to where it is committed.
+"""A partition as one of its replicas knows it: who leads, in which epoch, who is in sync, and up to where it is committed.
 
-A step machine: assignments, appends and the fetches of followers go in, effects come out. It knows nothing of files and
-clients; who executes the effects owns the log and the connections.
+A step machine: assignments, appends, the fetches of followers, what was copied from a leader and the controller's answers go
+in, effects come out. It knows nothing of files and clients; who executes the effects owns the log and the connections.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,15 +18,17 @@ from millstream_broker.core.partition.effects import (
     LeadershipBegan,
     LeadershipEnded,
     LogGrew,
+    LogStartsMoved,
+    ProposeIsr,
 )
+from millstream_broker.core.partition.isr import InSync, IsrAnswer, Verdict, verdict_of
+from millstream_broker.core.partition.marks import NO_OFFSET as NO_OFFSET
+from millstream_broker.core.partition.marks import Marks
+from millstream_broker.core.partition.progress import Progress
 from millstream_cluster.ids import NO_NODE
 from millstream_wire.errors import ErrorCode
 
 NO_EPOCH: Final = -1
-NO_OFFSET: Final = -1
-UNCOMMITTED_MAX: Final = 1_000
-"""Of how many appends that are not committed the size is known; beyond that neighbours are taken together."""
-_UNKNOWN_SIZE: Final = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,67 +43,64 @@ class Assigned:
 
 
 class Partition:
-    """Invariant (`check`): 0 <= last stable offset <= high watermark <= end offset, and none of the three falls.
+    """Invariant (`check`): 0 <= last stable offset <= high watermark <= end offset, and none of the three falls but by a cut.
 
-    A leader has the high watermark at what all of the ISR have (alone in it, at its log's end). Commit waits are of the
-    present leader epoch and above the high watermark.
+    A leader has the high watermark at what all have who are in sync or proposed to be (alone, at its log's end), but does not
+    move it while fewer are in sync than the topic asks for (KIP-966). Commit waits are of the present leader epoch and above
+    the high watermark. There is at most one proposal for the ISR, for the state of the partition that is known here.
     """
 
     __slots__ = (
         "_awaited",
         "_commit_waits",
-        "_end_offset",
-        "_ended",
+        "_commits_alone",
         "_epoch_start_offset",
-        "_first_unstable",
         "_followers",
-        "_held_size",
-        "_high_watermark",
-        "_isr",
-        "_last_stable_offset",
+        "_in_sync",
         "_leader",
         "_leader_epoch",
         "_leads",
+        "_marks",
+        "_min_insync_replicas",
         "_node_id",
         "_partition_epoch",
         "_replicas",
-        "_uncommitted",
     )
 
-    def __init__(self, node_id: int, *, end_offset: i64, high_watermark: i64, first_unstable: i64 = NO_OFFSET) -> None:
+    def __init__(
+        self,
+        node_id: int,
+        *,
+        end_offset: i64,
+        high_watermark: i64,
+        first_unstable: i64 = NO_OFFSET,
+        ended: Sequence[tuple[int, int]] = (),
+        min_insync_replicas: int = 1,
+    ) -> None:
+        """`ended`: the (marker's offset, first offset) of transactions that the log ends above the high watermark."""
         self._node_id = node_id
-        # ---- as the metadata says; none of it is older than what was known before ----
+        # ---- as the metadata says, or the controller's answers; none of it is older than what was known before ----
         self._replicas: tuple[int, ...] = ()
-        self._isr: tuple[int, ...] = ()
+        self._in_sync = InSync()
         self._leader: int = NO_NODE
         self._leader_epoch: i64 = NO_EPOCH
         self._partition_epoch: i64 = NO_EPOCH
+        self._min_insync_replicas = min_insync_replicas
         self._leads = False
         """This node is `_leader`, and the partition is not given up."""
-        self._awaited: tuple[int, ...] = ()
-        """The ISR without this node, while it leads: whose log ends hold back the high watermark."""
         self._epoch_start_offset: i64 = NO_OFFSET
         """Where the log ended when this node began to lead in `_leader_epoch`; every record from there on is of that epoch."""
         # ---- as this node's log and its followers say ----
-        self._end_offset: i64 = end_offset
-        """The log's end as `on_appended` last told it."""
-        self._followers: dict[int, int] = {}
-        """The log's end of each follower that has fetched in this leader epoch. Only of replicas; may fall when one restarts."""
-        self._high_watermark: i64 = high_watermark
-        """Every record before it is on all of the ISR. Begins at the checkpoint, moves in `_commit` alone, never falls."""
-        self._first_unstable: i64 = first_unstable
-        """The first offset of the oldest transaction without its end in the log; NO_OFFSET if there is none."""
-        self._ended: list[tuple[int, int]] = []
-        """(marker's offset, first offset) of transactions whose marker is not below the high watermark: still undecided."""
-        self._last_stable_offset: i64 = self._stable_offset()
-        """Every record before it is committed, and so is the end of the transaction it is part of. Moves with the high watermark."""
-        self._uncommitted: list[tuple[int, int]] = []
-        """(end offset, size) of what was appended above the high watermark, at most UNCOMMITTED_MAX."""
-        if high_watermark < end_offset:
-            self._uncommitted.append((end_offset, _UNKNOWN_SIZE))
-        self._held_size: i64 = 0
-        """At least the bytes between the last stable offset and the high watermark."""
+        self._marks = Marks(end_offset, high_watermark, first_unstable, ended)
+        """The high watermark begins at the checkpoint. What a leader moves it to is decided in `_advance` alone."""
+        self._followers: dict[int, Progress] = {}
+        """Of each other replica, while this node leads: what it did in this leader epoch."""
         self._commit_waits = CommitWaits()
+        # ---- what follows from the rest, so that an append need not ask (`_look_again`) ----
+        self._awaited: tuple[Progress, ...] = ()
+        """Of all but this node that are in sync or proposed to be: their log ends hold back the high watermark."""
+        self._commits_alone = False
+        """Whether an append is committed with that: this node leads, awaits nobody, and nobody else has to be in sync."""
 
     # ---- what is known ----
 
@@ -122,19 +122,34 @@ class Partition:
 
     @property
     def isr(self) -> tuple[int, ...]:
-        return self._isr
+        """As the controller has committed it."""
+        return self._in_sync.committed
 
     @property
     def end_offset(self) -> i64:
-        return self._end_offset
+        return self._marks.end_offset
 
     @property
     def high_watermark(self) -> i64:
-        return self._high_watermark
+        return self._marks.high_watermark
 
     @property
     def last_stable_offset(self) -> i64:
-        return self._last_stable_offset
+        return self._marks.last_stable_offset
+
+    @property
+    def min_insync_replicas(self) -> int:
+        """A topic cannot have more replicas in sync than it has replicas (KIP-966)."""
+        return min(self._min_insync_replicas, len(self._replicas))
+
+    @property
+    def knows_high_watermark(self) -> bool:
+        """Whether the high watermark is where the leaders before had it, or further: a new leader's is behind at first (KIP-207)."""
+        return self._marks.high_watermark >= self._epoch_start_offset
+
+    def follower(self, node_id: int) -> Progress | None:
+        """How far another replica is, while this node leads."""
+        return self._followers.get(node_id)
 
     def refusal(self, current_leader_epoch: int) -> ErrorCode:
         """Why a client that believes in this leader epoch (-1: in none) cannot be served here; NONE if it can."""
@@ -144,32 +159,69 @@ class Partition:
             return ErrorCode.UNKNOWN_LEADER_EPOCH
         return ErrorCode.NONE if self._leads else ErrorCode.NOT_LEADER_OR_FOLLOWER
 
-    # ---- events ----
+    # ---- events: who leads, who is in sync ----
 
     def on_assigned(self, event: Assigned) -> tuple[Effect, ...]:
         """Take over what the metadata says; an older state than the one known changes nothing."""
         if event.partition_epoch < self._partition_epoch:
             return ()
         led, led_in = self._leads, self._leader_epoch
-        self._replicas, self._isr = event.replicas, event.isr
+        if event.partition_epoch > self._partition_epoch:
+            self._in_sync.learn(event.isr)
+        self._replicas = event.replicas
         self._leader, self._leader_epoch = event.leader, event.leader_epoch
         self._partition_epoch = event.partition_epoch
         self._leads = event.leader == self._node_id
-        self._awaited = tuple(node for node in event.isr if node != self._node_id) if self._leads else ()
         effects: list[Effect] = []
         if led and not (self._leads and led_in == self._leader_epoch):
             effects += self._end_leadership()
         if self._leads and not (led and led_in == self._leader_epoch):
-            self._epoch_start_offset = self._end_offset
-            effects.append(LeadershipBegan(event.leader_epoch, int(self._end_offset)))
-        self._followers = {node: end for node, end in self._followers.items() if node in event.replicas}
-        # A smaller ISR may have committed what its last member has not fetched (KAFKA-13091).
-        return (*effects, *self._advance())
+            self._epoch_start_offset = self._marks.end_offset
+            effects.append(LeadershipBegan(event.leader_epoch, int(self._marks.end_offset)))
+        return (*effects, *self._look_again())
 
     def on_given_up(self) -> tuple[Effect, ...]:
         """This node keeps the partition no longer."""
-        led, self._leads, self._awaited = self._leads, False, ()
-        return tuple(self._end_leadership()) if led else ()
+        led, self._leads = self._leads, False
+        return (*self._end_leadership(), *self._look_again()) if led else ()
+
+    def on_configured(self, min_insync_replicas: int) -> tuple[Effect, ...]:
+        """The topic asks for so many replicas in sync; fewer than before may commit what waits."""
+        self._min_insync_replicas = min_insync_replicas
+        return self._look_again()
+
+    def on_tick(self, now_ms: i64, lag_max_ms: i64) -> tuple[Effect, ...]:
+        """Time has passed: who did not keep up leaves the ISR."""
+        if not self._leads:
+            return ()
+        lagging = self._in_sync.lagging(self._followers, self._marks.end_offset, now_ms, lag_max_ms)
+        if not lagging or self._in_sync.proposal is not None:
+            return ()
+        return self._propose([node for node in self._in_sync.committed if node not in lagging])
+
+    def on_isr_answered(self, asked: ProposeIsr, answer: IsrAnswer) -> tuple[Effect, ...]:
+        """The controller answered a proposal, or the answer is lost (any error that may pass); the metadata may have been faster."""
+        in_sync = self._in_sync
+        verdict = verdict_of(answer.error_code)
+        is_pending = in_sync.proposal == asked
+        if verdict is Verdict.TAKEN:
+            is_news = answer.partition_epoch > self._partition_epoch or (
+                is_pending and answer.partition_epoch == self._partition_epoch
+            )
+            if not self._leads or answer.leader_epoch != self._leader_epoch or not is_news:
+                return ()  # the metadata knows better, or soon will
+            self._partition_epoch = answer.partition_epoch
+            in_sync.learn(answer.isr)
+            # Nobody may be left who would fetch (KAFKA-13091).
+            return self._look_again()
+        if not is_pending:
+            return ()
+        if verdict is Verdict.REFUSED:
+            in_sync.proposal = None
+            return self._look_again()
+        return (asked,) if verdict is Verdict.UNKNOWN else ()
+
+    # ---- events: the log, here and on followers ----
 
     def on_appended(
         self,
@@ -184,31 +236,99 @@ class Partition:
         `first_unstable` is where the oldest open transaction begins now; `ended_from` is where the one began that the last
         record ended. Where nobody would hear the effects there need not be any: making them is a fortieth of a produce.
         """
-        self._end_offset = end_offset
-        self._first_unstable = first_unstable
-        if not is_heard and first_unstable < 0 and self._leads and not self._awaited:
-            self._high_watermark = self._last_stable_offset = end_offset
-            self._held_size = 0
-            return ()
-        grew = LogGrew(end_offset, size)
-        if self._leads and not self._awaited:
-            return grew, self._commit(end_offset, size)
-        if ended_from >= 0:
-            self._ended.append((int(end_offset) - 1, ended_from))
-        self._remember_size(end_offset, size)
-        return grew, *self._advance()
+        if self._commits_alone:
+            if not is_heard and first_unstable < 0:
+                self._marks.commit_all(end_offset)
+                return ()
+            return LogGrew(end_offset, size), self._marks.grow_committed(end_offset, size, first_unstable)
+        ended = ((int(end_offset) - 1, int(ended_from)),) if ended_from >= 0 else ()
+        self._marks.grow(end_offset, size, first_unstable, ended)
+        return LogGrew(end_offset, size), *self._advance()
 
-    def on_fetched(self, replica_id: int, fetch_offset: i64) -> tuple[Effect, ...]:
-        """A follower asks for what comes at `fetch_offset` in the present epoch: it has everything before."""
-        if not self._leads or replica_id not in self._replicas or replica_id == self._node_id:
+    def on_fetched(
+        self,
+        replica_id: int,
+        fetch_offset: i64,
+        *,
+        broker_epoch: i64,
+        now_ms: i64,
+        may_join: bool,
+        log_start_offset: i64 = NO_OFFSET,
+    ) -> tuple[Effect, ...]:
+        """A follower asks for what comes at `fetch_offset` in the present epoch: it has everything before.
+
+        The fetch arrived at `now_ms`, from the follower's life `broker_epoch`. `may_join`: as far as is known here that life
+        is registered, unfenced and not about to stop (KIP-841).
+        """
+        progress = self._followers.get(replica_id)
+        if progress is None:
             return ()
-        self._followers[replica_id] = min(int(fetch_offset), int(self._end_offset))
-        return self._advance()
+        end_offset = self._marks.end_offset
+        known_start = progress.log_start_offset
+        if not progress.on_fetched(
+            min(fetch_offset, end_offset), leader_end_offset=end_offset, broker_epoch=broker_epoch, now_ms=now_ms
+        ):
+            return ()
+        progress.log_start_offset = log_start_offset
+        effects: list[Effect] = [*self._advance()]
+        if log_start_offset > known_start:
+            effects.append(LogStartsMoved())
+        # Leaders before may have committed up to where this epoch begins, and have told nobody (KAFKA-7128).
+        required = max(self._marks.high_watermark, self._epoch_start_offset)
+        if may_join and progress.end_offset >= required and self._in_sync.lacks(replica_id):
+            progress.on_joining(now_ms)
+            effects += self._propose([*self._in_sync.committed, replica_id])
+        return tuple(effects)
+
+    def on_followed(
+        self,
+        end_offset: i64,
+        size: i64,
+        leader_high_watermark: i64,
+        first_unstable: i64 = NO_OFFSET,
+        ended: Sequence[tuple[int, int]] = (),
+    ) -> tuple[Effect, ...]:
+        """As a follower: `size` bytes were copied, the log reaches up to `end_offset`, and the leader says what is committed.
+
+        `ended` has a (marker's offset, first offset) for each transaction that the copied batches ended. Nothing may have
+        been copied: what the leader has committed is news as well. Only what is here counts as committed here.
+        """
+        assert not self._leads, "a leader copies from nobody"
+        marks = self._marks
+        assert end_offset >= marks.end_offset, "what is cut is told by `on_truncated`"
+        effects: list[Effect] = []
+        if end_offset > marks.end_offset:
+            marks.grow(end_offset, size, first_unstable, ended)
+            effects.append(LogGrew(end_offset, size))
+        point = min(end_offset, leader_high_watermark)
+        if point > marks.high_watermark:
+            effects.append(marks.commit(point))
+        return tuple(effects)
+
+    def on_truncated(
+        self,
+        end_offset: i64,
+        first_unstable: i64 = NO_OFFSET,
+        ended: Sequence[tuple[int, int]] = (),
+        *,
+        start_offset: i64 = 0,
+    ) -> tuple[Effect, ...]:
+        """As a follower: the log was cut back to `end_offset`, or emptied to begin anew at `start_offset`, which then is its end.
+
+        `ended` are the transactions whose marker is still there, at least those with it above the high watermark. The high
+        watermark falls only with the log's end: after an unclean election, or where the leader's log begins beyond ours.
+        """
+        assert not self._leads, "a leader's log is what the others are cut back to"
+        high_watermark = max(start_offset, min(self._marks.high_watermark, end_offset))
+        self._marks.cut(end_offset, high_watermark, first_unstable, ended)
+        return ()
+
+    # ---- who waits for a commit ----
 
     def await_commit(self, offset: i64, answer: Answer) -> CommitWait:
         """Have `answer` handed back once the record at `offset` is committed, or this leader epoch is over."""
         assert self._leads
-        assert self._high_watermark <= offset < self._end_offset, "in the log, and not committed"
+        assert self._marks.high_watermark <= offset < self._marks.end_offset, "in the log, and not committed"
         return self._commit_waits.add(self._leader_epoch, offset, answer)
 
     def cancel(self, wait: CommitWait) -> None:
@@ -219,73 +339,62 @@ class Partition:
 
     def _end_leadership(self) -> list[Effect]:
         self._followers.clear()
+        self._in_sync.proposal = None
         waits = self._commit_waits.take_all()
         refused: list[Effect] = [CommitWaitsEnded(waits, ErrorCode.NOT_LEADER_OR_FOLLOWER)] if waits else []
         return [LeadershipEnded(), *refused]
 
-    def _advance(self) -> tuple[Effect, ...]:
-        """Move the high watermark to what all of the ISR have, if that is further."""
+    def _propose(self, isr: Sequence[int]) -> tuple[Effect, ...]:
+        leader_epoch, partition_epoch = int(self._leader_epoch), int(self._partition_epoch)
+        proposal = self._in_sync.propose(
+            isr, self._followers, leader_epoch=leader_epoch, partition_epoch=partition_epoch
+        )
+        # Who is let in holds back the high watermark from now on: the controller may have let it in any moment.
+        return (*self._look_again(), proposal)
+
+    def _look_again(self) -> tuple[Effect, ...]:
+        """Who leads, who is in sync or how many have to be is another: so may be who is awaited, and what is committed."""
         if not self._leads:
+            self._awaited, self._commits_alone = (), False
             return ()
-        point = self._end_offset
-        for node in self._awaited:
-            known: i64 = self._followers.get(node, 0)
-            point = min(point, known)
-        if point <= self._high_watermark:
+        known, maximal = self._followers, self._in_sync.maximal
+        others = [node for node in dict.fromkeys((*self._replicas, *maximal)) if node != self._node_id]
+        self._followers = {node: known[node] if node in known else Progress() for node in others}
+        self._awaited = tuple(self._followers[node] for node in maximal if node != self._node_id)
+        self._commits_alone = not self._awaited and not self._is_under_min_isr
+        return self._advance()
+
+    @property
+    def _is_under_min_isr(self) -> bool:
+        return len(self._in_sync.committed) < self.min_insync_replicas
+
+    def _advance(self) -> tuple[Effect, ...]:
+        """Move the high watermark to what all have who are awaited, if that is further."""
+        if not self._leads or self._is_under_min_isr:
             return ()
-        committed = self._commit(point, self._take_size(point))
+        marks = self._marks
+        point = marks.end_offset
+        for progress in self._awaited:
+            point = min(point, progress.end_offset)
+        if point <= marks.high_watermark:
+            return ()
+        committed: Committed = marks.commit(point)
         waits = self._commit_waits.take_committed(point)
         return (committed, CommitWaitsEnded(waits, ErrorCode.NONE)) if waits else (committed,)
 
-    def _commit(self, high_watermark: i64, size: i64) -> Committed:
-        self._high_watermark = high_watermark
-        if self._ended:
-            self._ended = [(marker, first) for marker, first in self._ended if marker >= high_watermark]
-        stable = self._stable_offset()
-        held = self._held_size + size
-        stable_size: i64 = 0
-        if stable > self._last_stable_offset:
-            stable_size = held
-            self._last_stable_offset = stable
-        # What is held back in part counts again when the rest of it is let go.
-        self._held_size = 0 if stable == high_watermark else held
-        return Committed(high_watermark, stable, size, stable_size)
-
-    def _stable_offset(self) -> i64:
-        stable = self._high_watermark
-        if 0 <= self._first_unstable < stable:
-            stable = self._first_unstable
-        for _, first in self._ended:
-            begun: i64 = first
-            stable = min(stable, begun)
-        return stable
-
-    def _remember_size(self, end_offset: i64, size: i64) -> None:
-        if len(self._uncommitted) >= UNCOMMITTED_MAX:
-            size += self._uncommitted.pop()[1]
-        self._uncommitted.append((end_offset, size))
-
-    def _take_size(self, offset: i64) -> i64:
-        """The size of what ends up to `offset`; what spans it counts, and counts again when the rest is committed."""
-        size: i64 = 0
-        while self._uncommitted:
-            end, more = self._uncommitted[0]
-            size += more
-            if end > offset:
-                break
-            del self._uncommitted[0]
-            if end == offset:
-                break
-        return size
-
     def check(self) -> None:
-        assert 0 <= self._last_stable_offset <= self._high_watermark <= self._end_offset
-        assert self._last_stable_offset == self._stable_offset()
+        self._marks.check()
         assert not self._leads or self._leader == self._node_id
-        assert not (self._leads and not self._awaited) or self._high_watermark == self._end_offset
-        assert all(marker >= self._high_watermark for marker, _ in self._ended)
+        assert not self._commits_alone or (self._leads and self.high_watermark == self.end_offset)
         assert self._leads or not self._followers
-        assert set(self._followers) <= set(self._replicas)
-        assert len(self._uncommitted) <= UNCOMMITTED_MAX
+        assert self._commits_alone == (self._leads and not self._awaited and not self._is_under_min_isr)
+        maximal = self._in_sync.maximal if self._leads else ()
+        assert self._awaited == tuple(self._followers[node] for node in maximal if node != self._node_id)
+        for progress in self._followers.values():
+            progress.check()
+        proposal = self._in_sync.proposal
+        if proposal is not None:
+            assert self._leads
+            assert (proposal.leader_epoch, proposal.partition_epoch) == (self._leader_epoch, self._partition_epoch)
         assert self._leads or not len(self._commit_waits)
-        self._commit_waits.check(self._leader_epoch, self._high_watermark)
+        self._commit_waits.check(self._leader_epoch, self.high_watermark)

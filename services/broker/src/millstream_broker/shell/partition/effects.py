@@ -11,6 +11,8 @@ from millstream_broker.core.partition.effects import (
     LeadershipBegan,
     LeadershipEnded,
     LogGrew,
+    LogStartsMoved,
+    ProposeIsr,
 )
 from millstream_broker.core.reads.bounds import Bound
 from millstream_broker.shell.delays import Delays
@@ -41,6 +43,10 @@ def perform(effects: Iterable[Effect], hosted: HostedPartition, delays: Delays) 
         elif isinstance(effect, LeadershipEnded):
             logger.debug("leadership ended partition=%s", hosted.name)
             wake_all(hosted, delays)
+        elif isinstance(effect, ProposeIsr):
+            hosted.isr_changes.add(hosted.key, effect)
+        elif isinstance(effect, LogStartsMoved):
+            delays.changed(hosted.starts_place)
         else:
             assert_never(effect)
 
@@ -49,3 +55,4 @@ def wake_all(hosted: HostedPartition, delays: Delays) -> None:
     """Have everybody who waits here answered with what there is now."""
     for bound in Bound:
         delays.changed(hosted.place(bound))
+    delays.changed(hosted.starts_place)

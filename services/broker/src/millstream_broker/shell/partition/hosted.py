@@ -1,5 +1,6 @@
 """One partition on this broker: its log, its standing and its settings, side by side for the data path."""
 
+from collections.abc import Sequence
 from typing import Final
 from uuid import UUID
 
@@ -8,6 +9,7 @@ from millstream_broker.core.partition.standing import NO_OFFSET, Partition
 from millstream_broker.core.reads.bounds import Bound
 from millstream_broker.core.reads.purgatory import Place
 from millstream_broker.core.topic_settings import TopicSettings
+from millstream_broker.shell.partition.isr_changes import IsrChanges
 from millstream_cluster.ids import COORDINATOR_TOPICS
 from millstream_log import KEEPS_ALL, Log, Retention, TopicPartition
 
@@ -25,13 +27,16 @@ class HostedPartition:
         "_stable_place",
         "flushed_ms",
         "index",
+        "is_cut",
         "is_internal",
+        "isr_changes",
         "key",
         "log",
         "markers",
         "name",
         "partition",
         "settings",
+        "starts_place",
         "topic",
         "topic_id",
     )
@@ -45,6 +50,7 @@ class HostedPartition:
         *,
         node_id: int,
         high_watermark: int,
+        isr_changes: IsrChanges,
     ) -> None:
         self.name = name
         self.topic = name.topic
@@ -54,20 +60,31 @@ class HostedPartition:
         self.key: ReplicaKey = (topic_id, name.partition)
         self.log = log
         self.settings = settings
+        self.isr_changes = isr_changes
         self.markers = 0
         """How many transactions were ended here since the log was opened."""
         self.flushed_ms = 0
         """When the log was last seen to be on the disk, by the monotonic clock."""
+        self.is_cut = False
+        """Its log is being truncated, in a thread: nothing else may change the log, and nobody may lead the partition."""
         unstable = log.first_unstable_offset
         self.partition = Partition(
             node_id,
             end_offset=log.log_end_offset,
             high_watermark=high_watermark,
             first_unstable=NO_OFFSET if unstable is None else unstable,
+            min_insync_replicas=settings.min_insync_replicas,
         )
         self._log_end_place = Place()
         self._committed_place = Place()
         self._stable_place = Place()
+        self.starts_place = Place()
+        """Where to wait for followers to begin their logs later."""
+
+    def recall_ended(self, ended: Sequence[tuple[int, int]]) -> None:
+        """Which transactions ended above the high watermark, as the log says when it is opened: they are undecided."""
+        unstable = self.log.first_unstable_offset
+        self.partition.on_truncated(self.log.log_end_offset, NO_OFFSET if unstable is None else unstable, ended)
 
     @property
     def last_stable_offset(self) -> int:

@@ -81,6 +81,12 @@ class Hosting:
             self.start(image)
             return
         self._partitions.forget_lost(image)
+        # What a topic asks for comes first: how many have to be in sync decides what a new leader commits.
+        for resource_type, name in delta.configs:
+            if resource_type is ResourceType.TOPIC:
+                self._partitions.configure([name], self.settings_of)
+            elif resource_type is ResourceType.BROKER:
+                self._partitions.configure(None, self.settings_of)
         self._execute(
             plan_changes(
                 delta,
@@ -90,18 +96,13 @@ class Hosting:
                 lost=self._partitions.lost,
             )
         )
-        for resource_type, name in delta.configs:
-            if resource_type is ResourceType.TOPIC:
-                self._partitions.configure([name], self.settings_of)
-            elif resource_type is ResourceType.BROKER:
-                self._partitions.configure(None, self.settings_of)
 
     def serve(self, image: Image) -> None:
         """The metadata is known and not proven yet."""
         self._image = image
+        self._partitions.configure(None, self.settings_of)
         listed = (key for key in self._partitions.keys if key in self._applied.listed)
         self._execute(plan_unproven(image, node_id=self._config.node_id, hosted=listed))
-        self._partitions.configure(None, self.settings_of)
 
     def start(self, image: Image) -> None:
         """Bring everything in line with a whole image, which is proven."""
@@ -109,6 +110,7 @@ class Hosting:
         self._partitions.unlisted.update(dict.fromkeys(self._partitions.keys - self._applied.listed))
         self._partitions.set_unknown_aside()
         self._partitions.look_for_lost(self._applied.listed, image)
+        self._partitions.configure(None, self.settings_of)
         deleted = self._missed.deleted_topics
         self._execute(
             plan_start(
@@ -119,7 +121,6 @@ class Hosting:
                 lost=self._partitions.lost,
             )
         )
-        self._partitions.configure(None, self.settings_of)
         self._missed = MetadataDelta()
 
     async def run(self) -> None:

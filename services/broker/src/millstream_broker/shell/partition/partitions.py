@@ -12,6 +12,7 @@ from millstream_broker.core.topic_settings import TopicSettings
 from millstream_broker.shell.delays import Delays
 from millstream_broker.shell.partition.effects import perform
 from millstream_broker.shell.partition.hosted import HostedPartition
+from millstream_broker.shell.partition.isr_changes import IsrChanges
 from millstream_broker.shell.partition.removals import Removals
 from millstream_cluster.image import Image
 from millstream_cluster.members import Partition
@@ -29,6 +30,8 @@ class HostedPartitions:
 
     def __init__(self, directory: DataDir, delays: Delays, world: World, *, node_id: int) -> None:
         self.removals = Removals(world, directory.disk)
+        self.isr_changes = IsrChanges()
+        """What leaders here have to ask the controller for."""
         self._directory = directory
         self._delays = delays
         self._world = world
@@ -44,6 +47,13 @@ class HostedPartitions:
         """Without their directory, and whether the controller knows: it took this broker out of their ISR."""
         self.on_lost: Callable[[], None] = lambda: None
         """Called when the controller has to be told of a lost partition."""
+        self.before_assigned: Callable[[HostedPartition, Partition], None] = lambda *_: None
+        """Called before a partition's standing hears what the metadata says of it."""
+        self.after_assigned: Callable[[HostedPartition, Partition], None] = lambda *_: None
+        self.on_removed: Callable[[HostedPartition], None] = lambda _: None
+        """Called before a partition goes away."""
+        self._held_back: dict[ReplicaKey, Partition] = {}
+        """What partitions that are being cut are told once that is done: nobody may lead them before."""
         self._unknown: list[TopicPartition] = []
         """Directories that do not say which topic they are of; they are set aside once that may be done."""
         self._failed: dict[ReplicaKey, None] = {}
@@ -103,7 +113,18 @@ class HostedPartitions:
 
     def _hosted(self, name: TopicPartition, topic_id: UUID, log: Log, settings: TopicSettings) -> HostedPartition:
         high_watermark = self._directory.high_watermark(name)
-        return HostedPartition(name, topic_id, log, settings, node_id=self._node_id, high_watermark=high_watermark)
+        ended = log.ended_transactions(high_watermark, now_ms=self._world.now_ms())
+        replica = HostedPartition(
+            name,
+            topic_id,
+            log,
+            settings,
+            node_id=self._node_id,
+            high_watermark=high_watermark,
+            isr_changes=self.isr_changes,
+        )
+        replica.recall_ended(ended)
+        return replica
 
     # ---- following the metadata ----
 
@@ -181,6 +202,8 @@ class HostedPartitions:
                 if replica.topic not in settings:
                     settings[replica.topic] = settings_of(replica.topic)
                 replica.configure(settings[replica.topic])
+                configured = replica.partition.on_configured(replica.settings.min_insync_replicas)
+                perform(configured, replica, self._delays)
 
     def make(self, partition: Partition, settings: TopicSettings) -> None:
         """Make the directory and the log; it serves from `begin_to_serve` on."""
@@ -216,16 +239,29 @@ class HostedPartitions:
             self._unopened.add(name)
             logger.error("partition not opened partition=%s reason=%s", name, error)
 
+    def assign_held_back(self, replica: HostedPartition) -> None:
+        """It has been cut, or that failed: what the metadata said meanwhile holds now."""
+        partition = self._held_back.pop(replica.key, None) if self.hosts(replica) else None
+        if partition is not None:
+            self._assign(replica, partition)
+
     def _assign(self, replica: HostedPartition, partition: Partition) -> None:
+        self.before_assigned(replica, partition)
+        if replica.is_cut:
+            self._held_back[replica.key] = partition
+            return
         event = Assigned(
             partition.replicas, partition.isr, partition.leader, partition.leader_epoch, partition.partition_epoch
         )
         perform(replica.partition.on_assigned(event), replica, self._delays)
+        self.after_assigned(replica, partition)
 
     def _remove(self, key: ReplicaKey, *, keep: bool) -> None:
         self._failed.pop(key, None)
         self.unlisted.pop(key, None)
+        self._held_back.pop(key, None)
         replica = self._by_id.pop(key)
+        self.on_removed(replica)
         for topic in replica.topic, replica.topic_id.bytes:
             partitions = self._by_topic[topic]
             del partitions[replica.index]

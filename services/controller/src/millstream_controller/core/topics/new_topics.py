@@ -20,6 +20,7 @@ from millstream_cluster.ids import (
 from millstream_cluster.placement import Candidate
 from millstream_controller.core.machine import ControllerMachine
 from millstream_controller.core.nodes.nodes import RECORDS_MAX
+from millstream_controller.core.partitions.electorate import Electorate
 from millstream_controller.core.partitions.new_partitions import check_assignments, first_state, place_replicas
 from millstream_controller.core.refusal import DONE, Outcome, Refused
 from millstream_controller.core.topics.topic_configs import check_configs, check_topic_together
@@ -85,6 +86,7 @@ class _Batch:
         self._machine = machine
         self._new_id = new_id
         self._candidates = machine.candidates()
+        self._electable = Electorate(machine).electable
         self._names: dict[str, str] = {}
 
     def create(self, topic: NewTopic) -> CreatedTopic:
@@ -97,7 +99,7 @@ class _Batch:
         replicas = self._replicas(topic)
         topic_id = self._new_id()
         self.records.append(r.TopicCreated(topic.name, topic_id, topic.name in INTERNAL_TOPICS))
-        self.records += [first_state(topic_id, number, nodes) for number, nodes in enumerate(replicas)]
+        self.records += [first_state(topic_id, number, nodes, self._electable) for number, nodes in enumerate(replicas)]
         self.records += [
             r.ConfigChanged(r.ResourceType.TOPIC, topic.name, key, value) for key, value in configs.items()
         ]
@@ -137,7 +139,7 @@ class _Batch:
         if factor == DEFAULT:
             factor = settings.default_replication_factor
         self._check_size(partitions)
-        return place_replicas(partitions, factor, self._candidates)
+        return place_replicas(self._machine, partitions, factor, self._candidates)
 
     def _assigned(self, topic: NewTopic) -> list[tuple[NodeId, ...]]:
         for number, what in ((topic.replication_factor, "replication factor"), (topic.partitions, "numPartitions")):

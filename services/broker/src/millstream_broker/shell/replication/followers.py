@@ -1,0 +1,46 @@
+"""The fetches of those who follow this broker: who may copy a partition, and what a fetch says of how far its sender is."""
+
+from millstream_broker.core.partition.standing import NO_EPOCH
+from millstream_broker.core.reads.bounds import follower_refusal
+from millstream_broker.core.reads.fetch_session import FetchPartition
+from millstream_broker.shell.broker import Broker
+from millstream_broker.shell.partition.hosted import HostedPartition
+from millstream_cluster.ids import NodeId, Role
+from millstream_runtime.serving.context import RequestContext
+from millstream_runtime.serving.peer import NodePeer
+from millstream_wire.errors import ErrorCode
+from millstream_wire.messages.fetch import ReplicaState
+
+
+def admitted(
+    broker: Broker, replica: HostedPartition, wanted: FetchPartition, follower: ReplicaState, context: RequestContext
+) -> HostedPartition | ErrorCode:
+    """The partition, if this follower may copy it."""
+    node = broker.image.node(follower.replica_id)
+    refusal = follower_refusal(
+        replica.partition,
+        follower.replica_id,
+        is_itself=context.peer == NodePeer(Role.BROKER, NodeId(follower.replica_id)),
+        broker_epoch=follower.replica_epoch,
+        registered_epoch=None if node is None else node.epoch,
+        current_leader_epoch=wanted.current_leader_epoch,
+    )
+    return replica if refusal is ErrorCode.NONE else refusal
+
+
+def note(
+    broker: Broker, replica: HostedPartition, wanted: FetchPartition, follower: ReplicaState, context: RequestContext
+) -> None:
+    """The follower, which is admitted and does not diverge, has what is before its offset, if it is one of ours and it names our epoch.
+
+    It counts from when it arrived, however long reading takes here (KIP-501).
+    """
+    log, names_epoch = replica.log, wanted.current_leader_epoch != NO_EPOCH
+    if names_epoch and log.log_start_offset <= wanted.fetch_offset <= log.log_end_offset:
+        broker.fetched(
+            replica,
+            follower,
+            wanted.fetch_offset,
+            arrived_ms=context.received_at_ms,
+            log_start_offset=wanted.log_start_offset,
+        )
