@@ -41,6 +41,7 @@ def main() -> int:
             families=families,
             against_kafka=against_kafka,
             factor=options.factor,
+            victims=options.victims,
             isolated=not no_network,
             has_disks=not no_disks,
             settings=options.set,
@@ -77,6 +78,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--family", default=MIXED, help=f"{MIXED}, or some of {families}, with commas")
     parser.add_argument("--against", choices=["millstream", "kafka"], default="millstream")
     parser.add_argument("--factor", type=int, default=3, help="how many replicas each partition has")
+    parser.add_argument("--victims", default="", metavar="NAME", help="hit only those whose names begin with this")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a property for every process")
     parser.add_argument("--directory", type=Path, default=None, help="where the run's directory is made")
     parser.add_argument("--keep", action="store_true", help="keep the run's directory also if nothing was broken")

@@ -70,10 +70,16 @@ class Cast:
     brokers: Sequence[str]
     others: Sequence[Sequence[str]] = ()
     clients: str = "clients"
+    spared: frozenset[str] = frozenset()
+    """Who is there and never hit."""
 
     @property
     def everybody(self) -> list[str]:
         return [*self.brokers, *(name for kind in self.others for name in kind)]
+
+    @property
+    def victims(self) -> list[str]:
+        return [name for name in self.everybody if name not in self.spared]
 
     def kind_of(self, name: str) -> Sequence[str]:
         return next(kind for kind in (self.brokers, *self.others) if name in kind)
@@ -83,9 +89,9 @@ def faults(seed: int, families: Sequence[Family], cast: Cast) -> Iterator[Fault]
     """One fault after the other, without end: a run takes as many as it has time for."""
     drawn = random.Random(f"{seed} {' '.join(sorted(families))}")
     while True:
-        fault = _draw(drawn, families, cast, cast.everybody)
+        fault = _draw(drawn, families, cast, cast.victims)
         mild = [family for family in families if family not in LOSES_DATA]
-        others = [name for name in cast.everybody if name not in cast.kind_of(fault.victim)]
+        others = [name for name in cast.victims if name not in cast.kind_of(fault.victim)]
         if mild and others and len(families) > 1 and drawn.random() < BESIDE_SHARE:
             beside = _draw(drawn, mild, cast, others)
             fault = Fault(

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from checker import check
@@ -24,10 +24,14 @@ from strikes import Striker
 from systems import Place, System, kafka_names, kafka_system, our_names, our_system
 from unavailability import BEFORE_ALL
 from violations import Kind, Violation
+from wire_client import WireClient
 from workload import GROUPS, ROLES, WRITERS
+
+from millstream_wire.messages import ElectLeadersRequest, ElectLeadersResponse
 
 HERE = Path(__file__).resolve().parent
 READY_WITHIN_S = 90
+ELECT_LEADERS_VERSION = 2
 CALM_AT_THE_END_S = 2
 CLIENTS_END_WITHIN_S = 80
 REPLACED = 1_000
@@ -42,6 +46,8 @@ class Options:
     families: Sequence[Family]
     against_kafka: bool
     factor: int
+    victims: str
+    """What the names of those begin with who are hit."""
     isolated: bool
     has_disks: bool
     settings: Sequence[str]
@@ -131,13 +137,22 @@ class Run:
         admin = AdminClient({"bootstrap.servers": system.bootstrap, **PATIENT})
         _until(self._everybody_works, READY_WITHIN_S, "every client to get something done")
         with self._history("faults") as history:
-            striker = Striker(system, self._network, history, lambda: self._not_whole(admin), self._say)
+            striker = Striker(
+                system,
+                self._network,
+                history,
+                lambda: self._not_whole(admin),
+                lambda: _put_leaders_back(system.bootstrap),
+                self._say,
+            )
             if striker.wait_whole():
                 raise RuntimeError("not whole before the first fault")
             history.note(Whole(BEFORE_ALL, now()))
             self._say("every client works")
             begun = time.monotonic()
-            striker.run(faults(options.seed, options.families, system.cast), begun + options.seconds)
+            spared = frozenset(name for name in system.nodes if not name.startswith(options.victims))
+            cast = replace(system.cast, spared=spared)
+            striker.run(faults(options.seed, options.families, cast), begun + options.seconds)
             time.sleep(
                 max(CALM_AT_THE_END_S, begun + options.seconds - time.monotonic()) if not striker.problems else 0
             )
@@ -234,6 +249,18 @@ class Run:
 
 def _metadata(admin: AdminClient):  # type: ignore[no-untyped-def]
     return admin.list_topics(timeout=5)
+
+
+def _put_leaders_back(bootstrap: str) -> None:
+    """As far as that is possible now; it is no fault of the servers if it is not."""
+    for address in bootstrap.split(","):
+        with contextlib.suppress(OSError), WireClient(address) as client:
+            client.call(
+                ElectLeadersRequest(topic_partitions=None, timeout_ms=10_000),
+                ELECT_LEADERS_VERSION,
+                ElectLeadersResponse,
+            )
+            return
 
 
 def _until(check: Callable[[], bool], within_s: float, what: str) -> None:

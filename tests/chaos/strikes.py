@@ -14,7 +14,7 @@ _LOOK_S = 0.25
 
 
 class Striker:
-    """`not_whole` says which replicas are not in sync, or nothing."""
+    """`not_whole` says which replicas are not in sync, or nothing; `put_leaders_back` elects those who are preferred."""
 
     def __init__(
         self,
@@ -22,12 +22,14 @@ class Striker:
         network: Network | Loopback,
         history: HistoryFile,
         not_whole: Callable[[], str],
+        put_leaders_back: Callable[[], None],
         say: Callable[[str], None],
     ) -> None:
         self._system = system
         self._network = network
         self._history = history
         self._not_whole = not_whole
+        self._put_leaders_back = put_leaders_back
         self._say = say
         self._numbers = count(1)
         self.problems: list[str] = []
@@ -62,6 +64,8 @@ class Striker:
                 self._history.note(Healed(number, now()))
         problem = self.wait_whole()
         self._history.note(*(Whole(number, at, problem) for at in [now()] for number, _ in struck))
+        # Else who was down once leads nothing, and the next fault may hit nobody that matters.
+        self._put_leaders_back()
 
     def _strike(self, fault: Fault) -> None:
         node = self._system.nodes[fault.victim]
