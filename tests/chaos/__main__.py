@@ -29,7 +29,7 @@ def main() -> int:
             print(f"chaos: Apache Kafka is not to be had: {reason}", file=sys.stderr)
             return EXIT_USAGE
     asked = list(Family) if options.family == MIXED else [Family(name) for name in options.family.split(",")]
-    families = _possible(asked, no_network, no_disks, options.factor)
+    families = _possible(asked, no_network, no_disks, losing=options.factor > 1 or options.lose_data)
     if not families:
         print("chaos: nothing that was asked for is possible here", file=sys.stderr)
         return EXIT_USAGE
@@ -56,12 +56,12 @@ def main() -> int:
     return EXIT_VIOLATIONS if broken else 0
 
 
-def _possible(asked: list[Family], no_network: str, no_disks: str, factor: int) -> list[Family]:
+def _possible(asked: list[Family], no_network: str, no_disks: str, *, losing: bool) -> list[Family]:
     """Without what cannot be done here; whatever is left out is said."""
     left_out = {
         "links cannot be cut": (NEEDS_NETWORK, no_network),
         "disks cannot fail": (NEEDS_DISKS, no_disks),
-        "data would be lost by design": (LOSES_DATA, "there is one replica only" if factor < 2 else ""),
+        "data would be lost by design": (LOSES_DATA, "" if losing else "there is one replica only"),
     }
     for what, (families, reason) in left_out.items():
         if reason and (lost := sorted(families & set(asked))):
@@ -78,6 +78,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--family", default=MIXED, help=f"{MIXED}, or some of {families}, with commas")
     parser.add_argument("--against", choices=["millstream", "kafka"], default="millstream")
     parser.add_argument("--factor", type=int, default=3, help="how many replicas each partition has")
+    parser.add_argument("--lose-data", action="store_true", help="also with one replica: to see that losses are found")
     parser.add_argument("--victims", default="", metavar="NAME", help="hit only those whose names begin with this")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a property for every process")
     parser.add_argument("--directory", type=Path, default=None, help="where the run's directory is made")

@@ -45,6 +45,7 @@ class Disk:
         _run("umount", str(self._mounted_at))
         self._mount()
         self.logs.mkdir(exist_ok=True)
+        self.drain()  # that it was no longer full may have been forgotten too
 
     def empty(self) -> None:
         _empty(self.logs)
