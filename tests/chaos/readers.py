@@ -27,7 +27,17 @@ class Member:
         self._rebalanced = False
 
     def run(self) -> None:
-        consumer = Consumer(self._settings())
+        """After an error that librdkafka takes for the end, as another member."""
+        lives = []  # kept: librdkafka does not always survive closing one, and nothing is left to be said
+        while not self._around.stop.is_set():
+            lives.append(Consumer(self._settings()))
+            try:
+                self._live(lives[-1])
+            except KafkaException as error:
+                self._around.trouble(self._name, error)
+                self._around.stop.wait(AWAY_S)
+
+    def _live(self, consumer: Consumer) -> None:
         leaves_at = self._subscribe(consumer)
         while not self._around.stop.is_set():
             self._read(consumer)
@@ -35,7 +45,6 @@ class Member:
                 consumer.unsubscribe()
                 self._around.stop.wait(AWAY_S)
                 leaves_at = self._subscribe(consumer)
-        # Not closed: librdkafka does not always survive that while it subscribes, and nothing is left to be said.
 
     def _settings(self) -> dict[str, object]:
         own: dict[str, object] = {"group.protocol": self._protocol}
@@ -65,6 +74,8 @@ class Member:
         by_partition: dict[int, list[Message]] = {}
         for message in consumer.consume(BATCH, POLL_S):
             if message.error() is not None:
+                if message.error().fatal():
+                    raise KafkaException(message.error())
                 self._around.trouble(self._name, message.error())
             else:
                 by_partition.setdefault(message.partition(), []).append(message)
