@@ -170,6 +170,11 @@ def test_a_record_that_does_not_fit_is_refused(record: r.MetadataRecord) -> None
         replace(MOVING, eligible_leader_replicas=(1,)),
         replace(MOVING, eligible_leader_replicas=(4,)),
         replace(MOVING, directories=(UUID(int=1),)),
+        replace(MOVING, isr=(1, 2), eligible_leader_replicas=()),
+        replace(MOVING, last_known_elr=(1,)),
+        replace(MOVING, last_known_elr=(2,)),
+        replace(MOVING, last_known_elr=(4,)),
+        replace(MOVING, isr=(), leader=NO_NODE, last_known_elr=(1, 3)),
     ],
 )
 def test_check_finds_a_broken_invariant(record: r.MetadataRecord) -> None:

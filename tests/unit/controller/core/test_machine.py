@@ -4,6 +4,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
+from millstream_cluster.coordinator_topics import CoordinatorTopic, CoordinatorTopics
 from millstream_cluster.ids import NO_NODE
 from millstream_cluster.image import Image
 from millstream_cluster.records import ResourceType
@@ -26,7 +27,7 @@ names = st.sampled_from(["a", "b", "c", "__consumer_offsets"])
 class ControllerLaws(RuleBasedStateMachine):
     def __init__(self, new_cluster) -> None:
         super().__init__()
-        self.cluster = new_cluster(offsets_topic_num_partitions=3)
+        self.cluster = new_cluster(coordinator_topics=CoordinatorTopics(offsets=CoordinatorTopic(partitions=3)))
         self.sessions = Sessions(SESSION_MS)
         self.absences = Absences(FORGET_MS)
         self.now = 0

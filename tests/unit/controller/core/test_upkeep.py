@@ -68,6 +68,18 @@ def test_a_new_registration_begins_a_new_session(cluster, keeper) -> None:
     assert not cluster.image.brokers[1].fenced
 
 
+def test_a_session_that_is_known_to_be_over_ends_at_once_and_another_life_is_not_meant(cluster, keeper) -> None:
+    cluster.register(1)
+    cluster.register(2)
+    keeper.at(0)
+    before = cluster.image.brokers[1]
+    cluster.register(1)
+    keeper.sessions.end(before, 0)
+    keeper.sessions.end(cluster.image.brokers[2], 0)
+    keeper.at(0)
+    assert [cluster.image.brokers[node].fenced for node in (1, 2)] == [False, True]
+
+
 def test_a_broker_that_leads_very_many_partitions_is_fenced_in_parts_each_safe(cluster, keeper, monkeypatch) -> None:
     monkeypatch.setattr(nodes, "RECORDS_MAX", 3)
     monkeypatch.setattr(upkeep, "RECORDS_MAX", 3)

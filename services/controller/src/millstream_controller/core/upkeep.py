@@ -14,6 +14,7 @@ from millstream_controller.core.nodes.nodes import RECORDS_MAX, fence
 from millstream_controller.core.nodes.sessions import Sessions
 from millstream_controller.core.partitions.electorate import Electorate
 from millstream_controller.core.partitions.leadership import take_up
+from millstream_controller.core.partitions.least_isr import settled_least_isr
 from millstream_controller.core.shards import balance
 
 
@@ -41,7 +42,7 @@ def keep_up(
     for node in sessions.expired(machine.image.nodes.values(), now_ms):
         return Decision(fence(machine, node), True)
     if machine.image.offset != settled_offset:
-        due = _elections(machine) or balance(machine)
+        due = settled_least_isr(machine) or _elections(machine) or balance(machine)
         if due:
             return Decision(due, True)
     gone = absences.over(machine, now_ms)

@@ -1,11 +1,14 @@
 """The next state of a partition: who is in sync, who is eligible, who leads, and which epochs rise."""
 
+from dataclasses import replace
+from uuid import UUID
+
 import pytest
 
 from millstream_cluster.ids import NO_NODE
 from millstream_cluster.records import LeaderRecoveryState, NodeFenced
 from millstream_controller.core.nodes import nodes
-from millstream_controller.core.partitions.change import Cause, Election, next_state
+from millstream_controller.core.partitions.change import UNASSIGNED, Cause, Election, next_state
 from millstream_controller.core.partitions.electorate import Electorate
 from millstream_controller.core.partitions.losses import Loss, lose_replicas
 from millstream_controller.core.topics.new_topics import NewTopic
@@ -168,7 +171,7 @@ def test_a_topic_that_accepts_losses_gets_a_leader_at_once(three, enabled) -> No
 
 
 def test_coordinators_topics_never_accept_losses(three) -> None:
-    configs = (("unclean.leader.election.enable", "true"),)
+    configs = (("unclean.leader.election.enable", "true"), ("min.insync.replicas", "1"))
     three.create(NewTopic("__consumer_offsets", assignments=((0, (1, 2)),), configs=configs))
     assert three.propose("__consumer_offsets", (1,)) == 0
     three.fence(1)
@@ -199,6 +202,32 @@ def test_a_move_ends_when_all_who_come_are_in_sync_and_takes_the_leader_with_it(
     moved = three.partition()
     assert (moved.replicas, moved.isr, moved.leader, moved.leader_epoch) == ((2, 3, 4), (2, 3, 4), 2, 1)
     assert (moved.adding_replicas, moved.removing_replicas) == ((), ())
+
+
+def test_a_replica_that_comes_has_its_directory_still_to_be_chosen(three) -> None:
+    kept = tuple(UUID(int=number) for number in (7, 8, 9))
+    partition = replace(three.partition(), directories=kept)
+    moving = next_state(partition, Electorate(three.machine), Cause(replicas=(3, 4, 1), adding_replicas=(4,)))
+    assert moving.directories == (kept[2], UNASSIGNED, kept[0])
+
+
+def test_a_move_does_not_end_while_those_who_stay_are_too_few(three) -> None:
+    """A copy that is given up is nobody's in case of need any more."""
+    three.register(4)
+    three.fence(1)
+    assert three.propose("t", (2, 3)) is ErrorCode.NONE
+    moving = next_state(
+        three.partition(),
+        Electorate(three.machine),
+        Cause(replicas=(1, 4, 2, 3), adding_replicas=(4,), removing_replicas=(2, 3)),
+    )
+    three.machine.apply(moving)
+    three.history.append(moving)
+    assert three.propose("t", (2, 3, 4)) is ErrorCode.NONE
+    assert three.partition().removing_replicas == (2, 3)
+    three.beat(1)
+    assert three.propose("t", (2, 3, 4, 1)) is ErrorCode.NEW_LEADER_ELECTED
+    assert (three.partition().replicas, three.partition().isr) == ((1, 4), (4, 1))
 
 
 def test_a_preferred_election_that_changes_nothing_is_no_record(three) -> None:

@@ -2,6 +2,7 @@ import pytest
 
 from millstream_cluster import records as r
 from millstream_cluster.configs import ConfigSource
+from millstream_cluster.coordinator_topics import MIN_ISR, CoordinatorTopic, CoordinatorTopics
 from millstream_cluster.decision import Decision
 from millstream_cluster.image import Image
 from millstream_controller.core.machine import ControllerMachine
@@ -140,6 +141,32 @@ def test_several_replicas_need_a_level_of_the_log_that_has_them(new_cluster) -> 
         assert refused.error is ErrorCode.INVALID_REPLICATION_FACTOR
         assert "metadata.version" in refused.message
     assert old.create(NewTopic("t", 1, 1))["t"].outcome.error is ErrorCode.NONE
+
+
+@pytest.mark.parametrize(("brokers", "replicas"), [(1, 1), (2, 2), (3, 3), (4, 3)])
+def test_the_cluster_creates_its_own_topics_with_as_many_replicas_as_it_can(cluster, brokers, replicas) -> None:
+    for node in range(brokers):
+        cluster.register(node)
+    answer = cluster.create(NewTopic("__transaction_state"))["__transaction_state"]
+    assert answer.replication_factor == replicas
+    own = cluster.image.config("TOPIC", "__transaction_state")
+    assert own.get("min.insync.replicas") == (None if replicas == 1 else "2")
+    assert answer.configs["min.insync.replicas"].text == ("1" if replicas == 1 else "2")
+
+
+def test_a_factor_that_is_asked_for_waits_until_there_are_so_many_brokers(new_cluster) -> None:
+    own = CoordinatorTopics(offsets=CoordinatorTopic(replication_factor=3), transactions=CoordinatorTopic(min_isr=1))
+    cluster = new_cluster(coordinator_topics=own, default_replication_factor=3)
+    for node in (1, 2):
+        cluster.register(node)
+    for name in ("__consumer_offsets", "t"):
+        assert cluster.create(NewTopic(name))[name].outcome.error is ErrorCode.INVALID_REPLICATION_FACTOR
+    cluster.register(3)
+    for name in ("__consumer_offsets", "t"):
+        assert cluster.create(NewTopic(name))[name].replication_factor == 3
+    cluster.create(NewTopic("__transaction_state"), NewTopic("__share_group_state", configs=((MIN_ISR, "3"),)))
+    names = ("__consumer_offsets", "__transaction_state", "__share_group_state", "t")
+    assert [cluster.image.config("TOPIC", name).get(MIN_ISR) for name in names] == ["2", "1", "3", None]
 
 
 def test_without_a_live_broker_nothing_can_be_created(cluster) -> None:

@@ -12,12 +12,12 @@ is a `Cause`, and `next_state` says what follows from it. Nothing here knows why
 - A single replica stays in sync whatever happens to its broker: there is nobody to be out of sync with. Only a lost copy leaves.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from uuid import UUID
 
 from millstream_cluster import records as r
-from millstream_cluster.ids import NO_NODE, LeaderEpoch, NodeId
+from millstream_cluster.ids import NO_NODE, LeaderEpoch, NodeId, PartitionEpoch
 from millstream_cluster.members import Partition
 from millstream_controller.core.partitions.completion import completed
 from millstream_controller.core.partitions.electorate import Electorate
@@ -63,103 +63,147 @@ PRESENT = Cause()
 
 def next_state(partition: Partition, electorate: Electorate, cause: Cause = PRESENT) -> r.PartitionChanged | None:
     """The record of the partition's next state; None if it is as it should be."""
-    draft = _moved(partition, electorate, cause)
-    leader, clean = _elected(draft, electorate, cause.election)
-    isr = draft.isr
-    if leader not in (NO_NODE, *isr):
-        isr = (leader, *isr) if clean else (leader,)
-    draft = replace(draft, isr=isr, leader=leader)
-    if not clean or len(isr) >= min(electorate.min_isr(partition.topic), len(draft.replicas)):
-        draft = replace(draft, eligible_leader_replicas=(), last_known_elr=())
-    else:
-        draft = _with_eligible(partition, draft, cause)
+    draft = _Draft(partition)
+    draft.move(electorate, cause)
+    draft.find_eligible(cause)
+    clean = draft.elect(electorate, cause.election)
+    if draft.leader not in (NO_NODE, *draft.isr):
+        draft.isr = (draft.leader, *draft.isr) if clean else (draft.leader,)
+        draft.find_eligible(cause)
+    if not clean or len(draft.isr) >= min(electorate.min_isr(partition.topic), len(draft.replicas)):
+        draft.elr = draft.last_known = ()
     if not clean and len(draft.replicas) > 1:
-        draft = replace(draft, leader_recovery_state=r.LeaderRecoveryState.RECOVERING)
+        draft.recovery = r.LeaderRecoveryState.RECOVERING
     elif cause.recovered:
-        draft = replace(draft, leader_recovery_state=r.LeaderRecoveryState.RECOVERED)
-    if _is_new_epoch(partition, draft, cause):
-        draft = replace(draft, leader_epoch=LeaderEpoch(partition.leader_epoch + 1))
-    return None if draft == partition else draft.changed()
+        draft.recovery = r.LeaderRecoveryState.RECOVERED
+    return draft.change(cause)
 
 
-def _moved(partition: Partition, electorate: Electorate, cause: Cause) -> Partition:
-    """The partition as it is before anybody is elected: with its next replicas, ISR and those who are eligible beside it."""
-    replicas = _or(cause.replicas, partition.replicas)
-    adding = _or(cause.adding_replicas, partition.adding_replicas)
-    removing = _or(cause.removing_replicas, partition.removing_replicas)
-    isr = _in_sync(partition, replicas, electorate, cause)
-    if adding or removing:
-        end = completed(replicas, adding, removing, isr, min_isr=electorate.min_isr(partition.topic))
-        if end is not None:
-            replicas, isr = end
-            adding = removing = ()
-    draft = replace(partition, replicas=replicas, isr=isr, adding_replicas=adding, removing_replicas=removing)
-    if partition.directories:
-        known = dict(zip(partition.replicas, partition.directories, strict=True))
-        draft = replace(draft, directories=tuple(known.get(node, UNASSIGNED) for node in replicas))
-    return _with_eligible(partition, draft, cause)
+class _Draft:
+    """The next state of a partition in the making; what nobody has touched is as it was."""
 
+    __slots__ = ("adding", "before", "elr", "isr", "last_known", "leader", "recovery", "removing", "replicas")
 
-def _or(wanted: Nodes | None, present: Nodes) -> Nodes:
-    return present if wanted is None else wanted
+    def __init__(self, before: Partition) -> None:
+        self.before = before
+        self.replicas = before.replicas
+        self.isr = before.isr
+        self.leader = before.leader
+        self.adding = before.adding_replicas
+        self.removing = before.removing_replicas
+        self.elr = before.eligible_leader_replicas
+        self.last_known = before.last_known_elr
+        self.recovery = before.leader_recovery_state
 
+    def move(self, electorate: Electorate, cause: Cause) -> None:
+        """Put the replicas and the ISR where they are before anybody is elected."""
+        if cause.replicas is not None:
+            self.replicas = cause.replicas
+        if cause.adding_replicas is not None:
+            self.adding = cause.adding_replicas
+        if cause.removing_replicas is not None:
+            self.removing = cause.removing_replicas
+        self.isr = self._in_sync(electorate, cause)
+        if self.adding or self.removing:
+            min_isr = electorate.min_isr(self.before.topic)
+            end = completed(self.replicas, self.adding, self.removing, self.isr, min_isr=min_isr)
+            if end is not None:
+                self.replicas, self.isr = end
+                self.adding = self.removing = ()
 
-def _in_sync(partition: Partition, replicas: Nodes, electorate: Electorate, cause: Cause) -> Nodes:
-    wanted = partition.isr if cause.isr is None or set(cause.isr) == set(partition.isr) else cause.isr
-    kept = tuple(node for node in wanted if node in replicas and node not in cause.lost)
-    if len(replicas) == 1:
-        return kept
-    gone = cause.unclean | cause.leaving
-    return tuple(node for node in kept if node in electorate.live and node not in gone)
+    def _in_sync(self, electorate: Electorate, cause: Cause) -> Nodes:
+        before = self.before.isr
+        wanted = before if cause.isr is None or set(cause.isr) == set(before) else cause.isr
+        kept = [node for node in wanted if node in self.replicas and node not in cause.lost]
+        if len(self.replicas) == 1:
+            return tuple(kept)
+        gone = cause.unclean | cause.leaving
+        return tuple([node for node in kept if node in electorate.live and node not in gone])
 
+    def find_eligible(self, cause: Cause) -> None:
+        """The ELR: who is not in the new ISR and has all that was committed, as long as nothing is committed without them.
 
-def _with_eligible(partition: Partition, draft: Partition, cause: Cause) -> Partition:
-    """The ELR: who is not in the new ISR and has all that was committed, as long as nothing is committed without them."""
-    away = cause.lost if len(draft.replicas) == 1 else cause.lost | cause.unclean
-    known = {*partition.isr, *partition.eligible_leader_replicas} - {*draft.isr} - away
-    elr = tuple(node for node in draft.replicas if node in known)
-    return replace(draft, eligible_leader_replicas=elr, last_known_elr=_last_known(partition, draft, elr, cause))
+        Whom the ELR lost by unclean stops is the last known ELR; without an ISR it is the last leader alone, the best copy that
+        is known of.
+        """
+        before = self.before
+        had = {*before.isr, *before.eligible_leader_replicas}.difference(self.isr)
+        away = cause.lost if len(self.replicas) == 1 else cause.lost | cause.unclean
+        self.elr = tuple([node for node in self.replicas if node in had and node not in away])
+        if self.isr:
+            last = had.union(before.last_known_elr).difference(self.isr, self.elr)
+        elif before.isr:
+            last = {before.isr[0] if before.leader == NO_NODE else before.leader}
+        else:
+            last = {*before.last_known_elr}
+        self.last_known = tuple([node for node in self.replicas if node in last and node not in cause.lost])
 
+    def elect(self, electorate: Electorate, election: Election) -> bool:
+        """Find who leads; whether that is clean: whether the leader has all that was committed."""
+        able = [node for node in self.replicas if node in electorate.electable]
+        in_sync = [node for node in able if node in self.isr]
+        if election is Election.PREFERRED and self.replicas[0] in in_sync:
+            self.leader = self.replicas[0]
+            return True
+        if self.leader in in_sync:
+            return True
+        clean = in_sync or [node for node in able if node in self.elr]
+        if clean:
+            self.leader = clean[0]
+            return True
+        if self.leader in self.isr and self.leader in electorate.live:
+            return True  # it stops soon, and nobody could take over
+        self.leader = NO_NODE
+        if electorate.live.isdisjoint(self.isr):
+            last = () if self.isr or self.elr else self.last_known
+            accepted = election is Election.UNCLEAN or electorate.elects_unclean(self.before.topic)
+            unclean = [node for node in able if node in last] or (able if accepted else [])
+            if unclean:
+                self.leader = unclean[0]
+                return False
+        return True
 
-def _last_known(partition: Partition, draft: Partition, elr: Nodes, cause: Cause) -> Nodes:
-    """Whom the ELR lost by unclean stops; without an ISR the last leader alone, the best copy that is known of."""
-    last: set[NodeId]
-    if draft.isr:
-        last = {*partition.last_known_elr, *partition.eligible_leader_replicas, *partition.isr} - {*draft.isr, *elr}
-    elif partition.isr:
-        last = {partition.isr[0] if partition.leader == NO_NODE else partition.leader}
-    else:
-        last = {*partition.last_known_elr}
-    return tuple(node for node in draft.replicas if node in last and node not in cause.lost)
+    def change(self, cause: Cause) -> r.PartitionChanged | None:
+        before = self.before
+        new_epoch = self._is_new_epoch(cause)
+        change = r.PartitionChanged(
+            before.topic_id,
+            before.partition,
+            self.replicas,
+            self.isr,
+            self.leader,
+            LeaderEpoch(before.leader_epoch + new_epoch),
+            PartitionEpoch(before.partition_epoch + 1),
+            self.adding,
+            self.removing,
+            self.elr,
+            self.last_known,
+            self.recovery,
+            self._directories(),
+        )
+        same = (
+            not new_epoch
+            and self.isr == before.isr
+            and self.elr == before.eligible_leader_replicas
+            and self.last_known == before.last_known_elr
+            and self.recovery is before.leader_recovery_state
+            and self.replicas == before.replicas
+            and self.adding == before.adding_replicas
+            and self.removing == before.removing_replicas
+        )
+        return None if same else change
 
+    def _is_new_epoch(self, cause: Cause) -> bool:
+        """A leader's knowledge of its followers is good for one epoch: it ends with a leader, with a copy, and with a replica."""
+        before = self.before
+        if self.leader != before.leader or not set(before.replicas).issubset(self.replicas):
+            return True
+        out = (node for node in (*before.isr, *before.eligible_leader_replicas) if node not in self.isr)
+        return any(node in cause.unclean or node in cause.lost for node in out)
 
-def _elected(draft: Partition, electorate: Electorate, election: Election) -> tuple[NodeId, bool]:
-    """Who leads, and whether that is clean: whether the leader has all that was committed."""
-    able = [node for node in draft.replicas if node in electorate.electable]
-    in_sync = [node for node in able if node in draft.isr]
-    if election is Election.PREFERRED and draft.replicas[0] in in_sync:
-        return draft.replicas[0], True
-    if draft.leader in in_sync:
-        return draft.leader, True
-    clean = in_sync or [node for node in able if node in draft.eligible_leader_replicas]
-    if clean:
-        return clean[0], True
-    if draft.leader in draft.isr and draft.leader in electorate.live:
-        return draft.leader, True  # it stops soon, and nobody could take over
-    if electorate.live.isdisjoint(draft.isr):
-        last = () if draft.isr or draft.eligible_leader_replicas else draft.last_known_elr
-        accepted = election is Election.UNCLEAN or electorate.elects_unclean(draft.topic)
-        unclean = [node for node in able if node in last] or (able if accepted else [])
-        if unclean:
-            return unclean[0], False
-    return NO_NODE, True
-
-
-def _is_new_epoch(partition: Partition, draft: Partition, cause: Cause) -> bool:
-    """A leader's knowledge of its followers is good for one epoch: it ends with a leader, with a copy, and with a replica."""
-    had = {*partition.isr, *partition.eligible_leader_replicas} - {*draft.isr}
-    return (
-        draft.leader != partition.leader
-        or not had.isdisjoint(cause.unclean | cause.lost)
-        or not set(partition.replicas) <= set(draft.replicas)
-    )
+    def _directories(self) -> tuple[UUID, ...]:
+        known = self.before.directories
+        if not known or self.replicas == self.before.replicas:
+            return known
+        by_node = dict(zip(self.before.replicas, known, strict=True))
+        return tuple(by_node.get(node, UNASSIGNED) for node in self.replicas)

@@ -1,13 +1,13 @@
 """Who may keep and lead partitions, and what their topics ask for, as one decision finds it: brokers and configs looked up once."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from millstream_cluster.configs import TOPIC_CONFIGS, EffectiveConfigs
+from millstream_cluster.coordinator_topics import MIN_ISR
 from millstream_cluster.ids import COORDINATOR_TOPICS
 from millstream_cluster.records import ResourceType
 from millstream_controller.core.machine import ControllerMachine
 
-MIN_ISR = "min.insync.replicas"
 UNCLEAN = "unclean.leader.election.enable"
 
 
@@ -32,10 +32,14 @@ class Electorate:
             found = self._min_isr_by_topic[topic] = int(str(self._value(topic, MIN_ISR)))
         return found
 
-    def with_min_isr(self, by_topic: Mapping[str, int]) -> "Electorate":
-        """As it will be for these topics once the decision's configs hold."""
-        self._min_isr_by_topic |= by_topic
-        return self
+    def set_min_isr(self, topic: str, min_isr: int) -> None:
+        """As it will be once the configs of this decision hold."""
+        self._min_isr_by_topic[topic] = min_isr
+
+    @property
+    def default_min_isr(self) -> int:
+        """Of topics that do not set their own."""
+        return int(str(self._configs.topic_value("", MIN_ISR)))
 
     def elects_unclean(self, topic: str) -> bool:
         """Whether a replica out of sync leads rather than nobody; never what fences groups and transactions."""
