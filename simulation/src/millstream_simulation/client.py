@@ -33,6 +33,9 @@ FETCH_MAX_BYTES = 4 << 10
 """Little: what is read again and again after trouble has to be decoded again and again."""
 LATEST = -1
 EARLIEST = -2
+CONSUMER = -1
+AS_CONFIGURED = -1
+"""A topic's replication factor: the cluster's default."""
 GROUP_KEY = 0
 TRANSACTION_KEY = 1
 
@@ -51,6 +54,7 @@ class KafkaClient:
         self._nodes = Nodes(world, client_id=client_id)
         self._topic_id = ZERO_UUID
         self._leaders: dict[int, tuple[str, int]] = {}
+        self._epochs: dict[int, int] = {}
         self._coordinators: dict[tuple[int, str], tuple[str, int]] = {}
 
     async def close(self) -> None:
@@ -67,7 +71,9 @@ class KafkaClient:
     async def create_topic(self, partitions: int, configs: Mapping[str, str] | None = None) -> UUID | None:
         """The new topic's id; None if it was there, perhaps since an attempt whose answer got lost."""
         settings = [CreatableTopicConfig(name=name, value=value) for name, value in (configs or {}).items()]
-        topic = CreatableTopic(name=self.topic, num_partitions=partitions, replication_factor=1, configs=settings)
+        topic = CreatableTopic(
+            name=self.topic, num_partitions=partitions, replication_factor=AS_CONFIGURED, configs=settings
+        )
         answer = await self._anybody(CreateTopicsRequest(topics=[topic], timeout_ms=TIMEOUT_MS))
         _expect(answer.topics[0].error_code, ErrorCode.TOPIC_ALREADY_EXISTS)
         created: UUID = answer.topics[0].topic_id
@@ -94,6 +100,12 @@ class KafkaClient:
         self._leaders = {
             each.partition_index: nodes[each.leader_id] for each in topic.partitions if each.leader_id in nodes
         }
+
+        self._epochs = {each.partition_index: each.leader_epoch for each in topic.partitions}
+
+    def leader_epoch(self, partition: int) -> int:
+        """Of the leader that requests go to; of whoever leads next too, until that is known."""
+        return self._epochs.get(partition, -1)
 
     def named_topic(self) -> tuple[str, Any]:
         """Name and id: requests carry one or the other, by version."""
@@ -123,9 +135,9 @@ class KafkaClient:
             partition_data=[PartitionProduceData(index=partition, records=batch)],
         )
         request = ProduceRequest(transactional_id=transactional_id, acks=-1, timeout_ms=TIMEOUT_MS, topic_data=[data])
-        answer = await self._leader(partition, request, version)
+        answer = await self.ask_leader(partition, request, version)
         result = answer.responses[0].partition_responses[0]
-        return self._judged(partition, ErrorCode(result.error_code)), result.base_offset
+        return self.judged(partition, ErrorCode(result.error_code)), result.base_offset
 
     async def fetch(self, partition: int, offset: int, *, max_wait_ms: int = 500, committed: bool = False) -> Fetched:
         """`committed`: read_committed, what was aborted left out as clients do."""
@@ -137,12 +149,12 @@ class KafkaClient:
             isolation_level=int(committed),
             topics=[FetchTopic(topic=self.topic, topic_id=self._topic_id, partitions=[wanted])],
         )
-        answer = await self._leader(partition, request)
+        answer = await self.ask_leader(partition, request)
         _expect(answer.error_code)
         if not answer.responses:
             raise NotNow("nothing about the partition")
         result = answer.responses[0].partitions[0]
-        _expect(self._judged(partition, ErrorCode(result.error_code)))
+        _expect(self.judged(partition, ErrorCode(result.error_code)))
         return fetched_from(result, offset, committed=committed)
 
     async def start_offset(self, partition: int) -> int:
@@ -154,9 +166,11 @@ class KafkaClient:
     async def _offset(self, partition: int, timestamp: int, *, committed: bool) -> int:
         wanted = ListOffsetsPartition(partition_index=partition, timestamp=timestamp)
         topics = [ListOffsetsTopic(name=self.topic, partitions=[wanted])]
-        answer = await self._leader(partition, ListOffsetsRequest(isolation_level=int(committed), topics=topics))
+        answer = await self.ask_leader(
+            partition, ListOffsetsRequest(replica_id=CONSUMER, isolation_level=int(committed), topics=topics)
+        )
         result = answer.topics[0].partitions[0]
-        _expect(self._judged(partition, ErrorCode(result.error_code)))
+        _expect(self.judged(partition, ErrorCode(result.error_code)))
         return int(result.offset)
 
     # Coordinators
@@ -188,7 +202,7 @@ class KafkaClient:
         _expect(found.error_code)
         self._coordinators[key_type, key] = (found.host, found.port)
 
-    async def _leader(self, partition: int, request: Any, version: int | None = None) -> Any:
+    async def ask_leader(self, partition: int, request: Any, version: int | None = None) -> Any:
         await self.expect_leader(partition)
         address = self._leaders[partition]
         if isinstance(request, (ProduceRequest, FetchRequest)):
@@ -211,7 +225,7 @@ class KafkaClient:
         except ClientError as error:
             raise NotNow(str(error)) from error
 
-    def _judged(self, partition: int, error: ErrorCode) -> ErrorCode:
+    def judged(self, partition: int, error: ErrorCode) -> ErrorCode:
         if error is not ErrorCode.NONE:
             self._leaders.pop(partition, None)
         return error

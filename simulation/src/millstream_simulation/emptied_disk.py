@@ -1,6 +1,7 @@
 """After a run: every process has stopped in peace, and one broker comes back with an empty disk.
 
-The promise: it is let in, and what its old disk held stays without a leader; what others hold is led as before.
+The promise: it is let in, and what others hold is led as before. What only its old disk held stays without a leader; of what others
+hold too it gets a copy, and is in sync again.
 """
 
 import asyncio
@@ -20,14 +21,17 @@ PEACE_S = 5.0
 
 
 class EmptiedDisk:
-    def __init__(self, hosts: Sequence[Host], draw: random.Random, story: Story) -> None:
+    def __init__(self, hosts: Sequence[Host], draw: random.Random, story: Story, *, replicated: bool) -> None:
+        self._replicated = replicated
         self._hosts = hosts
         self._random = draw
         self._story = story
 
     async def judge(self) -> None:
         """All processes have stopped in peace; they run when this returns."""
-        broker = self._random.choice([host for host in self._hosts if host.role is Role.BROKER])
+        brokers = [host for host in self._hosts if host.role is Role.BROKER]
+        # Of several replicas the last that stopped may be the only one that has everything.
+        broker = brokers[0] if self._replicated else self._random.choice(brokers)
         broker.lose_disk()
         for host in self._hosts:
             host.start()
@@ -57,7 +61,12 @@ class EmptiedDisk:
             return "it is not let in"
         lost = {key for host in self._hosts for key in host.lost}
         for partition in image.partitions():
-            if (partition.topic_id, partition.partition) in lost:
+            if len(partition.replicas) > 1:
+                if partition.leader == NO_NODE:
+                    return f"{partition.topic}-{partition.partition} has no leader, and others hold it"
+                if set(partition.isr) != set(partition.replicas):
+                    return f"{partition.topic}-{partition.partition} has {list(partition.isr)} in sync"
+            elif (partition.topic_id, partition.partition) in lost:
                 if partition.leader != NO_NODE:
                     return f"{partition.topic}-{partition.partition} has a leader, and its records are gone"
             elif node_id not in partition.replicas and partition.leader == NO_NODE:

@@ -1,10 +1,12 @@
 """A topic whose directories trouble takes away while it is written to.
 
-The promise: in the end a partition either has all that was acknowledged, or has lost its directory and is offline.
+The promise: in the end a partition either has all that was acknowledged, or has lost its directory and is offline. With several
+replicas only one that several brokers have lost may be offline.
 """
 
 import asyncio
 import random
+from collections import Counter
 from collections.abc import Sequence
 
 from millstream_simulation.client import KafkaClient, NotNow
@@ -22,8 +24,9 @@ PAUSE_S = (0.05, 0.5)
 
 
 class ExposedTopics:
-    def __init__(self, stage: Stage, hosts: Sequence[Host]) -> None:
+    def __init__(self, stage: Stage, hosts: Sequence[Host], *, replicated: bool) -> None:
         self._stage = stage
+        self._replicated = replicated
         self._hosts = hosts
         self._random: random.Random = stage.random(HOST)
         self._acknowledged: dict[tuple[int, int], bytes] = {}
@@ -39,22 +42,27 @@ class ExposedTopics:
 
     async def judge(self) -> None:
         client = self._stage.client("judge", TOPIC)
-        lost = {name for host in self._hosts for name in host.lost.values()}
+        lost = Counter(name for host in self._hosts for name in host.lost.values())
         for partition in range(PARTITIONS):
-            if f"{TOPIC}-{partition}" in lost:
+            times = lost[f"{TOPIC}-{partition}"]
+            if times and not self._replicated:
                 await self._expect_offline(client, partition)
-            else:
+            elif times <= 1 or not await self._is_offline(client, partition):
                 await self._expect_all(client, partition)
         await client.close()
         self._stage.story.add("exposed topics checked", lost=sorted(lost), records=len(self._acknowledged))
 
     async def _expect_offline(self, client: KafkaClient, partition: int) -> None:
+        if not await self._is_offline(client, partition):
+            raise Violation(f"{TOPIC}-{partition} has lost its directory, and is led again")
+
+    async def _is_offline(self, client: KafkaClient, partition: int) -> bool:
         await until_done(client.refresh)
         try:
             await client.expect_leader(partition)
         except NotNow:
-            return
-        raise Violation(f"{TOPIC}-{partition} has lost its directory, and is led again")
+            return True
+        return False
 
     async def _expect_all(self, client: KafkaClient, partition: int) -> None:
         found = dict(await whole_log(client, partition))

@@ -28,10 +28,21 @@ _FINAL = frozenset(
         ErrorCode.MESSAGE_TOO_LARGE,
     }
 )
+_TOO_FEW = (ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
 
 
 class Producer:
-    def __init__(self, name: str, client: KafkaClient, partitions: int, ledger: Ledger, story: Story) -> None:
+    def __init__(
+        self,
+        name: str,
+        client: KafkaClient,
+        partitions: int,
+        ledger: Ledger,
+        story: Story,
+        pause_s: tuple[float, float],
+    ) -> None:
+        """`pause_s`: at least and at most how long it waits between what it sends to a partition."""
+        self._pause_s = pause_s
         self._name = name
         self._client = client
         self._partitions = partitions
@@ -63,7 +74,7 @@ class Producer:
         sequence = 0
         random = self._client.world.random
         while not self._stopping:
-            await asyncio.sleep(random.uniform(0.02, 0.5))
+            await asyncio.sleep(random.uniform(*self._pause_s))
             waiting: deque[Waiting] = deque()
             for _ in range(random.choice(BATCHES)):
                 values = [self._ledger.next_value(self._name, partition) for _ in range(random.randint(1, BATCH_MAX))]
@@ -86,6 +97,8 @@ class Producer:
             if error in _FINAL:
                 raise Violation(f"{self._name} was refused with {error.name} in partition {partition}")
             if error is not ErrorCode.NONE:
+                if error in _TOO_FEW:
+                    self._story.note("not enough replicas")
                 self._story.note("batch sent again")
                 await asyncio.sleep(PAUSE_S)
                 return

@@ -19,7 +19,15 @@ from millstream_runtime.simulated.clock import Clock
 from millstream_runtime.simulated.loop import VirtualTimeLoop
 from millstream_runtime.simulated.network import Conditions, SimulatedNetwork
 from millstream_runtime.simulated.pace import SeededPace
-from millstream_simulation import exposed_topics, fading_topics, lasting_topics, passing_topics
+from millstream_simulation import (
+    administrator,
+    exposed_topics,
+    fading_topics,
+    lasting_topics,
+    passing_topics,
+    watched_ends,
+)
+from millstream_simulation.administrator import Administrator
 from millstream_simulation.audit import Audit
 from millstream_simulation.checks import Checks
 from millstream_simulation.classic_workload import ClassicWorkload
@@ -30,6 +38,7 @@ from millstream_simulation.emptied_disk import EmptiedDisk
 from millstream_simulation.exposed_topics import ExposedTopics
 from millstream_simulation.fading_topics import FadingTopics
 from millstream_simulation.host import Host
+from millstream_simulation.in_sync import until_in_sync
 from millstream_simulation.lasting_topics import LastingTopics
 from millstream_simulation.listening import Listening
 from millstream_simulation.metadata_stores import metadata_store
@@ -41,6 +50,7 @@ from millstream_simulation.story import Story, Violation
 from millstream_simulation.transaction_workload import TransactionWorkload
 from millstream_simulation.trouble import trouble
 from millstream_simulation.troubles.scene import Scene
+from millstream_simulation.watched_ends import WatchedEnds
 from millstream_simulation.workload import Workload
 
 FIRST_PORT = 9092
@@ -106,15 +116,19 @@ class _Scenario:
             return Host(process, self._network, seed, story, failed, open_store, clock, cold_reads=shape.cold_reads)
 
         self._hosts = [host(each, self._host_failed) for each in planned]
-        self.checks = Checks(self._hosts, self._network, story, self.fail)
+        min_isr = int(shape.settings.get("min.insync.replicas", "1"))
+        self.checks = Checks(self._hosts, self._network, story, self.fail, min_isr=min_isr)
         self._restored = RestoredStore(self._store, planned, directory, host, story)
-        self._beside: dict[str, LastingTopics | FadingTopics | ExposedTopics] = {}
+        self._beside: dict[str, LastingTopics | FadingTopics | ExposedTopics | WatchedEnds | Administrator] = {}
         if shape.lasting_topics:
             self._beside[lasting_topics.HOST] = LastingTopics(self._stage)
         if shape.fading_topics:
             self._beside[fading_topics.HOST] = FadingTopics(self._stage)
         if shape.exposed_topics:
-            self._beside[exposed_topics.HOST] = ExposedTopics(self._stage, self._hosts)
+            self._beside[exposed_topics.HOST] = ExposedTopics(self._stage, self._hosts, replicated=shape.replicated)
+        if shape.replicated:
+            self._beside[watched_ends.HOST] = WatchedEnds(self._stage, self.checks.committed)
+            self._beside[administrator.HOST] = Administrator(self._stage, self.checks.committed)
         self._workloads = [_workload(kind, self._stage, shape) for kind in shape.kinds]
 
     def fail(self, reason: str) -> None:
@@ -171,13 +185,15 @@ class _Scenario:
             for topics in self._beside.values():
                 await topics.judge()
             await audit.expect_live_states()
+            await until_in_sync(self.checks.committed)
             self.checks.look_at_all()
             auditing.cancel()
             await self._check_metadata(observer)
             observing.cancel()
         await self._stop_cleanly()
         if self._shape.empty_disk:
-            await EmptiedDisk(self._hosts, self._stage.random("emptied disk"), self._story).judge()
+            draw = self._stage.random("emptied disk")
+            await EmptiedDisk(self._hosts, draw, self._story, replicated=self._shape.replicated).judge()
             await self._stop_cleanly()
         self.checks.stop()
         await self._restored.judge()
@@ -192,13 +208,15 @@ class _Scenario:
             self._story,
             self._network.conditions,
             self._store,
+            self.checks.committed,
         )
         async with asyncio.TaskGroup() as tasks:
             for workload in self._workloads:
                 workload.start(tasks)
             until_s = asyncio.get_running_loop().time() + self._shape.trouble_s
-            others = [tasks.create_task(PassingTopics(self._stage).run(until_s))]
-            others += [tasks.create_task(topics.run(until_s)) for topics in self._beside.values()]
+            others = [tasks.create_task(topics.run(until_s)) for topics in self._beside.values()]
+            if self._shape.passing_topics:
+                others.append(tasks.create_task(PassingTopics(self._stage).run(until_s)))
             theirs = [tasks.create_task(workload.trouble(until_s)) for workload in self._workloads]
             await trouble(scene, self._shape.troubles, self._shape.trouble_s)
             await asyncio.wait([*others, *theirs])
@@ -249,19 +267,11 @@ class _Scenario:
 def _workload(kind: Kind, stage: Stage, shape: Shape) -> Workload:
     match kind:
         case Kind.CLASSIC:
-            return ClassicWorkload(stage, partitions=shape.partitions, producers=shape.producers, members=shape.members)
+            return ClassicWorkload(stage, shape)
         case Kind.TRANSACTIONS | Kind.GROUP_TRANSACTIONS:
-            return TransactionWorkload(
-                stage,
-                partitions=shape.partitions,
-                producers=shape.producers,
-                members=shape.members,
-                as_group=kind is Kind.GROUP_TRANSACTIONS,
-            )
+            return TransactionWorkload(stage, shape, as_group=kind is Kind.GROUP_TRANSACTIONS)
         case Kind.CONSUMER:
-            return ConsumerWorkload(
-                stage, partitions=shape.partitions, producers=shape.producers, members=shape.members
-            )
+            return ConsumerWorkload(stage, shape)
         case _:
             assert_never(kind)
 

@@ -101,17 +101,20 @@ def test_a_snapshot_says_first_what_may_be_in_it() -> None:
 def test_a_change_keeps_what_it_does_not_name() -> None:
     partition = image_of([*HISTORY, r.MetadataVersionSet(NEWEST), MOVING]).partition("t", 0)
     assert partition is not None
-    assert partition.changed(leader=1) == replace(MOVING, leader_epoch=1, partition_epoch=2)
+    assert partition.changed(leader=2) == replace(MOVING, leader=2, partition_epoch=2)
 
 
-def test_who_joins_the_isr_leaves_the_eligible_ones() -> None:
-    image = image_of([*HISTORY, r.MetadataVersionSet(NEWEST), MOVING])
-    partition = image.partition("t", 0)
-    assert partition is not None
-    grown = partition.changed(isr=(1, 2, 3))
-    assert (grown.eligible_leader_replicas, grown.last_known_elr) == ((), ())
-    image.apply(grown, 50)
-    image.check()
+def test_since_when_a_node_is_away_outlives_snapshots_and_registrations_until_it_is_back() -> None:
+    image = image_of([*HISTORY, r.MetadataVersionSet(NEWEST), r.NodeFenced(10_001, 1, 77)])
+    coordinator = image.coordinators[10_001]
+    assert (coordinator.away_since_ms, coordinator.fenced_offset) == (77, 4), "it was fenced before"
+    assert Image.of(image.records(), image.offset) == image
+    image.apply(registered(10_001, epoch=30), 30)
+    assert image.coordinators[10_001].away_since_ms == 77
+    assert image.coordinators[10_001].fenced_offset == 30
+    image.apply(r.NodeUnfenced(10_001, 30), 31)
+    image.apply(r.NodeFenced(10_001, 30), 32)
+    assert image.coordinators[10_001].away_since_ms == 0
 
 
 def test_a_resigned_controller_stays_known_until_the_next_is_elected() -> None:
@@ -180,6 +183,11 @@ def test_a_record_that_does_not_fit_is_refused(record: r.MetadataRecord) -> None
         replace(MOVING, eligible_leader_replicas=(1,)),
         replace(MOVING, eligible_leader_replicas=(4,)),
         replace(MOVING, directories=(UUID(int=1),)),
+        replace(MOVING, isr=(1, 2), eligible_leader_replicas=()),
+        replace(MOVING, last_known_elr=(1,)),
+        replace(MOVING, last_known_elr=(2,)),
+        replace(MOVING, last_known_elr=(4,)),
+        replace(MOVING, isr=(), leader=NO_NODE, last_known_elr=(1, 3)),
     ],
 )
 def test_check_finds_a_broken_invariant(record: r.MetadataRecord) -> None:

@@ -23,6 +23,7 @@ from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import (
     alter_client_quotas,
     alter_configs,
+    alter_partition,
     broker_registration,
     create_partitions,
     create_topics,
@@ -222,6 +223,40 @@ def test_the_log_is_fetched_by_name_or_by_id_with_long_polls(tmp_path) -> None:
     with_controllers(tmp_path, scenario)
 
 
+def test_a_leader_changes_the_isr_and_only_in_its_own_name(tmp_path) -> None:
+    async def scenario(ask: Ask) -> None:
+        epoch, other = await ask.register(1), await ask.register(2)
+        assignments = [create_topics.CreatableReplicaAssignment(partition_index=0, broker_ids=[1, 2])]
+        topic = create_topics.CreatableTopic(
+            name="t", num_partitions=-1, replication_factor=-1, assignments=assignments
+        )
+        topic_id = (await ask(m.CreateTopicsRequest(topics=[topic]))).topics[0].topic_id
+
+        async def propose(broker_id: int, version: int, partition_epoch: int, isr: dict[int, int]):
+            part = alter_partition.RequestPartitionData(partition_epoch=partition_epoch)
+            if version == 2:
+                part.new_isr = list(isr)
+            else:
+                part.new_isr_with_epochs = [
+                    alter_partition.BrokerState(broker_id=node, broker_epoch=life) for node, life in isr.items()
+                ]
+            data = alter_partition.RequestTopicData(topic_id=topic_id, partitions=[part])
+            request = m.AlterPartitionRequest(broker_id=broker_id, broker_epoch=epoch, topics=[data])
+            return await ask(request, version)
+
+        assert (await propose(2, 3, 0, {1: epoch})).error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        shrunk = (await propose(1, 3, 0, {1: epoch})).topics[0].partitions[0]
+        assert (shrunk.error_code, shrunk.leader_id, shrunk.isr, shrunk.partition_epoch) == (0, 1, [1], 1)
+        late = (await propose(1, 3, 0, {1: epoch})).topics[0].partitions[0]
+        assert late.error_code == ErrorCode.INVALID_UPDATE_VERSION
+        grown = (await propose(1, 2, 1, {1: epoch, 2: other})).topics[0].partitions[0]
+        assert (grown.error_code, grown.isr, grown.leader_recovery_state) == (0, [1, 2], 0)
+        stale = await ask(m.AlterPartitionRequest(broker_id=1, broker_epoch=epoch - 1))
+        assert stale.error_code == ErrorCode.STALE_BROKER_EPOCH
+
+    with_controllers(tmp_path, scenario, node_id=NodeId(1))
+
+
 def test_any_client_finds_the_metadata_log_and_nobody_writes_it(tmp_path) -> None:
     async def scenario(ask: Ask) -> None:
         for version in (0, 1, 12, 13):
@@ -275,6 +310,7 @@ def test_a_standby_answers_not_controller_to_everything_and_names_the_active_one
         m.UpdateFeaturesRequest(),
         m.AllocateProducerIdsRequest(),
         m.AssignReplicasToDirsRequest(),
+        m.AlterPartitionRequest(),
     ]
 
     async def scenario(ask: Ask) -> None:

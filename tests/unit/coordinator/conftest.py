@@ -11,6 +11,7 @@ import pytest
 
 from millstream_broker.app import BrokerApp
 from millstream_broker.config import BrokerConfig
+from millstream_cluster.coordinator_topics import CoordinatorTopic, CoordinatorTopics
 from millstream_cluster.ids import NO_NODE, NodeId
 from millstream_cluster.records import Endpoint
 from millstream_controller.app import ControllerApp
@@ -81,7 +82,7 @@ class Cluster:
             controllers=(self.controller.address,),
             listeners=ANY_PORT,
             heartbeat_interval_ms=100,
-            offsets_topic_partitions=OFFSETS_PARTITIONS,
+            coordinator_topics=CoordinatorTopics(offsets=CoordinatorTopic(partitions=OFFSETS_PARTITIONS)),
         )
         self.broker = await self._run(BrokerApp(broker, _world()))
         self.coordinator = await self.add_coordinator(0)

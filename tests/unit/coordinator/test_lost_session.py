@@ -11,13 +11,13 @@ import pytest
 
 from millstream_broker.app import BrokerApp
 from millstream_broker.config import BrokerConfig
+from millstream_cluster.coordinator_topics import CoordinatorTopic, CoordinatorTopics
 from millstream_cluster.records import Endpoint
 from millstream_controller.app import ControllerApp
 from millstream_controller.config import ControllerConfig
 from millstream_coordinator.app import CoordinatorApp
 from millstream_coordinator.config import CoordinatorConfig
 from millstream_coordinator.core.group_shard.limits import GroupLimits
-from millstream_coordinator.core.transactions.limits import TransactionLimits
 from millstream_runtime.nodes.client import Client, ClientError
 from millstream_runtime.properties import Properties
 from millstream_runtime.simulated.loop import VirtualTimeLoop
@@ -47,6 +47,7 @@ from millstream_wire.messages.offset_commit import OffsetCommitRequestPartition,
 from millstream_wire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopics
 
 SESSION_MS = 3_000
+ONE_PARTITION = CoordinatorTopics(offsets=CoordinatorTopic(partitions=1), transactions=CoordinatorTopic(partitions=1))
 LOOK_AGAIN = frozenset(
     {
         ErrorCode.NOT_COORDINATOR,
@@ -79,8 +80,7 @@ class Hosts:
             listeners=(Endpoint("PLAINTEXT", "broker", 9092),),
             heartbeat_interval_ms=500,
             session_timeout_ms=SESSION_MS,
-            offsets_topic_partitions=1,
-            transactions_topic_partitions=1,
+            coordinator_topics=ONE_PARTITION,
         )
         await self._run("broker", lambda world: BrokerApp(broker, world))
         for number in range(2):
@@ -92,7 +92,7 @@ class Hosts:
                 session_timeout_ms=SESSION_MS,
                 groups=GroupLimits(initial_rebalance_delay_ms=0),
             )
-            config = replace(config, offsets_topic_partitions=1, transactions=TransactionLimits(topic_partitions=1))
+            config = replace(config, coordinator_topics=ONE_PARTITION)
             await self._run(f"coordinator-{number}", lambda world, config=config: CoordinatorApp(config, world))
 
         topic = CreatableTopic(name="t", num_partitions=1, replication_factor=1)

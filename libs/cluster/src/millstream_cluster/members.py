@@ -38,9 +38,11 @@ class Node:
 
     After a snapshot it is the snapshot's end: never earlier than that record. So it is no part of what makes two nodes equal.
     """
+    away_since_ms: int = 0
+    """While it is fenced: since when, by a controller's clock; 0: nobody has written it down. Registering does not change it."""
 
     @staticmethod
-    def registered(record: r.NodeRegistered, offset: Offset) -> "Node":
+    def registered(record: r.NodeRegistered, offset: Offset, away_since_ms: int = 0) -> "Node":
         return Node(
             record.node_id,
             record.epoch,
@@ -52,6 +54,7 @@ class Node:
             record.previous_epoch,
             fenced=True,
             fenced_offset=offset,
+            away_since_ms=away_since_ms,
         )
 
     def registration(self) -> r.NodeRegistered:
@@ -71,11 +74,13 @@ class Node:
     def role(self) -> Role:
         return role_of(self.node_id)
 
-    def fenced_at(self, offset: Offset) -> "Node":
-        return replace(self, fenced=True, fenced_offset=offset)
+    def fenced_at(self, offset: Offset, away_since_ms: int = 0) -> "Node":
+        """Of a node that is fenced already nothing else changes: it need not apply this to be let in."""
+        fenced_offset = self.fenced_offset if self.fenced else offset
+        return replace(self, fenced=True, fenced_offset=fenced_offset, away_since_ms=away_since_ms)
 
     def unfenced(self) -> "Node":
-        return replace(self, fenced=False)
+        return replace(self, fenced=False, away_since_ms=0)
 
     def endpoint(self, listener_name: str) -> r.Endpoint | None:
         """Where clients of this listener reach the node; without one of that name, its first."""
@@ -114,27 +119,10 @@ class Partition:
     def created(self) -> r.PartitionCreated:
         return r.PartitionCreated(*_partition_fields(self))
 
-    def changed(self, *, leader: NodeId | None = None, isr: tuple[NodeId, ...] | None = None) -> r.PartitionChanged:
-        """The record of this partition's next state; a leader that is named (again) begins a new leader epoch.
-
-        Who is in the ISR is eligible by that, and leaves the lists of those who are not.
-        """
-        isr = self.isr if isr is None else isr
-        return r.PartitionChanged(
-            self.topic_id,
-            self.partition,
-            self.replicas,
-            isr,
-            self.leader if leader is None else leader,
-            LeaderEpoch(self.leader_epoch + (leader is not None)),
-            PartitionEpoch(self.partition_epoch + 1),
-            self.adding_replicas,
-            self.removing_replicas,
-            tuple(node_id for node_id in self.eligible_leader_replicas if node_id not in isr),
-            tuple(node_id for node_id in self.last_known_elr if node_id not in isr),
-            self.leader_recovery_state,
-            self.directories,
-        )
+    def changed(self, **state: Any) -> r.PartitionChanged:
+        """The record of this partition's next state: these fields anew, the rest as it is. What may follow what the controller says."""
+        epoch = PartitionEpoch(self.partition_epoch + 1)
+        return r.PartitionChanged(*_partition_fields(replace(self, **state, partition_epoch=epoch)))
 
     @property
     def online(self) -> bool:

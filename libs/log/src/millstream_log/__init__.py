@@ -1,6 +1,6 @@
 """Segmented logs in Kafka's directory format."""
 
-from millstream_log.append_result import AppendResult
+from millstream_log.append_result import AppendResult, Copied
 from millstream_log.checkpoint import TopicPartition
 from millstream_log.config import LogConfig, MessageTimestampType
 from millstream_log.data_dir import DataDir
@@ -31,6 +31,7 @@ __all__ = [
     "AppendResult",
     "AppendedBatch",
     "ColdRead",
+    "Copied",
     "CorruptFile",
     "DataDir",
     "EpochEnd",

@@ -1,6 +1,6 @@
-"""What a producer learns of its batch."""
+"""What is told of an append: to the producer of a batch, and to who copied many."""
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from mypy_extensions import i64, mypyc_attr
 
@@ -18,3 +18,13 @@ class AppendResult:
         self.last_offset = last_offset
         self.log_append_time = log_append_time
         self.is_duplicate = is_duplicate
+
+
+class Copied(NamedTuple):
+    """What came of a leader's batches."""
+
+    batches: int
+    """How many were appended."""
+    size: int
+    ended: list[tuple[int, int]]
+    """(marker's offset, first offset) of each transaction that they ended."""

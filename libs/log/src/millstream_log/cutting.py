@@ -16,7 +16,8 @@ from millstream_log.atomic_file import replace_file
 from millstream_log.disk import Disk, unlink_if_there
 from millstream_log.errors import CorruptFile, StorageError
 from millstream_log.file_slice import SegmentFile
-from millstream_log.flush import FlushState
+from millstream_log.flush import GIVEN_UP, FlushState
+from millstream_log.gap_mark import forget_short_segments
 from millstream_log.leader_epochs import LeaderEpochs
 from millstream_log.producer_snapshot import delete_snapshots, load_snapshot, snapshot_offsets, store_snapshot
 from millstream_log.producer_state import ProducerState
@@ -80,7 +81,7 @@ def find_cut(
     kept = tuple(segments[: at + 1 if position else at])
     shortened = _shortened(segment, position, end_offset) if position else None
     gone_from = segment.base_offset + 1 if position else segment.base_offset if at else 0
-    producers = _producers_at(directory, kept, end_offset, now_ms, segment.disk)
+    producers = producers_at(directory, kept, end_offset, now_ms, segment.disk)
     return Cut(
         generation, end_offset, log_start_offset, kept, shortened, gone_from, producers, now_ms, has_history=True
     )
@@ -114,7 +115,7 @@ def _shortened(segment: Segment, size: int, end_offset: int) -> Shortened:
     )
 
 
-def _producers_at(directory: Path, kept: Sequence[Segment], end_offset: int, now_ms: int, disk: Disk) -> ProducerState:
+def producers_at(directory: Path, kept: Sequence[Segment], end_offset: int, now_ms: int, disk: Disk) -> ProducerState:
     """What the log knew of its producers there: the latest snapshot before it, and the batches from that on."""
     state = ProducerState()
     state.snapshot_offset = kept[0].base_offset if kept else end_offset
@@ -162,6 +163,8 @@ class Truncation:
     def perform(self) -> None:
         """Wait for the disk. An error is final for the log: the next start completes the truncation, or finds none."""
         with self._state.lock:
+            if self._state.failure is GIVEN_UP:
+                raise StorageError(f"{self._directory}: {GIVEN_UP}")
             try:
                 self._perform()
             except OSError as error:
@@ -189,6 +192,7 @@ class Truncation:
                 _settle_index(disk, path, data, position)
             self._kept.aborted.store_shortened()
         delete_snapshots(directory, after=mark.history_end, disk=disk)
+        forget_short_segments(directory, mark.end_offset, disk)  # a crash before the end: whoever opens the log does it
         replace_file(directory / LeaderEpochs.NAME, self._epochs, durable=True, disk=disk)
         Segment(directory, mark.end_offset, created_ms=0, disk=disk).create()
         # Recovery will begin at the snapshot: what was aborted before it has to be on the disk, or is read as committed.

@@ -13,6 +13,8 @@ from millstream_log.file_slice import SegmentFile
 
 UNDER_TRUNCATION: Final = OSError("a truncation is under way")
 """Stands for a failure until the disk has followed: nothing is appended or flushed meanwhile."""
+GIVEN_UP: Final = OSError("the log was let go of")
+"""A truncation that has not begun in its thread by then must not begin: its directory may be another log's."""
 
 
 class FlushState:

@@ -11,6 +11,7 @@ from pathlib import Path
 from millstream_log.config import LogConfig
 from millstream_log.cutting import Cut, Truncation, cut_of_everything, find_cut
 from millstream_log.disk import DISK, Disk
+from millstream_log.ended_transactions import ended_transactions
 from millstream_log.errors import OffsetOutOfRange, StorageError
 from millstream_log.flush import UNDER_TRUNCATION
 from millstream_log.gap_mark import ANYWHERE, has_gaps, short_before
@@ -68,7 +69,8 @@ class Log(LogWriter):
             recovery_point=recovery_point,
         )
         if may_have_gaps and not has_gaps(directory):
-            log.allow_gaps(short_before=ANYWHERE)
+            log.allow_gaps(short_before=log.segments[-1].base_offset)
+        log.forget_short_segments()
         return log
 
     # ---- reading ----
@@ -124,6 +126,18 @@ class Log(LogWriter):
     def aborted_transactions(self, first_offset: int, end_offset: int) -> list[AbortedTransaction]:
         """Those that have records in `[first_offset, end_offset)`."""
         return self._segments.aborted_transactions(first_offset, end_offset)
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether offsets may be missing: it was compacted, here or where it was copied from."""
+        return self._has_gaps
+
+    def ended_transactions(self, from_offset: int, *, now_ms: int) -> list[tuple[int, int]]:
+        """(marker's offset, first offset) of each transaction whose marker is at `from_offset` or later.
+
+        Reads the disk: for a thread, while nobody appends.
+        """
+        return ended_transactions(self.directory, self.segments, self.producers, from_offset, now_ms, self.disk)
 
     # ---- size, cutting, flushing, closing ----
 
@@ -204,6 +218,7 @@ class Log(LogWriter):
         if self._flushes.failure is UNDER_TRUNCATION:
             self._flushes.failure = None
             self._flushes.names_flushed = self._flushes.names_made
+            self._short_before = min(self._short_before, truncation.mark.end_offset)
             truncation.settle()
         return truncation.doomed
 
@@ -239,6 +254,7 @@ class Log(LogWriter):
     def check(self) -> None:
         """Verify the invariants; tests call it after each step."""
         self._segments.check()
+        assert self._short_before <= self._segments.last.base_offset or self._flushes.failure is not None
         assert self.log_start_offset <= self.log_end_offset == self._segments.last.end_offset
         for segment in self._segments:
             if segment.log_path.exists() and not (self.config.preallocate and segment is self._segments.last):

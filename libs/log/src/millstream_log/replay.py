@@ -21,6 +21,12 @@ def replay(
     return aborted
 
 
+def begun_at(producers: ProducerState, header: BatchHeader) -> int:
+    """Before a batch is replayed: where the transaction began that it ends if it is a marker; -1 if none is under way."""
+    entry = producers.entry(header.producer_id) if header.is_control else None
+    return -1 if entry is None else int(entry.transaction_start)
+
+
 def check_control(producers: ProducerState, header: BatchHeader, batch: bytes | bytearray | memoryview) -> None:
     """Refuse a control batch that ends a transaction which is not its sender's to end."""
     for record in decode_batch(batch, header):

@@ -1,22 +1,26 @@
 """The writing side of a log: a batch gets its numbers, goes to the newest segment, and to the disk when it is time."""
 
+import logging
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 from mypy_extensions import i64
 
-from millstream_log.append_result import NO_APPEND_TIME, AppendResult
+from millstream_log.append_result import NO_APPEND_TIME, AppendResult, Copied
 from millstream_log.config import LogConfig
 from millstream_log.errors import OffsetOutOfRange, StorageError
-from millstream_log.flush import UNDER_TRUNCATION, Flush, FlushState
-from millstream_log.gap_mark import allow_gaps, has_gaps, short_before
+from millstream_log.flush import GIVEN_UP, UNDER_TRUNCATION, Flush, FlushState
+from millstream_log.gap_mark import allow_gaps, forget_short_segments, has_gaps, short_before
 from millstream_log.producer_snapshot import store_snapshot
 from millstream_log.recovery import Recovered
-from millstream_log.replay import check_control, replay
+from millstream_log.replay import begun_at, check_control, replay
 from millstream_log.segment import RELATIVE_OFFSETS, Segment
 from millstream_log.segments import Segments
 from millstream_log.truncation_mark import load_mark
 from millstream_wire.records import BatchHeader, parse_header, stamp, stamp_log_append_time
+
+logger = logging.getLogger(__name__)
 
 REPLAYED_BYTES = 16 * 1024 * 1024
 
@@ -116,6 +120,74 @@ class LogWriter:
             self.allow_gaps()
         self._write_stamped(batch, header, now_ms)
 
+    def append_all_as_follower(self, batches: memoryview, headers: Sequence[BatchHeader], *, now_ms: int) -> Copied:
+        """Append checked batches, which lie one after the other, as their leader numbered and stamped them.
+
+        Where the disk refuses one of them, those before it are told, and whoever tries again meets the refusal.
+        """
+        self._refuse_if_failed()
+        ended: list[tuple[int, int]] = []
+        at, position = 0, 0
+        while at < len(headers):
+            run = headers[at : at + self._run_length(headers, at, now_ms)]
+            size = sum(header.size for header in run)
+            try:
+                self._append_run(batches[position : position + size], run, ended, now_ms)
+            except StorageError:
+                if at == 0:
+                    raise
+                break
+            at += len(run)
+            position += size
+        return Copied(at, position, ended)
+
+    def _run_length(self, headers: Sequence[BatchHeader], at: int, now_ms: i64) -> int:
+        """How many batches from `at` on may go to the last segment in one write; one that begins a segment or an epoch goes alone."""
+        segment, config, first = self._segments.last, self.config, headers[at]
+        if not segment.size or first.leader_epoch != self._epochs.latest or not self._epochs.is_stored:
+            return 1
+        end, size, next_offset = at, 0, first.base_offset
+        while end < len(headers):
+            header = headers[end]
+            size += header.size
+            follows = header.base_offset == next_offset or (self._has_gaps and header.base_offset > next_offset)
+            if not follows or header.leader_epoch != first.leader_epoch:
+                break
+            if segment.must_roll_before(size, header.last_offset, header.max_timestamp, config, now_ms):
+                break
+            end += 1
+            next_offset = header.next_offset
+        return max(1, end - at)
+
+    def _append_run(
+        self, batches: memoryview, run: Sequence[BatchHeader], ended: list[tuple[int, int]], now_ms: int
+    ) -> None:
+        """Append batches that belong together, and note in `ended` the transactions that they end."""
+        if len(run) == 1:
+            header = run[0]
+            begun = begun_at(self._producers, header)
+            self.append_as_follower(batches, header, now_ms=now_ms)
+            if begun >= 0:
+                ended.append((header.last_offset, begun))
+            return
+        if run[0].base_offset < self.log_end_offset:
+            raise OffsetOutOfRange(f"offset {run[0].base_offset} is before the log's end {self.log_end_offset}")
+        if run[0].base_offset > self.log_end_offset:
+            self.allow_gaps()
+        try:
+            self._segments.last.append_run(batches, run, self.config)
+        except OSError as error:
+            raise StorageError(f"{self.directory}: {error}") from error
+        self.log_end_offset = run[-1].next_offset
+        position = 0
+        for header in run:
+            begun = begun_at(self._producers, header)
+            self._replay(header, batches[position : position + header.size], now_ms)
+            if begun >= 0:
+                ended.append((header.last_offset, begun))
+            position += header.size
+        self._flush_if_due()
+
     def allow_gaps(self, *, short_before: int = 0) -> None:
         """Note for ever that offsets may be missing: to be done before they are, by cleaning or by what a leader sends.
 
@@ -130,8 +202,22 @@ class LogWriter:
             self._has_gaps = True
             self._short_before = before
 
+    def forget_short_segments(self) -> None:
+        """The newest segment grows from here on, and what follows it is new: neither is what was there when the mark was made."""
+        base_offset = self._segments.last.base_offset
+        if self._short_before > base_offset:
+            try:
+                forget_short_segments(self.directory, base_offset, self.disk)
+            except OSError as error:
+                raise StorageError(f"{self.directory}: {error}") from error
+            self._short_before = base_offset
+
     def _write_stamped(self, batch: bytes | bytearray | memoryview, header: BatchHeader, now_ms: int) -> None:
         self._write(batch, header.base_offset, header.last_offset, header.max_timestamp, header.leader_epoch, now_ms)
+        self._replay(header, batch, now_ms)
+        self._flush_if_due()
+
+    def _replay(self, header: BatchHeader, batch: bytes | bytearray | memoryview, now_ms: int) -> None:
         try:
             aborted = replay(self._producers, header, batch, now_ms)
             if aborted is not None:
@@ -139,7 +225,6 @@ class LogWriter:
         except OSError as error:  # an aborted transaction that is not in the index would be read as committed
             self.fail(error)
             raise StorageError(f"{self.directory}: {error}") from error
-        self._flush_if_due()
 
     def _refuse_if_failed(self) -> None:
         failure = self._flushes.failure
@@ -244,7 +329,14 @@ class LogWriter:
             return
         state.recovery_point = max(state.recovery_point, flush.end_offset)
         state.names_flushed = max(state.names_flushed, flush.names)
-        segment = self._segments.last  # a restart must not have to read much to know the producers again
+        try:
+            self._shorten_replay()
+        except (OSError, StorageError) as error:  # the flush did what it was for; the next one tries this again
+            logger.warning("producer snapshot not stored log=%s error=%s", self.directory, error)
+
+    def _shorten_replay(self) -> None:
+        """See to it that a restart need not read much to know the producers again."""
+        segment = self._segments.last
         if segment.size - segment.position_of(self._producers.snapshot_offset) > REPLAYED_BYTES:
             self._store_producers(self.log_end_offset)
 
@@ -280,6 +372,10 @@ class LogWriter:
         self.abandon()
 
     def abandon(self) -> None:
-        """Let go of the files and leave them as a crash would."""
+        """Let go of the files and leave them as a crash would; waits for a truncation that a thread has begun."""
+        state = self._flushes
+        if state.failure is UNDER_TRUNCATION:
+            with state.lock:
+                state.failure = state.failure if state.failure is not UNDER_TRUNCATION else GIVEN_UP
         for segment in self._segments:
             segment.close()

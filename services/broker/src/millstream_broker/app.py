@@ -19,6 +19,7 @@ from millstream_broker.shell.partition.hosting import Hosting
 from millstream_broker.shell.partition.losses import Losses
 from millstream_broker.shell.partition.partitions import HostedPartitions
 from millstream_broker.shell.replication.isr_proposals import IsrProposals
+from millstream_broker.shell.replication.replication import Replication
 from millstream_broker.shell.upkeep.cleaner import Cleaner
 from millstream_broker.shell.upkeep.upkeep import Upkeep
 from millstream_cluster.features import SUPPORTED_FEATURES, finalized_features
@@ -126,6 +127,8 @@ class BrokerApp:
             if self.registration is not None:
                 self.registration.on_image(image)
             hosting.on_records(image, records)
+            if self.registration is not None:
+                self.registration.on_settled()
             if hosting.serves:
                 broker.on_image(image)
                 server.limit(broker.config.limits)
@@ -159,7 +162,8 @@ class BrokerApp:
                 children += [tasks.create_task(part.run()) for part in parts]
                 noted = applied.run(world, lambda: follower.applied, config.checkpoint_interval_ms)
                 children.append(tasks.create_task(noted))
-                chores = [hosting.run, partitions.removals.run, upkeep.run]
+                replication = Replication(broker, directory, broker_epoch=lambda: registration.broker_epoch)
+                chores = [hosting.run, partitions.removals.run, upkeep.run, replication.run]
                 if config.cleaner.enabled:
                     chores.append(Cleaner(lambda: broker.config.cleaner, world, partitions, directory).run)
                 keeping = self._keep_once_proven(follower, registration, hosting, chores)
@@ -210,6 +214,7 @@ class BrokerApp:
         """What makes, renames or deletes anything in the data directory has to wait for metadata that cannot be old."""
         await follower.until_proven(registration)
         hosting.start(follower.image)
+        registration.on_settled()
         async with asyncio.TaskGroup() as tasks:
             for chore in chores:
                 tasks.create_task(chore())
@@ -252,6 +257,7 @@ class BrokerApp:
             heartbeat_interval_ms=config.heartbeat_interval_ms,
             session_timeout_ms=config.session_timeout_ms,
             metadata_offset=lambda: hosting.settled_offset,
+            previous_epoch=directory.clean_broker_epoch,
         )
         return self.registration
 

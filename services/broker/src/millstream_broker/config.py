@@ -10,7 +10,7 @@ from pathlib import Path
 
 from millstream_broker.cleaner_config import CleanerConfig
 from millstream_cluster.configs import BROKER_CONFIGS, ConfigError
-from millstream_cluster.coordinator_topics import CoordinatorTopic, CoordinatorTopics
+from millstream_cluster.coordinator_topics import CoordinatorTopics
 from millstream_cluster.ids import COORDINATOR_ID_BASE
 from millstream_cluster.image import Image
 from millstream_cluster.records import Endpoint, ResourceType
@@ -66,24 +66,8 @@ class BrokerConfig:
     """default.replication.factor: of topics that are created automatically."""
     auto_create_topics: bool = True
     """auto.create.topics.enable"""
-    offsets_topic_partitions: int = 50
-    """offsets.topic.num.partitions"""
-    offsets_topic_replication_factor: int = 1
-    """offsets.topic.replication.factor"""
-    offsets_topic_segment_bytes: int = 100 << 20
-    """offsets.topic.segment.bytes"""
-    transactions_topic_partitions: int = 50
-    """transaction.state.log.num.partitions"""
-    transactions_topic_replication_factor: int = 1
-    """transaction.state.log.replication.factor"""
-    transactions_topic_segment_bytes: int = 100 << 20
-    """transaction.state.log.segment.bytes"""
-    share_state_topic_partitions: int = 50
-    """share.coordinator.state.topic.num.partitions"""
-    share_state_topic_replication_factor: int = 1
-    """share.coordinator.state.topic.replication.factor"""
-    share_state_topic_segment_bytes: int = 100 << 20
-    """share.coordinator.state.topic.segment.bytes"""
+    coordinator_topics: CoordinatorTopics = field(default_factory=CoordinatorTopics)
+    """offsets.topic.*, transaction.state.log.*, share.coordinator.state.topic.*"""
     share_sessions_max: int = 2_000
     """group.share.max.share.sessions"""
     add_partitions_retry_backoff_ms: int = 20
@@ -94,12 +78,24 @@ class BrokerConfig:
     """transaction.partition.verification.enable"""
     fetch_max_bytes: int = 55 << 20
     """fetch.max.bytes: the most one Fetch is answered with."""
+    replica_fetch_wait_max_ms: int = 500
+    """replica.fetch.wait.max.ms: how long a leader holds a follower's request in which there is nothing new."""
+    replica_fetch_min_bytes: int = 1
+    """replica.fetch.min.bytes"""
+    replica_fetch_max_bytes: int = 1 << 20
+    """replica.fetch.max.bytes: of one partition; a batch that is larger comes on its own."""
+    replica_fetch_response_max_bytes: int = 10 << 20
+    """replica.fetch.response.max.bytes: of all partitions together."""
+    replica_fetch_backoff_ms: int = 1_000
+    """replica.fetch.backoff.ms: the longest wait before a leader is asked again that did not answer well."""
+    replica_socket_timeout_ms: int = 10_000
+    """replica.socket.timeout.ms: how long a leader may be late with its answer."""
+    replica_lag_time_max_ms: int = 10_000
+    """replica.lag.time.max.ms"""
     quota_samples: int = 11
     """quota.window.num"""
     quota_window_ms: int = 1_000
     """quota.window.size.seconds"""
-    replica_lag_time_max_ms: int = 30_000
-    """replica.lag.time.max.ms"""
     fetch_session_slots: int = 1_000
     """max.incremental.fetch.session.cache.slots"""
     producer_id_expiration_ms: int = 86_400_000
@@ -130,26 +126,6 @@ class BrokerConfig:
             limits=limits_of(properties),
         )
 
-    @property
-    def coordinator_topics(self) -> CoordinatorTopics:
-        return CoordinatorTopics(
-            offsets=CoordinatorTopic(
-                partitions=self.offsets_topic_partitions,
-                replication_factor=self.offsets_topic_replication_factor,
-                segment_bytes=self.offsets_topic_segment_bytes,
-            ),
-            transactions=CoordinatorTopic(
-                partitions=self.transactions_topic_partitions,
-                replication_factor=self.transactions_topic_replication_factor,
-                segment_bytes=self.transactions_topic_segment_bytes,
-            ),
-            share_state=CoordinatorTopic(
-                partitions=self.share_state_topic_partitions,
-                replication_factor=self.share_state_topic_replication_factor,
-                segment_bytes=self.share_state_topic_segment_bytes,
-            ),
-        )
-
     @staticmethod
     def from_properties(properties: Properties) -> "BrokerConfig":
         _check_values(properties)
@@ -171,33 +147,21 @@ class BrokerConfig:
             num_partitions=properties.integer("num.partitions", 1, least=1),
             default_replication_factor=properties.integer("default.replication.factor", 1, least=1),
             auto_create_topics=properties.boolean("auto.create.topics.enable", True),
-            offsets_topic_partitions=properties.integer("offsets.topic.num.partitions", 50, least=1),
-            offsets_topic_replication_factor=properties.integer("offsets.topic.replication.factor", 1, least=1),
-            offsets_topic_segment_bytes=properties.integer("offsets.topic.segment.bytes", 100 << 20, least=1),
-            transactions_topic_partitions=properties.integer("transaction.state.log.num.partitions", 50, least=1),
-            transactions_topic_replication_factor=properties.integer(
-                "transaction.state.log.replication.factor", 1, least=1
-            ),
-            transactions_topic_segment_bytes=properties.integer(
-                "transaction.state.log.segment.bytes", 100 << 20, least=1
-            ),
-            share_state_topic_partitions=properties.integer(
-                "share.coordinator.state.topic.num.partitions", 50, least=1
-            ),
-            share_state_topic_replication_factor=properties.integer(
-                "share.coordinator.state.topic.replication.factor", 1, least=1
-            ),
-            share_state_topic_segment_bytes=properties.integer(
-                "share.coordinator.state.topic.segment.bytes", 100 << 20, least=1
-            ),
+            coordinator_topics=CoordinatorTopics.from_properties(properties.as_dict()),
             share_sessions_max=properties.integer("group.share.max.share.sessions", 2_000, least=1),
             add_partitions_retry_backoff_ms=properties.integer("add.partitions.to.txn.retry.backoff.ms", 20, least=1),
             add_partitions_retry_max_ms=properties.integer("add.partitions.to.txn.retry.backoff.max.ms", 100, least=0),
             verifies_transactions=properties.boolean(VERIFIES_TRANSACTIONS, True),
             fetch_max_bytes=properties.integer("fetch.max.bytes", 55 << 20, least=1024),
+            replica_fetch_wait_max_ms=properties.integer("replica.fetch.wait.max.ms", 500, least=1),
+            replica_fetch_min_bytes=properties.integer("replica.fetch.min.bytes", 1, least=1),
+            replica_fetch_max_bytes=properties.integer("replica.fetch.max.bytes", 1 << 20, least=0),
+            replica_fetch_response_max_bytes=properties.integer("replica.fetch.response.max.bytes", 10 << 20, least=0),
+            replica_fetch_backoff_ms=properties.integer("replica.fetch.backoff.ms", 1_000, least=1),
+            replica_socket_timeout_ms=properties.integer("replica.socket.timeout.ms", 10_000, least=1),
+            replica_lag_time_max_ms=properties.integer("replica.lag.time.max.ms", 10_000, least=1),
             quota_samples=properties.integer("quota.window.num", 11, least=2),
             quota_window_ms=properties.integer("quota.window.size.seconds", 1, least=1) * 1_000,
-            replica_lag_time_max_ms=properties.integer("replica.lag.time.max.ms", 30_000, least=1),
             fetch_session_slots=properties.integer("max.incremental.fetch.session.cache.slots", 1_000, least=0),
             producer_id_expiration_ms=properties.integer(PRODUCER_ID_EXPIRATION, 86_400_000, least=1),
             retention_check_interval_ms=properties.integer("log.retention.check.interval.ms", 300_000, least=1),

@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
+from millstream_cluster.configs import ConfigError
+from millstream_cluster.coordinator_topics import CoordinatorTopics
 from millstream_cluster.ids import COORDINATOR_ID_BASE, NodeId, Role, node_id_of
 from millstream_cluster.records import Endpoint
 from millstream_controller.core.settings import Settings
@@ -66,13 +68,7 @@ class ControllerConfig:
             settings=Settings(
                 num_partitions=properties.integer("num.partitions", 1, least=1),
                 default_replication_factor=properties.integer("default.replication.factor", 1, least=1),
-                offsets_topic_num_partitions=properties.integer("offsets.topic.num.partitions", 50, least=1),
-                transactions_topic_num_partitions=properties.integer(
-                    "transaction.state.log.num.partitions", 50, least=1
-                ),
-                share_state_topic_num_partitions=properties.integer(
-                    "share.coordinator.state.topic.num.partitions", 50, least=1
-                ),
+                coordinator_topics=_coordinator_topics(properties),
                 delete_topic_enable=properties.boolean("delete.topic.enable", True),
                 session_timeout_ms=properties.integer("broker.session.timeout.ms", 9_000, least=1),
                 verify_timeout_ms=properties.integer("controller.verify.timeout.ms", 4_000, least=1),
@@ -80,6 +76,13 @@ class ControllerConfig:
             ),
             limits=limits_of(properties),
         )
+
+
+def _coordinator_topics(properties: Properties) -> CoordinatorTopics:
+    try:
+        return CoordinatorTopics.from_properties(properties.as_dict())
+    except ConfigError as error:
+        raise PropertyError(str(error)) from None
 
 
 def _store(text: str) -> StorePlace:

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from millstream_cluster.coordinator_topics import CoordinatorTopic, CoordinatorTopics
+from millstream_cluster.configs import ConfigError
+from millstream_cluster.coordinator_topics import CoordinatorTopics
 from millstream_cluster.ids import COORDINATOR_ID_BASE, NodeId, Role, node_id_of
 from millstream_cluster.records import Endpoint
 from millstream_coordinator.core.consumer.limits import ConsumerLimits, MigrationPolicy
 from millstream_coordinator.core.group_shard.limits import GroupLimits
 from millstream_coordinator.core.share.limits import ShareLimits
-from millstream_coordinator.core.share_state.limits import ShareStateLimits
 from millstream_coordinator.core.transactions.limits import TransactionLimits
 from millstream_runtime.network.links import Limits
 from millstream_runtime.properties import Properties, PropertyError
@@ -53,42 +53,16 @@ class CoordinatorConfig:
     """offsets.retention.check.interval.ms"""
     offsets_commit_timeout_ms: int = 5_000
     """offsets.commit.timeout.ms: how long a commit may wait for the log before its client is told to try again."""
-    offsets_topic_partitions: int = 50
-    """offsets.topic.num.partitions"""
-    offsets_topic_replication_factor: int = 1
-    """offsets.topic.replication.factor"""
-    offsets_topic_segment_bytes: int = 100 << 20
-    """offsets.topic.segment.bytes"""
+    coordinator_topics: CoordinatorTopics = field(default_factory=CoordinatorTopics)
+    """offsets.topic.*, transaction.state.log.*, share.coordinator.state.topic.*: what the topics are created with."""
     offsets_load_buffer_bytes: int = 5 << 20
     """offsets.load.buffer.size: how much of a shard is read at a time."""
     transactions: TransactionLimits = field(default_factory=TransactionLimits)
-    """transaction.max.timeout.ms, transaction.state.log.*, transaction.abort.timed.out.transaction.cleanup.interval.ms,
+    """transaction.max.timeout.ms, transaction.abort.timed.out.transaction.cleanup.interval.ms,
     transactional.id.expiration.ms, transaction.remove.expired.transaction.cleanup.interval.ms"""
-    share_state: ShareStateLimits = field(default_factory=ShareStateLimits)
-    """share.coordinator.state.topic.*"""
     limits: Limits = field(default_factory=Limits)
     properties: Mapping[str, str] = field(default_factory=dict)
     """Every property of the process, for DescribeConfigs."""
-
-    @property
-    def coordinator_topics(self) -> CoordinatorTopics:
-        return CoordinatorTopics(
-            offsets=CoordinatorTopic(
-                partitions=self.offsets_topic_partitions,
-                replication_factor=self.offsets_topic_replication_factor,
-                segment_bytes=self.offsets_topic_segment_bytes,
-            ),
-            transactions=CoordinatorTopic(
-                partitions=self.transactions.topic_partitions,
-                replication_factor=self.transactions.topic_replication_factor,
-                segment_bytes=self.transactions.topic_segment_bytes,
-            ),
-            share_state=CoordinatorTopic(
-                partitions=self.share_state.topic_partitions,
-                replication_factor=self.share_state.topic_replication_factor,
-                segment_bytes=self.share_state.topic_segment_bytes,
-            ),
-        )
 
     @staticmethod
     def from_properties(properties: Properties) -> "CoordinatorConfig":
@@ -114,12 +88,9 @@ class CoordinatorConfig:
                 "offsets.retention.check.interval.ms", 600_000, least=1
             ),
             offsets_commit_timeout_ms=properties.integer("offsets.commit.timeout.ms", 5_000, least=1),
-            offsets_topic_partitions=properties.integer("offsets.topic.num.partitions", 50, least=1),
-            offsets_topic_replication_factor=properties.integer("offsets.topic.replication.factor", 1, least=1),
-            offsets_topic_segment_bytes=properties.integer("offsets.topic.segment.bytes", 100 << 20, least=1),
+            coordinator_topics=_topics(properties),
             offsets_load_buffer_bytes=properties.integer("offsets.load.buffer.size", 5 << 20, least=1),
             transactions=_transaction_limits(properties),
-            share_state=_share_state_limits(properties),
             limits=limits_of(properties),
             properties=properties.as_dict(),
         )
@@ -179,9 +150,6 @@ def _transaction_limits(properties: Properties) -> TransactionLimits:
         timeout_check_interval_ms=properties.integer(
             "transaction.abort.timed.out.transaction.cleanup.interval.ms", 10_000, least=1
         ),
-        topic_partitions=properties.integer("transaction.state.log.num.partitions", 50, least=1),
-        topic_replication_factor=properties.integer("transaction.state.log.replication.factor", 1, least=1),
-        topic_segment_bytes=properties.integer("transaction.state.log.segment.bytes", 100 << 20, least=1),
         id_expiration_ms=None if expiration_ms == FOR_EVER else expiration_ms,
         id_expiration_check_interval_ms=properties.integer(
             "transaction.remove.expired.transaction.cleanup.interval.ms", 3_600_000, least=1
@@ -189,10 +157,8 @@ def _transaction_limits(properties: Properties) -> TransactionLimits:
     )
 
 
-def _share_state_limits(properties: Properties) -> ShareStateLimits:
-    prefix = "share.coordinator.state.topic"
-    return ShareStateLimits(
-        topic_partitions=properties.integer(f"{prefix}.num.partitions", 50, least=1),
-        topic_replication_factor=properties.integer(f"{prefix}.replication.factor", 1, least=1),
-        topic_segment_bytes=properties.integer(f"{prefix}.segment.bytes", 100 << 20, least=1),
-    )
+def _topics(properties: Properties) -> CoordinatorTopics:
+    try:
+        return CoordinatorTopics.from_properties(properties.as_dict())
+    except ConfigError as error:
+        raise PropertyError(str(error)) from None

@@ -1,7 +1,7 @@
 """What a disk has lost is never led again by who lost it: an empty log is not taken for the one that was acknowledged.
 
 It may make one, as a replica that is not in sync: with one replica nobody is there that it could follow. In each of its lives a
-broker says once which partitions it has lost.
+broker says once which partitions it has lost. With several replicas it copies from the others; whether it may be elected then is `replicas`' to say.
 """
 
 import logging
@@ -25,7 +25,7 @@ class LostPartitions:
             return
         for key in host.lost.keys() & service.partitions.keys:
             replica = service.partitions.find(*key)
-            if replica is not None and replica.partition.leads:
+            if replica is not None and replica.partition.leads and len(replica.partition.replicas) == 1:
                 raise Violation(f"{host.lost[key]} was lost with its directory, and an empty log is led in its place")
 
     def hear(self, process: object, record: logging.LogRecord) -> None:

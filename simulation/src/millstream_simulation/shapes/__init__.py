@@ -9,7 +9,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from millstream_simulation.shape import Shape
-from millstream_simulation.shapes import clocks, empty_disk, exposed, flushed, kubernetes, lasting, small_segments
+from millstream_simulation.shapes import (
+    clocks,
+    empty_disk,
+    exposed,
+    flushed,
+    kubernetes,
+    lasting,
+    quiet,
+    replicated,
+    small_segments,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,4 +37,6 @@ TWISTS: Mapping[str, Twist] = {
     "flushed": Twist(flushed.twist, 0.5),
     "exposed": Twist(exposed.twist, 0.4),
     "empty-disk": Twist(empty_disk.twist, 0.4),
+    "quiet": Twist(quiet.twist, 0.2),
+    "replicated": Twist(replicated.twist, 0.6),
 }

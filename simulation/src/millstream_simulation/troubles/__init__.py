@@ -7,7 +7,18 @@ is told to the story, and what it brings about is noted as a situation (situatio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
-from millstream_simulation.troubles import clocks, cuts, disks, downs, links, pauses, slow_nodes, stores, storms
+from millstream_simulation.troubles import (
+    clocks,
+    cuts,
+    disks,
+    downs,
+    links,
+    pauses,
+    replicas,
+    slow_nodes,
+    stores,
+    storms,
+)
 from millstream_simulation.troubles.scene import Scene
 
 
@@ -48,7 +59,13 @@ TROUBLES: Mapping[str, Trouble] = {
     "lose-store-power": Trouble(disks.lose_store_power, probability=0.5),
     "fill-disk": Trouble(disks.fill, probability=0.4),
     "fail-flush": Trouble(disks.fail_flush, probability=0.7, needs="flushed"),
-    "fail-disk": Trouble(disks.fail, probability=0.5),
+    "fail-disk": Trouble(disks.fail, weight=2, probability=0.6),
     "lose-directory": Trouble(disks.lose_directory, weight=3, needs="exposed"),
+    "cut-brokers": Trouble(replicas.cut_brokers, weight=2, probability=0.7, needs="replicated"),
+    "slow-follower": Trouble(replicas.slow_follower, weight=2, probability=0.6, needs="replicated"),
+    "kill-broker": Trouble(replicas.kill_broker, weight=3, probability=0.8, needs="replicated"),
+    "stop-broker": Trouble(replicas.stop_broker, weight=2, probability=0.6, needs="replicated"),
+    "lose-disk": Trouble(replicas.lose_disk, weight=2, probability=0.5, needs="replicated"),
+    "lose-power-of-one": Trouble(replicas.lose_power_of_one, weight=2, probability=0.5, needs="replicated"),
     "store-out-of-sorts": Trouble(stores.store_out_of_sorts, needs="kubernetes", settle=stores.settle),
 }

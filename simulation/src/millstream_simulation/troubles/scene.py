@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from millstream.roles import Role
+from millstream_cluster.image import Image
 from millstream_runtime.simulated.network import Conditions, SimulatedNetwork
 from millstream_simulation.host import Host
 from millstream_simulation.metadata_stores import MetadataStore
@@ -28,8 +29,12 @@ class Scene:
     calm: Conditions
     """What the network is like when nothing is wrong with it."""
     store: MetadataStore
+    image: Callable[[], Image]
+    """What is committed of the metadata by now."""
     down: set[str] = field(default_factory=set)
     """Names of hosts that are down, or about to be."""
+    lost: dict[int, int] = field(default_factory=dict)
+    """Brokers that have lost what they had, and the broker epoch in which they did."""
 
     async def take_down(self, end: Callable[[Host], Awaitable[None]], seconds: float, host: Host | None = None) -> None:
         """Let one host end in this way and start it again later; nobody's turn if too many are down."""

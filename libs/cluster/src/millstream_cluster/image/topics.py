@@ -7,7 +7,6 @@ from uuid import UUID
 
 from millstream_cluster import records as r
 from millstream_cluster.errors import ImageError
-from millstream_cluster.ids import NO_NODE
 from millstream_cluster.image.expectation import expect
 from millstream_cluster.members import Node, Partition, Topic
 
@@ -16,8 +15,9 @@ class TopicsImage:
     """Topics by name and by id.
 
     Invariant (`check`): a topic is the same by name and by id, its partitions are numbered without gaps, a partition's
-    replicas are distinct and its ISR, ELR, adding and removing replicas are part of them, nobody is in ISR and ELR, its
-    directories are one per replica or none, its leader is an unfenced broker of the ISR.
+    replicas are distinct and its ISR, ELR, last known ELR, adding and removing replicas are part of them, nobody is in the ISR and in
+    one of the others, its directories are one per replica or none, its leader is an unfenced broker of the ISR. Of several
+    replicas those in the ISR are unfenced brokers, and without an ISR at most one is the last known.
     """
 
     def __init__(self) -> None:
@@ -96,12 +96,27 @@ def _check_partition(topic: Topic, index: int, partition: Partition, nodes: Mapp
         raise ImageError(f"{partition}: the ISR is not part of the replicas")
     if not {*partition.adding_replicas, *partition.removing_replicas} <= set(partition.replicas):
         raise ImageError(f"{partition}: adding and removing replicas are not part of the replicas")
-    if not set(partition.eligible_leader_replicas) <= set(partition.replicas) - set(partition.isr):
-        raise ImageError(f"{partition}: the ELR is not made of replicas outside the ISR")
+    _check_eligible(partition)
     if len(partition.directories) not in (0, len(partition.replicas)):
         raise ImageError(f"{partition}: not one directory for each replica")
-    if partition.leader == NO_NODE:
-        return
-    leader = nodes.get(partition.leader)
-    if partition.leader not in partition.isr or leader is None or leader.fenced:
+    if len(partition.replicas) > 1 and not all(_is_live(nodes, member) for member in partition.isr):
+        raise ImageError(f"{partition}: the ISR has members that are not unfenced brokers")
+    if partition.online and not (partition.leader in partition.isr and _is_live(nodes, partition.leader)):
+        leader = nodes.get(partition.leader)
         raise ImageError(f"{partition}: the leader must be an unfenced broker of the ISR, it is {leader}")
+
+
+def _check_eligible(partition: Partition) -> None:
+    outside = set(partition.replicas) - set(partition.isr)
+    eligible, last_known = set(partition.eligible_leader_replicas), set(partition.last_known_elr)
+    if not eligible <= outside:
+        raise ImageError(f"{partition}: the ELR is not made of replicas outside the ISR")
+    if not last_known <= outside or (partition.isr and last_known & eligible):
+        raise ImageError(f"{partition}: the last known ELR is not made of replicas outside the ISR and the ELR")
+    if not partition.isr and len(last_known) > 1:
+        raise ImageError(f"{partition}: without an ISR one replica at most was the last leader")
+
+
+def _is_live(nodes: Mapping[int, Node], node_id: int) -> bool:
+    node = nodes.get(node_id)
+    return node is not None and not node.fenced

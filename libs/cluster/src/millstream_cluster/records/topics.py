@@ -39,7 +39,7 @@ class PartitionCreated:
     eligible_leader_replicas: tuple[NodeId, ...] = ()
     """Out of the ISR, but with everything below the high watermark: one of them may lead without losing anything."""
     last_known_elr: tuple[NodeId, ...] = ()
-    """Whom the ELR lost by an unclean stop; the last leader alone where ISR and ELR are empty."""
+    """Whom the ELR lost by an unclean stop; where the ISR is empty, the last leader alone, the best copy if the ELR is empty too."""
     leader_recovery_state: LeaderRecoveryState = LeaderRecoveryState.RECOVERED
     """RECOVERING: the leader was elected uncleanly and may have lost records."""
     directories: tuple[UUID, ...] = ()
@@ -64,7 +64,7 @@ class PartitionChanged:
     eligible_leader_replicas: tuple[NodeId, ...] = ()
     """Out of the ISR, but with everything below the high watermark: one of them may lead without losing anything."""
     last_known_elr: tuple[NodeId, ...] = ()
-    """Whom the ELR lost by an unclean stop; the last leader alone where ISR and ELR are empty."""
+    """Whom the ELR lost by an unclean stop; where the ISR is empty, the last leader alone, the best copy if the ELR is empty too."""
     leader_recovery_state: LeaderRecoveryState = LeaderRecoveryState.RECOVERED
     """RECOVERING: the leader was elected uncleanly and may have lost records."""
     directories: tuple[UUID, ...] = ()

@@ -6,6 +6,7 @@ from millstream_wire.schema import (
     Request,
     Response,
     batches_or_null,
+    boolean,
     field,
     int8,
     int16,
@@ -105,6 +106,8 @@ class PartitionData:
     aborted_transactions: list[AbortedTransaction] | None = field(default_factory=list)
     preferred_read_replica: int32 = field(default=-1, since=11)
     records: batches_or_null = None
+    may_have_gaps: boolean = field(default=False, since=12, tag=OWN_TAGS)
+    """For followers: the log was compacted once, so offsets that are missing between its batches are no loss."""
 
 
 @struct

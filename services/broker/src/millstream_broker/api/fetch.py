@@ -273,7 +273,7 @@ class _Fetch:
         if replica is None or each.code is not ErrorCode.NONE or each.diverging is not None:
             return None
         says_aborted = self._request.isolation_level == READ_COMMITTED
-        if each.aborted:
+        if each.aborted or (self._is_follower and replica.log.has_gaps):
             return None
         topic = each.key[0]
         head = head_of_one(
@@ -311,6 +311,8 @@ class _Fetch:
                 aborted_transactions=[] if each.code in _NOT_THERE else None,
                 records=b"",
             )
+            if self._is_follower and each.code is ErrorCode.OFFSET_OUT_OF_RANGE and each.replica is not None:
+                data.log_start_offset = each.replica.log.log_start_offset  # it begins anew there, and need not ask
             self._add_leader_hint(each, data, leaders)
             return data
         says_aborted = self._request.isolation_level == READ_COMMITTED
@@ -326,6 +328,7 @@ class _Fetch:
             log_start_offset=each.replica.log.log_start_offset,
             aborted_transactions=aborted,
             records=each.read.slice if each.read is not None else b"",
+            may_have_gaps=self._is_follower and each.replica.log.has_gaps,
         )
         if each.diverging is not None:
             data.diverging_epoch = EpochEndOffset(epoch=each.diverging.epoch, end_offset=each.diverging.end_offset)

@@ -17,6 +17,7 @@ class BrokerMetrics:
         self._share_groups = share_groups
         self.appended_bytes = 0
         self.fetched_bytes = 0
+        self.replicated_bytes = 0
         self.appended_batches = 0
         self.isr_shrinks = 0
         self.isr_expands = 0
@@ -33,6 +34,8 @@ class BrokerMetrics:
         yield counter("millstream_appended_bytes", "Bytes of record batches appended.", appended, broker=broker)
         yield counter("millstream_appended_batches", "Record batches appended.", batches, broker=broker)
         yield counter("millstream_fetched_bytes", "Bytes of record batches fetched.", fetched, broker=broker)
+        replicated = self.replicated_bytes
+        yield counter("millstream_replicated_bytes", "Bytes copied from leaders.", replicated, broker=broker)
         yield from self._collect_replication(partitions)
         yield from self._collect_shares()
 

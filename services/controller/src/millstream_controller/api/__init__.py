@@ -3,6 +3,7 @@
 from millstream_controller.api.allocate_producer_ids import handle_allocate_producer_ids
 from millstream_controller.api.alter_client_quotas import handle_alter_client_quotas
 from millstream_controller.api.alter_configs import handle_alter_configs
+from millstream_controller.api.alter_partition import handle_alter_partition
 from millstream_controller.api.alter_partition_reassignments import handle_alter_partition_reassignments
 from millstream_controller.api.assign_replicas_to_dirs import handle_assign_replicas_to_dirs
 from millstream_controller.api.broker_heartbeat import handle_broker_heartbeat
@@ -55,6 +56,7 @@ HANDLERS: Handlers[Controller] = {
     ApiKey.FETCH_SNAPSHOT: serve(m.FetchSnapshotRequest, handle_fetch_snapshot),
     ApiKey.BROKER_REGISTRATION: serve(m.BrokerRegistrationRequest, handle_broker_registration),
     ApiKey.BROKER_HEARTBEAT: serve(m.BrokerHeartbeatRequest, handle_broker_heartbeat),
+    ApiKey.ALTER_PARTITION: serve(m.AlterPartitionRequest, handle_alter_partition),
     ApiKey.ALLOCATE_PRODUCER_IDS: serve(m.AllocateProducerIdsRequest, handle_allocate_producer_ids),
     ApiKey.ASSIGN_REPLICAS_TO_DIRS: serve(m.AssignReplicasToDirsRequest, handle_assign_replicas_to_dirs),
 }
@@ -63,6 +65,7 @@ UNADVERTISED = (
     ApiKey.FETCH_SNAPSHOT,
     ApiKey.BROKER_REGISTRATION,
     ApiKey.BROKER_HEARTBEAT,
+    ApiKey.ALTER_PARTITION,
     ApiKey.ALLOCATE_PRODUCER_IDS,
     ApiKey.ASSIGN_REPLICAS_TO_DIRS,
 )

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from itertools import islice
 
 from millstream_cluster import records as r
 from millstream_cluster.configs import (
@@ -15,9 +16,12 @@ from millstream_cluster.configs import (
     UpdateMode,
     check_group,
 )
+from millstream_cluster.coordinator_topics import MIN_ISR
 from millstream_cluster.decision import Decision
 from millstream_cluster.records import ResourceType
 from millstream_controller.core.machine import ControllerMachine
+from millstream_controller.core.nodes.nodes import RECORDS_MAX
+from millstream_controller.core.partitions.least_isr import changed_with, check_least_isr
 from millstream_controller.core.refusal import DONE, Outcome, Refused
 from millstream_controller.core.topics.topic_configs import check_configs, check_topic_together
 from millstream_controller.core.topics.topic_names import check_topic_name
@@ -71,7 +75,7 @@ def alter_incrementally(
 ) -> Decision[r.MetadataRecord, Answers]:
     """Change single keys; those that are not named stay."""
     named = Counter(resource for resource, _ in wanted)
-    records: list[r.MetadataRecord] = []
+    records: list[r.ConfigChanged] = []
     answers: dict[Resource, Outcome] = {}
     for resource, changes in wanted:
         try:
@@ -81,7 +85,14 @@ def alter_incrementally(
             answers[resource] = DONE
         except Refused as refused:
             answers[resource] = Outcome.of(refused)
-    return Decision(() if validate_only else tuple(records), tuple(answers.items()))
+    partitions = list(islice(changed_with(machine, records), RECORDS_MAX + 1))
+    if len(partitions) > RECORDS_MAX:
+        message = (
+            f"more than {RECORDS_MAX} partitions have too few replicas in sync: try again when some have recovered"
+        )
+        too_many = Outcome(ErrorCode.POLICY_VIOLATION, message)
+        return Decision((), tuple((resource, too_many) for resource in answers))
+    return Decision(() if validate_only else (*partitions, *records), tuple(answers.items()))
 
 
 def alter_whole(
@@ -106,6 +117,8 @@ def _changed(machine: ControllerMachine, resource: Resource, changes: Sequence[C
     values = {change.key: _new_value(kind, present, change) for change in changes}
     _check_name(kind, resource.name)
     _check_values(kind, values)
+    if kind is ResourceType.BROKER and MIN_ISR in values:
+        check_least_isr(machine, resource.name, values[MIN_ISR])
     _check_together(machine, kind, {**present, **values})
     if kind is ResourceType.TOPIC and machine.image.topic(resource.name) is None:
         raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{resource.name}' does not exist.")

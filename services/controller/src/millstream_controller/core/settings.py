@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from millstream_cluster.coordinator_topics import CoordinatorTopics
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -10,12 +12,8 @@ class Settings:
     """Partitions of a topic created without a count."""
     default_replication_factor: int = 1
     """Replicas of a topic created without a count."""
-    offsets_topic_num_partitions: int = 50
-    """Partitions of `__consumer_offsets`, fixed when it is created."""
-    transactions_topic_num_partitions: int = 50
-    """Partitions of `__transaction_state`, fixed when it is created."""
-    share_state_topic_num_partitions: int = 50
-    """Partitions of `__share_group_state`, fixed when it is created."""
+    coordinator_topics: CoordinatorTopics = field(default_factory=CoordinatorTopics)
+    """What the coordinators' topics are created with where whoever asks leaves it open."""
     delete_topic_enable: bool = True
     """Whether DeleteTopics works at all."""
     session_timeout_ms: int = 9_000

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
@@ -117,6 +118,82 @@ def test_controlled_shutdown_takes_leadership_first(cluster) -> None:
     assert (reply.fenced, reply.should_shut_down) == (True, True)
     assert cluster.image.partition("t", 0).leader == NO_NODE
     assert cluster.beat(1, want_shut_down=True).should_shut_down
+
+
+def shared(cluster, name="t", **configs):
+    for node in (1, 2, 3):
+        cluster.register(node)
+    cluster.create(NewTopic(name, assignments=((0, (1, 2, 3)),), configs=tuple(configs.items())))
+
+
+def test_a_broker_that_stops_leaves_its_isrs_first_and_goes_once_nothing_is_left_to_leave(cluster) -> None:
+    shared(cluster)
+    cluster.create(NewTopic("alone", assignments=((0, (1,)),)))
+    before, epoch = cluster.partition(), cluster.image.node(1).epoch
+    first = heartbeat(cluster.machine, Heartbeat(1, epoch, cluster.image.offset, False, True))
+    assert first.records == (before.changed(isr=(2, 3), leader=2, leader_epoch=1),)
+    told = cluster.do(first)
+    assert (told.fenced, told.should_shut_down) == (False, False)
+    alone = cluster.partition("alone")
+    second = heartbeat(cluster.machine, Heartbeat(1, epoch, cluster.image.offset, False, True))
+    assert second.records == (alone.changed(leader=NO_NODE, leader_epoch=1), r.NodeFenced(1, epoch))
+    told = cluster.do(second)
+    assert (told.fenced, told.should_shut_down) == (True, True)
+
+
+def test_the_last_two_of_an_isr_may_stop_at_the_same_time(cluster) -> None:
+    shared(cluster)
+    cluster.fence(3)
+    assert not cluster.beat(1, want_shut_down=True).should_shut_down
+    assert (cluster.partition().leader, cluster.partition().isr) == (2, (2,))
+    assert cluster.beat(2, want_shut_down=True).should_shut_down
+    assert cluster.beat(1, want_shut_down=True).should_shut_down
+    stopped = cluster.partition()
+    assert (stopped.leader, stopped.isr, stopped.eligible_leader_replicas) == (NO_NODE, (), (2,))
+
+
+def test_a_broker_that_comes_back_is_not_about_to_stop_any_more(cluster) -> None:
+    shared(cluster)
+    cluster.beat(3, want_shut_down=True)
+    assert cluster.beat(3, want_shut_down=True).should_shut_down
+    cluster.register(3, clean=True)
+    assert cluster.propose("t", (1, 2, 3)) is ErrorCode.NONE
+
+
+@pytest.mark.parametrize("node_id", [2, 1])
+def test_a_proof_of_a_clean_stop_is_the_epoch_of_the_life_that_stopped(cluster, node_id) -> None:
+    """In a topic that needs all three, who was in sync stays eligible if it proves that it lost nothing."""
+    shared(cluster, **{"min.insync.replicas": "3"})
+    last = cluster.image.node(node_id).epoch
+    for proof, eligible in ((last - 1, ()), (-1, ()), (last, (node_id,))):
+        registration = replace(wanted(node_id, disk=node_id * 100), previous_epoch=proof)
+        decision = register(cluster.machine, registration, session_live=True)
+        assert decision.records[0].eligible_leader_replicas == eligible
+        assert decision.records[0].last_known_elr == (() if eligible else (node_id,))
+
+
+def test_a_process_whose_registration_was_taken_but_not_answered_proves_the_same_again(cluster) -> None:
+    shared(cluster, **{"min.insync.replicas": "3"})
+    again = replace(wanted(3, disk=300), previous_epoch=cluster.image.node(3).epoch)
+    cluster.do(register(cluster.machine, again, session_live=True))
+    cluster.do(register(cluster.machine, again, session_live=True))
+    assert cluster.partition().eligible_leader_replicas == (3,)
+    cluster.beat(3)
+    cluster.do(register(cluster.machine, again, session_live=True))
+    assert cluster.partition().eligible_leader_replicas == ()
+
+
+def test_a_broker_that_is_forgotten_leaves_isr_and_elr_but_may_not_be_the_last_of_both(cluster) -> None:
+    shared(cluster, **{"min.insync.replicas": "2"})
+    for node in (3, 2):
+        cluster.fence(node)
+    assert cluster.do(unregister(cluster.machine, 3)).error is ErrorCode.NONE
+    before = cluster.partition()
+    assert (before.isr, before.eligible_leader_replicas) == ((1,), (2,))
+    cluster.fence(1)
+    assert cluster.do(unregister(cluster.machine, 2)).error is ErrorCode.NONE
+    assert cluster.partition().eligible_leader_replicas == (1,)
+    assert unregister(cluster.machine, 1).reply.error is ErrorCode.POLICY_VIOLATION
 
 
 def test_a_broker_is_forgotten_only_when_nothing_depends_on_its_disk(cluster) -> None:

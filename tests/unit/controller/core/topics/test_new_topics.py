@@ -1,6 +1,13 @@
 import pytest
 
+from millstream_cluster import records as r
 from millstream_cluster.configs import ConfigSource
+from millstream_cluster.coordinator_topics import MIN_ISR, CoordinatorTopic, CoordinatorTopics
+from millstream_cluster.decision import Decision
+from millstream_cluster.image import Image
+from millstream_controller.core.machine import ControllerMachine
+from millstream_controller.core.partitions.new_partitions import Growth, create_partitions
+from millstream_controller.core.settings import Settings
 from millstream_controller.core.topics.new_topics import NewTopic
 from millstream_wire.errors import ErrorCode
 
@@ -22,7 +29,6 @@ from millstream_wire.errors import ErrorCode
         (NewTopic("t", 10_001, 1), ErrorCode.POLICY_VIOLATION),
         (NewTopic("t", 1, 0), ErrorCode.INVALID_REPLICATION_FACTOR),
         (NewTopic("t", 1, -2), ErrorCode.INVALID_REPLICATION_FACTOR),
-        (NewTopic("t", 1, 2), ErrorCode.INVALID_REPLICATION_FACTOR),
         (NewTopic("t", 1, 4), ErrorCode.INVALID_REPLICATION_FACTOR),
         (NewTopic("t", 1, -1, ((0, (1,)),)), ErrorCode.INVALID_REQUEST),
         (NewTopic("t", -1, 1, ((0, (1,)),)), ErrorCode.INVALID_REQUEST),
@@ -32,7 +38,7 @@ from millstream_wire.errors import ErrorCode
         (NewTopic("t", -1, -1, ((1, (1,)),)), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
         (NewTopic("t", -1, -1, ((0, (1,)), (0, (2,)))), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
         (NewTopic("t", -1, -1, ((0, (1,)), (1, (1, 2)))), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
-        (NewTopic("t", -1, -1, ((0, (1, 2)),)), ErrorCode.INVALID_REPLICATION_FACTOR),
+        (NewTopic("t", -1, -1, ((0, (1, 2)), (1, (1,)))), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
         (NewTopic("t", 1, 1, (), (("no.such", "1"),)), ErrorCode.INVALID_CONFIG),
         (NewTopic("t", 1, 1, (), (("retention.ms", "soon"),)), ErrorCode.INVALID_CONFIG),
         (NewTopic("t", 1, 1, (), (("retention.ms", None),)), ErrorCode.INVALID_CONFIG),
@@ -88,6 +94,79 @@ def test_partitions_spread_over_the_live_brokers(cluster) -> None:
     cluster.create(NewTopic("a", 3, 1), NewTopic("b", 3, 1))
     leaders = [partition.leader for name in "ab" for partition in cluster.image.topic(name).partitions]
     assert sorted(leaders) == [1, 1, 1, 2, 2, 2]
+
+
+def test_the_first_isr_has_those_who_are_there_and_the_first_of_them_leads(cluster) -> None:
+    for node in (1, 2, 3):
+        cluster.register(node)
+    cluster.fence(1)
+    cluster.beat(2, want_shut_down=True)
+    cluster.register(4)
+    cluster.create(NewTopic("t", assignments=((0, (1, 2, 3, 4)), (1, (4, 3, 2, 1)))))
+    assert [(p.replicas, p.isr, p.leader) for p in cluster.image.topic("t").partitions] == [
+        ((1, 2, 3, 4), (3, 4), 3),
+        ((4, 3, 2, 1), (4, 3), 4),
+    ]
+
+
+def test_a_topic_can_be_created_while_a_broker_is_away(cluster) -> None:
+    for node in (1, 2, 3):
+        cluster.register(node)
+    cluster.fence(1)
+    cluster.create(NewTopic("t", 2, 3))
+    assert [(p.replicas, p.isr, p.leader) for p in cluster.image.topic("t").partitions] == [
+        ((2, 3, 1), (2, 3), 2),
+        ((3, 2, 1), (3, 2), 3),
+    ]
+    assert cluster.create(NewTopic("u", 2, 4))["u"].outcome.error is ErrorCode.INVALID_REPLICATION_FACTOR
+
+
+def test_a_growing_topic_keeps_its_factor(cluster) -> None:
+    for node in (1, 2, 3):
+        cluster.register(node)
+    cluster.create(NewTopic("t", 1, 2))
+    cluster.do(create_partitions(cluster.machine, [Growth("t", 3)], validate_only=False))
+    assert [len(p.replicas) for p in cluster.image.topic("t").partitions] == [2, 2, 2]
+
+
+def test_several_replicas_need_a_level_of_the_log_that_has_them(new_cluster) -> None:
+    machine = ControllerMachine(Settings(), Image())
+    old = new_cluster()
+    old.machine, old.history = machine, []
+    old.do(Decision((r.ClusterCreated("test-cluster"),), None))
+    for node in (1, 2):
+        old.register(node)
+    for topic in (NewTopic("t", 1, 2), NewTopic("t", assignments=((0, (1, 2)),))):
+        refused = old.create(topic)["t"].outcome
+        assert refused.error is ErrorCode.INVALID_REPLICATION_FACTOR
+        assert "metadata.version" in refused.message
+    assert old.create(NewTopic("t", 1, 1))["t"].outcome.error is ErrorCode.NONE
+
+
+@pytest.mark.parametrize(("brokers", "replicas"), [(1, 1), (2, 2), (3, 3), (4, 3)])
+def test_the_cluster_creates_its_own_topics_with_as_many_replicas_as_it_can(cluster, brokers, replicas) -> None:
+    for node in range(brokers):
+        cluster.register(node)
+    answer = cluster.create(NewTopic("__transaction_state"))["__transaction_state"]
+    assert answer.replication_factor == replicas
+    own = cluster.image.config("TOPIC", "__transaction_state")
+    assert own.get("min.insync.replicas") == (None if replicas == 1 else "2")
+    assert answer.configs["min.insync.replicas"].text == ("1" if replicas == 1 else "2")
+
+
+def test_a_factor_that_is_asked_for_waits_until_there_are_so_many_brokers(new_cluster) -> None:
+    own = CoordinatorTopics(offsets=CoordinatorTopic(replication_factor=3), transactions=CoordinatorTopic(min_isr=1))
+    cluster = new_cluster(coordinator_topics=own, default_replication_factor=3)
+    for node in (1, 2):
+        cluster.register(node)
+    for name in ("__consumer_offsets", "t"):
+        assert cluster.create(NewTopic(name))[name].outcome.error is ErrorCode.INVALID_REPLICATION_FACTOR
+    cluster.register(3)
+    for name in ("__consumer_offsets", "t"):
+        assert cluster.create(NewTopic(name))[name].replication_factor == 3
+    cluster.create(NewTopic("__transaction_state"), NewTopic("__share_group_state", configs=((MIN_ISR, "3"),)))
+    names = ("__consumer_offsets", "__transaction_state", "__share_group_state", "t")
+    assert [cluster.image.config("TOPIC", name).get(MIN_ISR) for name in names] == ["2", "1", "3", None]
 
 
 def test_without_a_live_broker_nothing_can_be_created(cluster) -> None:

@@ -1,5 +1,6 @@
 """One partition on this broker: its log, its standing and its settings, side by side for the data path."""
 
+from collections.abc import Sequence
 from typing import Final
 from uuid import UUID
 
@@ -26,6 +27,7 @@ class HostedPartition:
         "_stable_place",
         "flushed_ms",
         "index",
+        "is_cut",
         "is_internal",
         "isr_changes",
         "key",
@@ -48,6 +50,7 @@ class HostedPartition:
         *,
         node_id: int,
         high_watermark: int,
+        ended: Sequence[tuple[int, int]] = (),
         isr_changes: IsrChanges,
     ) -> None:
         self.name = name
@@ -63,12 +66,15 @@ class HostedPartition:
         """How many transactions were ended here since the log was opened."""
         self.flushed_ms = 0
         """When the log was last seen to be on the disk, by the monotonic clock."""
+        self.is_cut = False
+        """Its log is being truncated, in a thread: nothing else may change the log, and nobody may lead the partition."""
         unstable = log.first_unstable_offset
         self.partition = Partition(
             node_id,
             end_offset=log.log_end_offset,
             high_watermark=high_watermark,
             first_unstable=NO_OFFSET if unstable is None else unstable,
+            ended=ended,
             min_insync_replicas=settings.min_insync_replicas,
         )
         self._log_end_place = Place()

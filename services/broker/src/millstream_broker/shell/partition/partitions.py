@@ -47,6 +47,13 @@ class HostedPartitions:
         """Without their directory, and whether the controller knows: it took this broker out of their ISR."""
         self.on_lost: Callable[[], None] = lambda: None
         """Called when the controller has to be told of a lost partition."""
+        self.before_assigned: Callable[[HostedPartition, Partition], None] = lambda *_: None
+        """Called before a partition's standing hears what the metadata says of it."""
+        self.after_assigned: Callable[[HostedPartition, Partition], None] = lambda *_: None
+        self.on_removed: Callable[[HostedPartition], None] = lambda _: None
+        """Called before a partition goes away."""
+        self._held_back: dict[ReplicaKey, Partition] = {}
+        """What partitions that are being cut are told once that is done: nobody may lead them before."""
         self._unknown: list[TopicPartition] = []
         """Directories that do not say which topic they are of; they are set aside once that may be done."""
         self._failed: dict[ReplicaKey, None] = {}
@@ -113,6 +120,7 @@ class HostedPartitions:
             settings,
             node_id=self._node_id,
             high_watermark=high_watermark,
+            ended=log.ended_transactions(high_watermark, now_ms=self._world.now_ms()),
             isr_changes=self.isr_changes,
         )
 
@@ -229,16 +237,29 @@ class HostedPartitions:
             self._unopened.add(name)
             logger.error("partition not opened partition=%s reason=%s", name, error)
 
+    def assign_held_back(self, replica: HostedPartition) -> None:
+        """It has been cut, or that failed: what the metadata said meanwhile holds now."""
+        partition = self._held_back.pop(replica.key, None) if self.hosts(replica) else None
+        if partition is not None:
+            self._assign(replica, partition)
+
     def _assign(self, replica: HostedPartition, partition: Partition) -> None:
+        self.before_assigned(replica, partition)
+        if replica.is_cut:
+            self._held_back[replica.key] = partition
+            return
         event = Assigned(
             partition.replicas, partition.isr, partition.leader, partition.leader_epoch, partition.partition_epoch
         )
         perform(replica.partition.on_assigned(event), replica, self._delays)
+        self.after_assigned(replica, partition)
 
     def _remove(self, key: ReplicaKey, *, keep: bool) -> None:
         self._failed.pop(key, None)
         self.unlisted.pop(key, None)
+        self._held_back.pop(key, None)
         replica = self._by_id.pop(key)
+        self.on_removed(replica)
         for topic in replica.topic, replica.topic_id.bytes:
             partitions = self._by_topic[topic]
             del partitions[replica.index]

@@ -26,6 +26,7 @@ from millstream_log.cleaner import (
     settle_replacement,
     wants_cleaning,
 )
+from millstream_log.segment_swap import discard_cleaned
 from millstream_runtime.world import World
 from millstream_wire.records import RecordsError
 
@@ -82,7 +83,7 @@ class Cleaner:
         return True
 
     def _worth_cleaning(self, replica: HostedPartition) -> Cleanable | None:
-        if not replica.settings.compacts or replica.key in self._uncleanable:
+        if not replica.settings.compacts or replica.is_cut or replica.key in self._uncleanable:
             return None
         if self._retry_at_ms.get(replica.key, 0) > self._world.monotonic_ms():
             return None
@@ -166,5 +167,8 @@ class Cleaner:
     def _replace(self, replica: HostedPartition, cleanable: Cleanable, cleaned: Cleaned) -> bool:
         if not self._partitions.hosts(replica):
             return False  # its directory has another name by now, or is another partition's
+        if replica.is_cut or cleaned.generation != replica.log.generation:
+            discard_cleaned(replica.log.directory, cleaned.put.base_offset, replica.log.disk)
+            return False  # what was compacted is not what is there now
         self._directory.note_cleaned(replica.name, cleanable.first_dirty_offset)
         return replace_segments(replica.log, cleaned)

@@ -37,8 +37,8 @@ class Upkeep:
         """Let go of what every topic's limits no longer keep."""
         now_ms = self._world.now_ms()
         for replica in self._partitions:
-            if not self._partitions.hosts(replica):
-                continue  # it went away while the others were looked at
+            if replica.is_cut or not self._partitions.hosts(replica):
+                continue  # or it went away while the others were looked at
             try:
                 self._retain(replica, now_ms)
             except (OSError, LogError) as error:

@@ -1,11 +1,11 @@
 """Membership: registration, heartbeats and departures of brokers and coordinators, as decisions.
 
-A node is fenced from its registration until it has applied the record that fenced it; only unfenced nodes lead and own. Sessions, which
-are not replicated, are kept by `Sessions`: nothing here knows when a node was last heard.
+A node is fenced from its registration until it has applied the record that fenced it; only unfenced nodes lead, own and are in sync.
+Sessions, which are not replicated, are kept by `Sessions`: nothing here knows when a node was last heard.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from uuid import UUID
 
 from millstream_cluster import records as r
@@ -15,7 +15,10 @@ from millstream_cluster.ids import NO_EPOCH, BrokerEpoch, NodeId, Role, role_of
 from millstream_cluster.members import Node
 from millstream_cluster.metadata_version import MetadataVersion
 from millstream_controller.core.machine import ControllerMachine
-from millstream_controller.core.partitions.leadership import give_up, lose_copies, take_up
+from millstream_controller.core.nodes.departures import Departed
+from millstream_controller.core.partitions.change import PRESENT, Cause
+from millstream_controller.core.partitions.electorate import Electorate
+from millstream_controller.core.partitions.leadership import changes, make_way, take_up
 from millstream_controller.core.refusal import DONE, Outcome
 from millstream_wire.errors import ErrorCode
 
@@ -81,15 +84,32 @@ def register(
     before = machine.image.node(wanted.node_id)
     records: list[r.MetadataRecord] = []
     lost = 0
-    if before is not None and before.incarnation_id != wanted.incarnation_id and before.role is Role.BROKER:
-        records += lose_copies(machine.image.partitions(), before)
-        lost = len(records)
-    elif before is not None and not before.fenced:
-        records += _give_up_leadership(machine, before)
+    if before is not None and before.role is Role.BROKER:
+        cause = _end_of(before, wanted)
+        electorate = Electorate(machine, without={before.node_id})
+        records += islice(changes(machine.kept_by(before.node_id), electorate, cause), RECORDS_MAX)
+        lost = len(records) if cause.lost else 0
+    if len(records) == RECORDS_MAX:
+        outcome = Outcome(ErrorCode.REQUEST_TIMED_OUT, f"node {wanted.node_id} leaves more than {RECORDS_MAX} ISRs")
+        return Decision(tuple(records), Registered(outcome, lost_partitions=lost))
     node_id = NodeId(wanted.node_id)
     epoch = BrokerEpoch(machine.next_offset + len(records))
     records.append(_registered(machine, wanted, node_id, epoch))
     return Decision(tuple(records), Registered(DONE, epoch, lost))
+
+
+def _end_of(before: Node, wanted: Registration) -> Cause:
+    """How the life before this one ended: with its disk, without a proof, or cleanly.
+
+    The proof is the epoch of that life. A process whose last registration was taken but never answered does not know that one: it
+    proves the life before again, and in between there was none that could have written.
+    """
+    itself = frozenset({before.node_id})
+    if before.incarnation_id != wanted.incarnation_id:
+        return Cause(lost=itself)
+    never_served = before.fenced and int(before.fenced_offset) == int(before.epoch)
+    proven = {before.epoch, before.previous_epoch} if never_served else {before.epoch}
+    return PRESENT if wanted.previous_epoch in proven - {NO_EPOCH} else Cause(unclean=itself)
 
 
 def _registered(
@@ -145,6 +165,11 @@ def heartbeat(machine: ControllerMachine, beat: Heartbeat) -> Decision[r.Metadat
     caught_up = beat.metadata_offset >= node.fenced_offset
     records: tuple[r.MetadataRecord, ...] = ()
     fenced = node.fenced
+    if beat.want_shut_down and not node.fenced:
+        records = _make_way(machine, node)
+        if records:
+            reply = HeartbeatReply(DONE, caught_up, fenced=False)
+            return Decision(records, reply, (Departed(node),))
     if beat.want_fence or beat.want_shut_down:
         records = () if node.fenced else fence(machine, node)
         fenced = node.fenced or _fences(records)
@@ -156,13 +181,14 @@ def heartbeat(machine: ControllerMachine, beat: Heartbeat) -> Decision[r.Metadat
 
 
 def fence(machine: ControllerMachine, node: Node) -> tuple[r.MetadataRecord, ...]:
-    """Take leadership from the node and then fence it; of a node that leads very many partitions, only the next part."""
-    changes: list[r.MetadataRecord] = []
-    for change in _give_up_leadership(machine, node):
-        changes.append(change)
-        if len(changes) == RECORDS_MAX:
-            return tuple(changes)
-    return (*changes, r.NodeFenced(node.node_id, node.epoch))
+    """Take the node out of its ISRs and then fence it; of a node that is in very many, only the next part."""
+    leaves: tuple[r.MetadataRecord, ...] = ()
+    if node.role is Role.BROKER:
+        electorate = Electorate(machine, without={node.node_id})
+        leaves = tuple(islice(changes(machine.kept_by(node.node_id), electorate), RECORDS_MAX))
+    if len(leaves) == RECORDS_MAX:
+        return leaves
+    return (*leaves, r.NodeFenced(node.node_id, node.epoch))
 
 
 def unregister(machine: ControllerMachine, node_id: int) -> Decision[r.MetadataRecord, Outcome]:
@@ -171,30 +197,29 @@ def unregister(machine: ControllerMachine, node_id: int) -> Decision[r.MetadataR
     if node is None:
         message = f"Broker ID {node_id} is not currently registered"
         return Decision((), Outcome(ErrorCode.BROKER_ID_NOT_REGISTERED, message))
-    alone = sum(partition.isr == (node_id,) for partition in machine.image.partitions())
+    alone = sum({*each.isr, *each.eligible_leader_replicas} == {node_id} for each in machine.kept_by(node_id))
     if alone:
         message = f"broker {node_id} keeps the only in-sync copy of {alone} partition(s): move or delete them first"
         return Decision((), Outcome(ErrorCode.POLICY_VIOLATION, message))
-    changes = lose_copies(machine.image.partitions(), node)
-    return Decision((*changes, r.NodeUnregistered(node.node_id, node.epoch)), DONE)
-
-
-def live_brokers(machine: ControllerMachine) -> frozenset[int]:
-    return frozenset(node.node_id for node in machine.image.brokers.values() if not node.fenced)
+    electorate = Electorate(machine, without={node_id})
+    gone = changes(machine.kept_by(node_id), electorate, Cause(lost=frozenset({node_id})))
+    return Decision((*gone, r.NodeUnregistered(node.node_id, node.epoch)), DONE)
 
 
 def _unfence(machine: ControllerMachine, node: Node) -> tuple[r.MetadataRecord, ...]:
-    changes: list[r.MetadataRecord] = [r.NodeUnfenced(node.node_id, node.epoch)]
-    if node.role is Role.BROKER:
-        live = live_brokers(machine) | {node.node_id}
-        changes += list(take_up(machine.offline_partitions(), live))[:RECORDS_MAX]
-    return tuple(changes)
-
-
-def _give_up_leadership(machine: ControllerMachine, node: Node) -> Iterator[r.PartitionChanged]:
+    unfenced = r.NodeUnfenced(node.node_id, node.epoch)
     if node.role is not Role.BROKER:
-        return iter(())
-    return give_up(machine.led_by(node.node_id), live_brokers(machine) - {node.node_id})
+        return (unfenced,)
+    electorate = Electorate(machine, joined_by={node.node_id})
+    return (unfenced, *islice(take_up(machine.offline_partitions(), electorate), RECORDS_MAX))
+
+
+def _make_way(machine: ControllerMachine, node: Node) -> tuple[r.MetadataRecord, ...]:
+    """The next part of what a broker that is about to stop leaves while it still answers for what it led."""
+    if node.role is not Role.BROKER:
+        return ()
+    kept = machine.kept_by(node.node_id)
+    return tuple(islice(make_way(kept, Electorate(machine), node.node_id), RECORDS_MAX))
 
 
 def _fences(records: tuple[r.MetadataRecord, ...]) -> bool:

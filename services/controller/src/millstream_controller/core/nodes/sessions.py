@@ -29,6 +29,10 @@ class Sessions:
         ended = [node for node in nodes if not node.fenced and self._deadline(node, now_ms) <= now_ms]
         return sorted(ended, key=lambda node: node.node_id)
 
+    def end(self, node: Node, now_ms: int) -> None:
+        """The node is known to be gone: nothing has to be waited for."""
+        self._heard[node.node_id] = (node.epoch, now_ms)
+
     def start_anew(self) -> None:
         """After a pause or an outage of ours nobody's silence counts: every node gets a whole session."""
         self._heard.clear()

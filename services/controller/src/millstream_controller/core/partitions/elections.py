@@ -9,9 +9,12 @@ from enum import IntEnum
 
 from millstream_cluster import records as r
 from millstream_cluster.decision import Decision
+from millstream_cluster.ids import COORDINATOR_TOPICS, NO_NODE
 from millstream_cluster.members import Partition
 from millstream_controller.core.machine import ControllerMachine
-from millstream_controller.core.nodes.nodes import RECORDS_MAX, live_brokers
+from millstream_controller.core.nodes.nodes import RECORDS_MAX
+from millstream_controller.core.partitions.change import Cause, Election, next_state
+from millstream_controller.core.partitions.electorate import Electorate
 from millstream_controller.core.refusal import DONE, Outcome, Refused
 from millstream_wire.errors import ErrorCode
 
@@ -38,7 +41,7 @@ def elect_leaders(
     machine: ControllerMachine, kind: ElectionType, ballots: Sequence[Ballot] | None
 ) -> Decision[r.MetadataRecord, Elected]:
     """`ballots` None: every partition there is."""
-    live = live_brokers(machine)
+    electorate = Electorate(machine)
     records: list[r.MetadataRecord] = []
     changed: set[tuple[str, int]] = set()
     answers = []
@@ -49,11 +52,8 @@ def elect_leaders(
                 if (ballot.topic, index) in changed:
                     raise _not_needed()
                 partition = _find(machine, ballot.topic, index)
-                change = (
-                    _preferred(partition, live)
-                    if kind is ElectionType.PREFERRED
-                    else _unclean(machine, partition, live)
-                )
+                elected = _preferred if kind is ElectionType.PREFERRED else _unclean
+                change = elected(partition, electorate)
                 if len(records) == RECORDS_MAX:
                     raise Refused(ErrorCode.POLICY_VIOLATION, f"one request elects at most {RECORDS_MAX} leaders")
                 records.append(change)
@@ -80,29 +80,28 @@ def _find(machine: ControllerMachine, topic: str, index: int) -> Partition:
     return partition
 
 
-def _preferred(partition: Partition, live: frozenset[int]) -> r.PartitionChanged:
+def _preferred(partition: Partition, electorate: Electorate) -> r.PartitionChanged:
     preferred = partition.replicas[0]
     if partition.leader == preferred:
         raise _not_needed()
-    if preferred not in partition.isr or preferred not in live:
+    change = next_state(partition, electorate, Cause(election=Election.PREFERRED))
+    if change is None or change.leader != preferred:
         message = "The preferred leader was not available."
         raise Refused(ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, message)
-    return partition.changed(leader=preferred)
+    return change
 
 
-def _unclean(machine: ControllerMachine, partition: Partition, live: frozenset[int]) -> r.PartitionChanged:
+def _unclean(partition: Partition, electorate: Electorate) -> r.PartitionChanged:
     """A leader for a partition without one; whoever is not in sync loses what only the others had."""
     if partition.online:
         raise _not_needed()
-    topic = machine.image.topic(partition.topic)
-    if topic is not None and topic.internal:
+    if partition.topic in COORDINATOR_TOPICS:
         message = f"{partition.topic} is what fences groups and transactions: its leader must be in sync"
         raise Refused(ErrorCode.POLICY_VIOLATION, message)
-    eligible = sorted((node for node in partition.replicas if node in live), key=lambda node: node not in partition.isr)
-    if not eligible:
+    change = next_state(partition, electorate, Cause(election=Election.UNCLEAN))
+    if change is None or change.leader == NO_NODE:
         raise Refused(ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, "No eligible leaders are available.")
-    leader = eligible[0]
-    return partition.changed(leader=leader, isr=None if leader in partition.isr else (leader,))
+    return change
 
 
 def _not_needed() -> Refused:

@@ -1,38 +1,34 @@
-"""Who leads a partition when nodes come and go: pure plans of PartitionChanged records.
+"""What becomes of partitions when brokers come and go: pure plans of PartitionChanged records.
 
-Every plan is safe to stop after any prefix: a leader is taken away before its node is fenced, and given after it is unfenced.
+Every plan is safe to stop after any prefix: a broker leaves ISRs before it is fenced, and leads after it is unfenced.
 """
 
 from collections.abc import Iterable, Iterator
 
-from millstream_cluster.ids import NO_NODE, NodeId
-from millstream_cluster.members import Node, Partition
+from millstream_cluster.ids import NodeId
+from millstream_cluster.members import Partition
 from millstream_cluster.records import PartitionChanged
+from millstream_controller.core.partitions.change import PRESENT, Cause, next_state
+from millstream_controller.core.partitions.electorate import Electorate
 
 
-def give_up(partitions: Iterable[Partition], live: frozenset[int]) -> Iterator[PartitionChanged]:
-    """New leaders for partitions whose leader stops: the first live member of the ISR, or none."""
+def changes(
+    partitions: Iterable[Partition], electorate: Electorate, cause: Cause = PRESENT
+) -> Iterator[PartitionChanged]:
+    """What this cause changes of these."""
     for partition in partitions:
-        leader = elect(partition, live)
-        yield partition.changed(leader=NO_NODE if leader is None else leader)
+        change = next_state(partition, electorate, cause)
+        if change is not None:
+            yield change
 
 
-def take_up(partitions: Iterable[Partition], live: frozenset[int]) -> Iterator[PartitionChanged]:
+def take_up(partitions: Iterable[Partition], electorate: Electorate) -> Iterator[PartitionChanged]:
     """Leaders for those partitions without one that can have one again."""
-    for partition in partitions:
-        leader = elect(partition, live)
-        if leader is not None:
-            yield partition.changed(leader=leader)
+    return changes(partitions, electorate)
 
 
-def lose_copies(partitions: Iterable[Partition], node: Node) -> Iterator[PartitionChanged]:
-    """Take a node out of the ISR of what it has lost, all of a disk or single partitions: it must never lead that."""
-    for partition in partitions:
-        if node.node_id in partition.isr:
-            isr = tuple(member for member in partition.isr if member != node.node_id)
-            yield partition.changed(isr=isr, leader=NO_NODE if partition.leader == node.node_id else None)
-
-
-def elect(partition: Partition, live: frozenset[int]) -> NodeId | None:
-    """The first replica, in order of preference, that is in sync and live."""
-    return next((node for node in partition.replicas if node in partition.isr and node in live), None)
+def make_way(partitions: Iterable[Partition], electorate: Electorate, node_id: NodeId) -> Iterator[PartitionChanged]:
+    """A broker that is about to stop leaves those ISRs that have somebody else who stays; of the others it is the last."""
+    staying = electorate.electable - {node_id}
+    shared = (each for each in partitions if node_id in each.isr and not staying.isdisjoint(each.isr))
+    return changes(shared, electorate, Cause(leaving=frozenset({node_id})))

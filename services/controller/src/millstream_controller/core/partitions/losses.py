@@ -1,10 +1,9 @@
-"""A broker says which of its partitions it has lost: a decision that takes it out of their ISR.
+"""A broker says which of its partitions it has lost: a decision that takes it out of their ISR and ELR.
 
 As with a whole disk, what is lost is never led again by who lost it, unless a person accepts the loss by an
 unclean election; a partition that had no other copy in sync stays without a leader until then.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from uuid import UUID
@@ -13,7 +12,9 @@ from millstream_cluster import records as r
 from millstream_cluster.decision import Decision
 from millstream_controller.core.machine import ControllerMachine
 from millstream_controller.core.nodes.nodes import RECORDS_MAX
-from millstream_controller.core.partitions.leadership import lose_copies
+from millstream_controller.core.partitions.change import Cause
+from millstream_controller.core.partitions.electorate import Electorate
+from millstream_controller.core.partitions.leadership import changes
 from millstream_controller.core.refusal import DONE, Outcome
 from millstream_wire.errors import ErrorCode
 
@@ -42,6 +43,8 @@ def lose_replicas(machine: ControllerMachine, loss: Loss) -> Decision[r.Metadata
         message = f"broker {loss.node_id} has broker epoch {node.epoch}, not {loss.broker_epoch}"
         return Decision((), LossTold(Outcome(ErrorCode.STALE_BROKER_EPOCH, message)))
     known = (machine.image.partition(topic_id, number) for topic_id, number in loss.partitions)
-    changes: Iterator[r.PartitionChanged] = lose_copies((each for each in known if each is not None), node)
-    records = tuple(islice(changes, RECORDS_MAX))
+    lost = Cause(lost=frozenset({node.node_id}))
+    records = tuple(
+        islice(changes((each for each in known if each is not None), Electorate(machine), lost), RECORDS_MAX)
+    )
     return Decision(records, LossTold(DONE, len(records)))

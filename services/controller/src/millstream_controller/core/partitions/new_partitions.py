@@ -9,9 +9,11 @@ from millstream_cluster import records as r
 from millstream_cluster.decision import Decision
 from millstream_cluster.ids import LeaderEpoch, NodeId, PartitionEpoch
 from millstream_cluster.members import Topic
+from millstream_cluster.metadata_version import MetadataVersion
 from millstream_cluster.placement import Candidate, place
 from millstream_controller.core.machine import ControllerMachine
-from millstream_controller.core.nodes.nodes import RECORDS_MAX, live_brokers
+from millstream_controller.core.nodes.nodes import RECORDS_MAX
+from millstream_controller.core.partitions.electorate import Electorate
 from millstream_controller.core.refusal import DONE, Outcome, Refused
 from millstream_wire.errors import ErrorCode
 
@@ -65,14 +67,17 @@ def _grow(machine: ControllerMachine, growth: Growth, room: int) -> list[r.Parti
     if added > room:
         raise Refused(ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.")
     replicas = _replicas_of_growth(machine, topic, growth, added)
-    return [first_state(topic.topic_id, have + index, nodes) for index, nodes in enumerate(replicas)]
+    electable = Electorate(machine).electable
+    return [first_state(topic.topic_id, have + index, nodes, electable) for index, nodes in enumerate(replicas)]
 
 
 def _replicas_of_growth(
     machine: ControllerMachine, topic: Topic, growth: Growth, added: int
 ) -> list[tuple[NodeId, ...]]:
     if growth.assignments is None:
-        return place_replicas(added, len(topic.partitions[0].replicas), machine.candidates(topic))
+        first = topic.partitions[0]
+        factor = len(first.replicas) - len(first.removing_replicas)
+        return place_replicas(machine, added, factor, machine.candidates(topic))
     if len(growth.assignments) != added:
         message = (
             f"Attempted to add {added} additional partition(s), "
@@ -82,37 +87,54 @@ def _replicas_of_growth(
     return check_assignments(growth.assignments, machine)
 
 
-def first_state(topic_id: UUID, number: int, replicas: tuple[NodeId, ...]) -> r.PartitionCreated:
-    """A new partition: every replica is in sync, because all are empty."""
-    return r.PartitionCreated(topic_id, number, replicas, replicas, replicas[0], LeaderEpoch(0), PartitionEpoch(0))
+def first_state(
+    topic_id: UUID, number: int, replicas: tuple[NodeId, ...], electable: frozenset[int]
+) -> r.PartitionCreated:
+    """A new partition: every replica that is there is in sync, because all are empty; the first of them leads."""
+    isr = tuple(node for node in replicas if node in electable)
+    assert isr, "a partition is created on a broker that is there"
+    return r.PartitionCreated(topic_id, number, replicas, isr, isr[0], LeaderEpoch(0), PartitionEpoch(0))
 
 
-def place_replicas(partitions: int, factor: int, candidates: Sequence[Candidate]) -> list[tuple[NodeId, ...]]:
-    """Plan replicas on the live brokers; a factor that they cannot hold is refused."""
-    if factor > len(candidates):
+def place_replicas(
+    machine: ControllerMachine, partitions: int, factor: int, candidates: Sequence[Candidate]
+) -> list[tuple[NodeId, ...]]:
+    """Plan replicas on the live brokers first; those that are away get what is left over, and are in sync once they are back.
+
+    So a topic can be created while a broker restarts, as in Kafka. A factor that all brokers together cannot hold is refused.
+    """
+    away = machine.away()
+    if factor > len(candidates) + len(away) or not candidates:
         message = (
             f"Unable to replicate the partition {factor} time(s): "
-            f"The target replication factor of {factor} cannot be reached because only {len(candidates)} broker(s) "
+            f"The target replication factor of {factor} cannot be reached because only {len(candidates) + len(away)} broker(s) "
             "are registered or some brokers have all their log directories cordoned."
         )
+        if not candidates:
+            message = "All brokers are currently fenced or have all their log directories cordoned."
         raise Refused(ErrorCode.INVALID_REPLICATION_FACTOR, message)
-    _check_factor(factor)
-    return place(partitions, factor, candidates)
+    check_factor(machine, factor)
+    live = min(factor, len(candidates))
+    planned = place(partitions, live, candidates)
+    if live == factor:
+        return planned
+    rest = place(partitions, factor - live, away)
+    return [(*here, *there) for here, there in zip(planned, rest, strict=True)]
 
 
 def check_assignments(assignments: Sequence[tuple[int, ...]], machine: ControllerMachine) -> list[tuple[NodeId, ...]]:
-    """Assignments by hand: known and live brokers, distinct, as many for each partition."""
-    live = live_brokers(machine)
+    """Assignments by hand: known brokers, at least one of each partition's live, distinct, as many for each partition."""
+    electable = Electorate(machine).electable
     for nodes in assignments:
         wrong = wrong_with(nodes, machine)
         if wrong is not None:
             raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"The manual partition assignment includes {wrong}")
-        if not live.intersection(nodes):
-            message = f"all brokers of assignment {list(nodes)} are fenced"
+        if electable.isdisjoint(nodes):
+            message = f"all brokers of assignment {list(nodes)} are fenced or in controlled shutdown"
             raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
         if len(nodes) != len(assignments[0]):
             raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, "all partitions must have as many replicas")
-    _check_factor(len(assignments[0]))
+    check_factor(machine, len(assignments[0]))
     return [tuple(NodeId(node) for node in nodes) for nodes in assignments]
 
 
@@ -128,7 +150,11 @@ def wrong_with(nodes: Sequence[int], machine: ControllerMachine) -> str | None:
     return None
 
 
-def _check_factor(factor: int) -> None:
-    if factor > 1:
-        message = f"replication factor {factor}: this release keeps one replica of each partition"
+def check_factor(machine: ControllerMachine, factor: int) -> None:
+    """Nodes of an older release keep one replica of a partition, and read no record of how several are kept."""
+    if factor > 1 and machine.image.metadata_version < MetadataVersion.RELEASE_0_2:
+        message = (
+            f"replication factor {factor}: this cluster's metadata.version is {machine.image.metadata_version}, which knows one "
+            f"replica of each partition; raise it to {MetadataVersion.RELEASE_0_2} with kafka-features first"
+        )
         raise Refused(ErrorCode.INVALID_REPLICATION_FACTOR, message)

@@ -7,19 +7,18 @@ from uuid import UUID
 
 from millstream_cluster import records as r
 from millstream_cluster.configs import ConfigEntry, EffectiveConfigs
-from millstream_cluster.coordinator_topics import NEEDED_CONFIGS
+from millstream_cluster.coordinator_topics import MIN_ISR, NEEDED_CONFIGS, CoordinatorTopic
 from millstream_cluster.decision import Decision
 from millstream_cluster.ids import (
     COORDINATOR_TOPICS,
     METADATA_TOPIC,
-    OFFSETS_TOPIC,
-    SHARE_STATE_TOPIC,
-    TRANSACTIONS_TOPIC,
     NodeId,
 )
+from millstream_cluster.metadata_version import MetadataVersion
 from millstream_cluster.placement import Candidate
 from millstream_controller.core.machine import ControllerMachine
 from millstream_controller.core.nodes.nodes import RECORDS_MAX
+from millstream_controller.core.partitions.electorate import Electorate
 from millstream_controller.core.partitions.new_partitions import check_assignments, first_state, place_replicas
 from millstream_controller.core.refusal import DONE, Outcome, Refused
 from millstream_controller.core.topics.topic_configs import check_configs, check_topic_together
@@ -85,6 +84,7 @@ class _Batch:
         self._machine = machine
         self._new_id = new_id
         self._candidates = machine.candidates()
+        self._electable = Electorate(machine).electable
         self._names: dict[str, str] = {}
 
     def create(self, topic: NewTopic) -> CreatedTopic:
@@ -92,18 +92,21 @@ class _Batch:
         self._check_name(topic.name)
         configs = _creation_configs(topic)
         check_configs(r.ResourceType.TOPIC, configs)
-        effective = EffectiveConfigs(self._machine.image, self._machine.settings.static).topic_with(configs)
-        check_topic_together(effective)
+        resolve = EffectiveConfigs(self._machine.image, self._machine.settings.static).topic_with
+        check_topic_together(resolve(configs))
         replicas = self._replicas(topic)
+        own = self._machine.settings.coordinator_topics.of(topic.name)
+        if own is not None and len(replicas[0]) > 1:
+            configs.setdefault(MIN_ISR, str(own.min_isr_of(len(replicas[0]))))
         topic_id = self._new_id()
         self.records.append(r.TopicCreated(topic.name, topic_id, topic.name in INTERNAL_TOPICS))
-        self.records += [first_state(topic_id, number, nodes) for number, nodes in enumerate(replicas)]
+        self.records += [first_state(topic_id, number, nodes, self._electable) for number, nodes in enumerate(replicas)]
         self.records += [
             r.ConfigChanged(r.ResourceType.TOPIC, topic.name, key, value) for key, value in configs.items()
         ]
         self._names[collision_key(topic.name)] = topic.name
         self._candidates = _with(self._candidates, replicas)
-        return CreatedTopic(topic.name, DONE, topic_id, len(replicas), len(replicas[0]), effective)
+        return CreatedTopic(topic.name, DONE, topic_id, len(replicas), len(replicas[0]), resolve(configs))
 
     def _check_name(self, name: str) -> None:
         if name == METADATA_TOPIC:
@@ -127,17 +130,17 @@ class _Batch:
             message = "Number of partitions was set to an invalid non-positive value."
             raise Refused(ErrorCode.INVALID_PARTITIONS, message)
         partitions, factor = topic.partitions, topic.replication_factor
+        own = settings.coordinator_topics.of(topic.name)
         if partitions == DEFAULT:
-            own = {
-                OFFSETS_TOPIC: settings.offsets_topic_num_partitions,
-                TRANSACTIONS_TOPIC: settings.transactions_topic_num_partitions,
-                SHARE_STATE_TOPIC: settings.share_state_topic_num_partitions,
-            }
-            partitions = own.get(topic.name, settings.num_partitions)
+            partitions = settings.num_partitions if own is None else own.partitions
         if factor == DEFAULT:
-            factor = settings.default_replication_factor
+            factor = settings.default_replication_factor if own is None else self._factor(own)
         self._check_size(partitions)
-        return place_replicas(partitions, factor, self._candidates)
+        return place_replicas(self._machine, partitions, factor, self._candidates)
+
+    def _factor(self, own: CoordinatorTopic) -> int:
+        several = self._machine.image.metadata_version >= MetadataVersion.RELEASE_0_2
+        return own.replicas_among(len(self._candidates) if several else 1)
 
     def _assigned(self, topic: NewTopic) -> list[tuple[NodeId, ...]]:
         for number, what in ((topic.replication_factor, "replication factor"), (topic.partitions, "numPartitions")):

@@ -13,9 +13,6 @@ class TransactionLimits:
     """How long to go on trying that before the producer is told to."""
     timeout_check_interval_ms: int = 10_000
     """How often transactions that took too long are looked for."""
-    topic_partitions: int = 50
-    topic_replication_factor: int = 1
-    topic_segment_bytes: int = 100 << 20
     id_expiration_ms: int | None = 604_800_000
     """How long a transactional id is remembered that nobody uses, and by a group's shard the epoch of a producer; None: for ever."""
     id_expiration_check_interval_ms: int = 3_600_000

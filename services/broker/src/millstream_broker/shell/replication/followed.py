@@ -1,0 +1,58 @@
+"""A partition that is copied from its leader: its log, its step machine, and the batches of an answer as the machine takes them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from millstream_broker.core.partition.follower import Answer, Follower
+from millstream_broker.shell.partition.hosted import HostedPartition
+from millstream_wire.errors import ErrorCode
+from millstream_wire.messages.fetch import PartitionData
+from millstream_wire.records import BatchHeader, RecordsError, check, decode_batch, split
+
+
+@dataclass(slots=True, eq=False)
+class Followed:
+    """From one assignment to the next: another leader or leader epoch makes another one of these."""
+
+    replica: HostedPartition
+    follower: Follower
+    on_changed: Callable[["Followed"], None]
+    """Called when there may be another question to ask."""
+    is_over: bool = False
+    """Nothing is done for it any more."""
+
+
+class Batches(NamedTuple):
+    """Whole, intact batches that lie one after the other, and why what follows them is not among them."""
+
+    content: memoryview
+    headers: list[BatchHeader]
+    unreadable: str
+
+
+def checked(data: PartitionData) -> Batches:
+    """Check every batch of an answer as if a client had sent it: what a leader's disk spoilt must not be copied."""
+    content = memoryview(data.records or b"")
+    headers: list[BatchHeader] = []
+    try:
+        for batch in split(content, torn_tail=True):
+            header = check(batch)
+            if header.is_control:
+                decode_batch(batch, header)  # or it would fail when it is in the log already
+            headers.append(header)
+    except RecordsError as error:
+        return Batches(content, headers, str(error) or type(error).__name__)
+    return Batches(content, headers, "")
+
+
+def answer_of(data: PartitionData, batches: Batches) -> Answer:
+    return Answer(
+        ErrorCode(data.error_code),
+        data.high_watermark,
+        data.log_start_offset,
+        data.diverging_epoch.epoch,
+        data.diverging_epoch.end_offset,
+        batches.headers,
+        batches.unreadable,
+    )

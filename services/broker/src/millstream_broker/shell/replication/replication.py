@@ -1,0 +1,79 @@
+"""Which partitions this broker copies, and from whom: follows what the metadata says of each of them.
+
+A partition stops being copied before its standing hears of another leader, and is copied again after that: so nothing is
+appended to a log that this broker leads.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+from millstream_broker.core.hosting import ReplicaKey
+from millstream_broker.core.partition.follower import Follower
+from millstream_broker.shell.broker import Broker
+from millstream_broker.shell.partition.hosted import HostedPartition
+from millstream_broker.shell.replication.copying import Copying
+from millstream_broker.shell.replication.fetcher import Fetcher
+from millstream_broker.shell.replication.followed import Followed
+from millstream_cluster.ids import NO_NODE
+from millstream_cluster.members import Partition
+from millstream_log import DataDir
+
+
+class Replication:
+    """Invariant: a partition is followed if and only if its standing follows a leader, in that leader's epoch."""
+
+    def __init__(self, broker: Broker, directory: DataDir, *, broker_epoch: Callable[[], int]) -> None:
+        self._broker = broker
+        self._broker_epoch = broker_epoch
+        self._copying = Copying(broker, directory)
+        self._followed: dict[ReplicaKey, Followed] = {}
+        self._fetchers: dict[int, Fetcher] = {}
+        self._to_start: list[Fetcher] = []
+        self._wake = asyncio.Event()
+        partitions = broker.partitions
+        partitions.before_assigned = self._before_assigned
+        partitions.after_assigned = self._after_assigned
+        partitions.on_removed = self._stop
+
+    def __len__(self) -> int:
+        return len(self._followed)
+
+    async def run(self) -> None:
+        """Fetch until cancelled. A leader of nothing is asked nothing, so its fetcher may stay."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._copying.run())
+            while True:
+                for fetcher in self._to_start:
+                    tasks.create_task(fetcher.run())
+                self._to_start.clear()
+                self._wake.clear()
+                await self._wake.wait()
+
+    def _before_assigned(self, replica: HostedPartition, partition: Partition) -> None:
+        followed = self._followed.get(replica.key)
+        if followed is not None and not self._is_followed_as(followed, partition):
+            self._stop(replica)
+
+    def _after_assigned(self, replica: HostedPartition, partition: Partition) -> None:
+        if replica.key in self._followed or partition.leader in (NO_NODE, self._broker.config.node_id):
+            return
+        leader = int(partition.leader)
+        fetcher = self._fetchers.get(leader)
+        if fetcher is None:
+            fetcher = Fetcher(leader, self._broker, self._broker_epoch, self._copying)
+            self._fetchers[leader] = fetcher
+            self._to_start.append(fetcher)
+            self._wake.set()
+        followed = Followed(replica, Follower(leader, partition.leader_epoch, replica.log), fetcher.on_changed)
+        self._followed[replica.key] = followed
+        fetcher.add(followed)
+
+    def _is_followed_as(self, followed: Followed, partition: Partition) -> bool:
+        follower = followed.follower
+        return (follower.leader, follower.leader_epoch) == (partition.leader, partition.leader_epoch)
+
+    def _stop(self, replica: HostedPartition) -> None:
+        followed = self._followed.pop(replica.key, None)
+        if followed is not None:
+            followed.is_over = True
+            self._fetchers[followed.follower.leader].remove(followed)

@@ -1,0 +1,54 @@
+"""Who may keep and lead partitions, and what their topics ask for, as one decision finds it: brokers and configs looked up once."""
+
+from collections.abc import Iterable
+
+from millstream_cluster.configs import TOPIC_CONFIGS, EffectiveConfigs
+from millstream_cluster.coordinator_topics import MIN_ISR
+from millstream_cluster.ids import COORDINATOR_TOPICS
+from millstream_cluster.records import ResourceType
+from millstream_controller.core.machine import ControllerMachine
+
+UNCLEAN = "unclean.leader.election.enable"
+
+
+class Electorate:
+    """`live`: the unfenced brokers, who may be in an ISR; `electable`: those of them that do not stop, who may also lead and join."""
+
+    def __init__(
+        self, machine: ControllerMachine, *, without: Iterable[int] = (), joined_by: Iterable[int] = ()
+    ) -> None:
+        """`without`, `joined_by`: who is fenced and unfenced by the very decision that asks."""
+        self.live = (machine.live_brokers() | frozenset(joined_by)) - frozenset(without)
+        self.electable = self.live - machine.departures.brokers(machine.image)
+        self._image = machine.image
+        self._configs = EffectiveConfigs(machine.image, machine.settings.static)
+        self._min_isr_by_topic: dict[str, int] = {}
+        self._unclean_by_topic: dict[str, bool] = {}
+
+    def min_isr(self, topic: str) -> int:
+        """min.insync.replicas: with fewer in sync nothing is committed."""
+        found = self._min_isr_by_topic.get(topic)
+        if found is None:
+            found = self._min_isr_by_topic[topic] = int(str(self._value(topic, MIN_ISR)))
+        return found
+
+    def set_min_isr(self, topic: str, min_isr: int) -> None:
+        """As it will be once the configs of this decision hold."""
+        self._min_isr_by_topic[topic] = min_isr
+
+    @property
+    def default_min_isr(self) -> int:
+        """Of topics that do not set their own."""
+        return int(str(self._configs.topic_value("", MIN_ISR)))
+
+    def elects_unclean(self, topic: str) -> bool:
+        """Whether a replica out of sync leads rather than nobody; never what fences groups and transactions."""
+        found = self._unclean_by_topic.get(topic)
+        if found is None:
+            found = topic not in COORDINATOR_TOPICS and self._value(topic, UNCLEAN) is True
+            self._unclean_by_topic[topic] = found
+        return found
+
+    def _value(self, topic: str, key: str) -> object:
+        own = self._image.config(ResourceType.TOPIC, topic).get(key)
+        return self._configs.topic_value(topic, key) if own is None else TOPIC_CONFIGS[key].parse(own)
