@@ -107,8 +107,9 @@ def test_who_is_a_fetch_behind_kept_up_until_the_fetch_before_and_no_longer() ->
 
 def test_a_fetch_that_is_told_late_is_not_the_last_one() -> None:
     partition = leader(1, 2)
-    fetch(partition, 2, 10, 500)
+    fetch(partition, 2, 10, 0)
     partition.on_appended(20, 100)
+    fetch(partition, 2, 10, 500)
     fetch(partition, 2, 10, 100)
     partition.on_appended(30, 100)
     fetch(partition, 2, 20, 900)
