@@ -12,6 +12,7 @@ import pytest
 
 from millstream_broker.app import BrokerApp
 from millstream_broker.config import BrokerConfig
+from millstream_cluster.ids import NodeId
 from millstream_cluster.records import Endpoint
 from millstream_controller.app import ControllerApp
 from millstream_controller.config import ControllerConfig
@@ -114,7 +115,8 @@ async def fetch(asked: Client, offset: int = 0, name: str = "orders") -> Any:
 def test_records_survive_a_clean_stop_and_a_crash(tmp_path: Path, batch: Any, values: Any) -> None:
     async def scenario() -> None:
         async with controller(tmp_path / "controller") as address:
-            async with running(broker(tmp_path / "data", address)) as own, client(own) as asked:
+            first = broker(tmp_path / "data", address)
+            async with running(first) as own, client(own) as asked:
                 await create_topic(asked, "orders")
                 assert (await produce(asked, batch("a"))).base_offset == 0
             assert (tmp_path / "data" / ".kafka_cleanshutdown").exists()
@@ -123,14 +125,25 @@ def test_records_survive_a_clean_stop_and_a_crash(tmp_path: Path, batch: Any, va
             async with running(app) as own, client(own) as asked:
                 await until_led(asked, "orders")
                 assert (await produce(asked, batch("b"))).base_offset == 1
+                assert previous_life(app) == first.registration.broker_epoch, "a clean stop is proof of what it had"
                 app._world.killed = True  # type: ignore[attr-defined]
             assert not (tmp_path / "data" / ".kafka_cleanshutdown").exists()
 
-            async with running(broker(tmp_path / "data", address)) as own, client(own) as asked:
+            third = broker(tmp_path / "data", address)
+            async with running(third) as own, client(own) as asked:
                 await until_led(asked, "orders")
+                assert previous_life(third) == -1, "a crash proves nothing"
                 assert values((await fetch(asked)).records) == [(0, "a"), (1, "b")]
 
     asyncio.run(scenario())
+
+
+def previous_life(app: BrokerApp) -> int:
+    """Of which the broker says that it ended cleanly, as the controller wrote it down."""
+    assert app.follower is not None
+    node = app.follower.image.node(NodeId(1))
+    assert node is not None
+    return int(node.previous_epoch)
 
 
 def test_a_long_poll_over_the_network_sees_an_append_of_another_connection(

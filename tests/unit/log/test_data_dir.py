@@ -36,6 +36,22 @@ def test_a_clean_close_is_known_at_the_next_start(tmp_path: Path, make) -> None:
     assert not open_dir(data.path).was_clean
 
 
+@pytest.mark.parametrize(
+    ("proof", "epoch"),
+    [(b'{"version":0,"brokerEpoch":71}', 71), (b"", -1), (b"{}", -1), (b"[7]", -1), (b'{"brokerEpoch":"7"}', -1)],
+)
+def test_a_clean_close_proves_which_life_it_ended_once(tmp_path: Path, proof: bytes, epoch: int) -> None:
+    (tmp_path / ".kafka_cleanshutdown").write_bytes(proof)
+    data = open_dir(tmp_path)
+    assert (data.was_clean, data.clean_broker_epoch) == (True, epoch)
+    assert not (tmp_path / ".kafka_cleanshutdown").exists()
+    data.abandon()
+    assert open_dir(tmp_path).clean_broker_epoch == -1
+    again = open_dir(tmp_path / "other")
+    again.close(broker_epoch=72)
+    assert open_dir(tmp_path / "other").clean_broker_epoch == 72
+
+
 def test_a_partition_that_was_not_opened_is_not_called_clean(tmp_path: Path) -> None:
     data = open_dir(tmp_path)
     data.open_log(KEY, TOPIC_ID, CONFIG, now_ms=0)

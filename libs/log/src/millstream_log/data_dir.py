@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from uuid import UUID, uuid4
 
-from millstream_log.atomic_file import replace_file
+from millstream_log.atomic_file import read_file, replace_file
 from millstream_log.checkpoint import (
     CLEANED,
     HIGH_WATERMARK,
@@ -51,6 +51,7 @@ class DataDir:
         "_random",
         "_recovery_points",
         "_stored",
+        "clean_broker_epoch",
         "cluster_id",
         "directory_id",
         "disk",
@@ -85,6 +86,8 @@ class DataDir:
         try:
             self.cluster_id, self.directory_id = self._identify(cluster_id)
             self.was_clean = (path / _CLEAN_SHUTDOWN).exists()
+            self.clean_broker_epoch = _clean_broker_epoch(path / _CLEAN_SHUTDOWN, disk) if self.was_clean else -1
+            """In which life of the node everything here was brought to the disk at its end; -1 if that is not known."""
             if self.was_clean:
                 disk.unlink(path / _CLEAN_SHUTDOWN)
                 disk.sync_directory(path)  # or it is back after a power loss, and nothing would be recovered
@@ -298,6 +301,16 @@ class DataDir:
         if self._stored.get(name) != offsets:
             store_offsets(self.path / name, offsets, self.disk)
             self._stored[name] = dict(offsets)
+
+
+def _clean_broker_epoch(path: Path, disk: Disk) -> int:
+    """What the proof of a clean stop says; nothing, if it is not one of ours or of Kafka's."""
+    try:
+        epoch = json.loads(read_file(path, disk)).get("brokerEpoch", -1)
+    except (ValueError, AttributeError) as error:
+        logger.warning("clean stop without an epoch path=%s reason=%s", path, error)
+        return -1
+    return epoch if isinstance(epoch, int) else -1
 
 
 def _make(path: Path, disk: Disk) -> None:

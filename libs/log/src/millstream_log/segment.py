@@ -25,13 +25,7 @@ from millstream_log.shortened import Shortened
 from millstream_log.time_index import TimeIndex
 from millstream_log.timestamps import find_in_batch
 from millstream_log.transaction_index import TransactionIndex
-from millstream_wire.records import (
-    HEADER_SIZE,
-    NO_TIMESTAMP,
-    BatchHeader,
-    RecordsError,
-    parse_header,
-)
+from millstream_wire.records import HEADER_SIZE, NO_TIMESTAMP, BatchHeader, RecordsError, parse_header
 
 logger = logging.getLogger(__name__)
 
@@ -103,7 +97,8 @@ class Segment:
     @property
     def file(self) -> SegmentFile:
         if self._file is None:
-            self._file = SegmentFile(self.log_path, os.O_RDWR | os.O_CREAT, self.disk)
+            # Never made here: a thread that is late may read a log whose directory has got another log meanwhile.
+            self._file = SegmentFile(self.log_path, os.O_RDWR, self.disk)
         return self._file
 
     # ---- writing ----
@@ -143,31 +138,26 @@ class Segment:
     ) -> None:
         """Write a stamped batch; after an error the file is as it was, and the error goes on."""
         position = self.size
-        if self.index.wants_flush:
-            self.flush_indexes()
-        fd = self.file.fileno()
-        try:
-            self.disk.write(fd, batch, position)
-        except OSError:
-            self.disk.ftruncate(fd, position)
-            raise
+        self._write(batch)
         self._note(position, len(batch), last_offset, max_timestamp, config)
 
     def append_run(self, batches: memoryview, headers: Sequence[BatchHeader], config: LogConfig) -> None:
         """As `append`, several that lie one after the other, in one write."""
-        position = self.size
+        position: i64 = self.size
+        self._write(batches)
+        for header in headers:
+            self._note(position, header.size, header.last_offset, header.max_timestamp, config)
+            position += header.size
+
+    def _write(self, data: bytes | bytearray | memoryview) -> None:
         if self.index.wants_flush:
             self.flush_indexes()
         fd = self.file.fileno()
         try:
-            self.disk.write(fd, batches, position)
+            self.disk.write(fd, data, self.size)
         except OSError:
-            self.disk.ftruncate(fd, position)
+            self.disk.ftruncate(fd, self.size)
             raise
-        for header in headers:
-            size = header.size
-            self._note(position, size, header.last_offset, header.max_timestamp, config)
-            position += size
 
     def flush_indexes(self) -> None:
         self.index.flush()

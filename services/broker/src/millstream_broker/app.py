@@ -162,16 +162,7 @@ class BrokerApp:
                 children += [tasks.create_task(part.run()) for part in parts]
                 noted = applied.run(world, lambda: follower.applied, config.checkpoint_interval_ms)
                 children.append(tasks.create_task(noted))
-                replication = Replication(
-                    lambda: broker.config,
-                    world,
-                    directory,
-                    partitions,
-                    delays,
-                    broker.metrics,
-                    image=lambda: follower.image,
-                    broker_epoch=lambda: registration.broker_epoch,
-                )
+                replication = Replication(broker, directory, broker_epoch=lambda: registration.broker_epoch)
                 chores = [hosting.run, partitions.removals.run, upkeep.run, replication.run]
                 if config.cleaner.enabled:
                     chores.append(Cleaner(lambda: broker.config.cleaner, world, partitions, directory).run)
@@ -266,6 +257,7 @@ class BrokerApp:
             heartbeat_interval_ms=config.heartbeat_interval_ms,
             session_timeout_ms=config.session_timeout_ms,
             metadata_offset=lambda: hosting.settled_offset,
+            previous_epoch=directory.clean_broker_epoch,
         )
         return self.registration
 

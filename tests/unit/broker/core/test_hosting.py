@@ -1,3 +1,4 @@
+from collections.abc import Iterable
 from uuid import UUID
 
 import pytest
@@ -14,7 +15,7 @@ from millstream_broker.core.hosting import (
     plan_unproven,
 )
 from millstream_cluster import records as r
-from millstream_cluster.ids import LeaderEpoch, NodeId, PartitionEpoch
+from millstream_cluster.ids import NO_NODE, BrokerEpoch, LeaderEpoch, NodeId, PartitionEpoch
 from millstream_cluster.image import Image
 
 OURS, THEIRS, OLD = UUID(int=10), UUID(int=11), UUID(int=9)
@@ -119,3 +120,49 @@ def test_an_empty_log_stands_in_for_a_lost_one_only_where_nobody_takes_it_for_th
     delta.partitions[OURS, 0] = None
     assert plan_changes(delta, now, node_id=1, hosted=(), lost=lost) == wanted
     assert plan_start((), now, node_id=1, hosted=()) == [Create(partition)], "it never was here"
+
+
+# ---- a broker that was not let in yet ----
+
+
+def led(topic_id: UUID, partition: int, *replicas: int) -> r.PartitionCreated:
+    """Led by the first of its replicas."""
+    nodes = tuple(map(NodeId, replicas))
+    return r.PartitionCreated(topic_id, partition, nodes, nodes, nodes[0], LeaderEpoch(4), PartitionEpoch(0))
+
+
+REGISTERED = [
+    r.NodeRegistered(NodeId(1), BrokerEpoch(1), UUID(int=1), (), None),
+    r.TopicCreated("orders", OURS, False),
+    led(OURS, 0, 1),
+    led(OURS, 1, 1, 2),
+    led(OURS, 2, 2, 1),
+]
+LET_IN = r.NodeUnfenced(NodeId(1), BrokerEpoch(1))
+
+
+def leaders(steps: Iterable[object]) -> dict[int, int]:
+    assert all(isinstance(step, Update) for step in steps)
+    return {step.partition.partition: step.partition.leader for step in steps if isinstance(step, Update)}
+
+
+def test_a_broker_that_starts_leads_none_of_several_replicas_before_it_is_let_in() -> None:
+    hosted = [(OURS, 0), (OURS, 1), (OURS, 2)]
+    steps = plan_start((), image(REGISTERED), node_id=1, hosted=hosted)
+    assert leaders(steps) == {0: 1, 1: NO_NODE, 2: 2}
+    steps = plan_start((), image([*REGISTERED, LET_IN]), node_id=1, hosted=hosted)
+    assert leaders(steps) == {0: 1, 1: 1, 2: 2}
+
+
+def test_once_it_is_let_in_it_leads_what_it_was_kept_from() -> None:
+    hosted = [(OURS, 0), (OURS, 1), (OURS, 2)]
+    delta = MetadataDelta()
+    delta.add([LET_IN])
+    steps = plan_changes(delta, image([*REGISTERED, LET_IN]), node_id=1, hosted=hosted)
+    assert leaders(steps) == {1: 1}
+    other = MetadataDelta()
+    other.add([r.NodeUnfenced(NodeId(2), BrokerEpoch(2))])
+    assert plan_changes(other, image(REGISTERED), node_id=1, hosted=hosted) == []
+    changed = MetadataDelta()
+    changed.add([led(OURS, 1, 1, 2)])
+    assert leaders(plan_changes(changed, image(REGISTERED), node_id=1, hosted=hosted)) == {1: NO_NODE}

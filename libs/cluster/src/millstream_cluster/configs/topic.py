@@ -297,7 +297,7 @@ _KEYS = (
         "unclean.leader.election.enable",
         _B,
         "false",
-        "Whether a replica that is not in sync may lead when no other is left, losing what it had not copied. Without effect: a topic has one replica; an election that somebody asks for is held either way.",
+        "Whether a replica that is neither in sync nor eligible leads when no other is left, losing what it had not copied; never in the coordinators' topics. An election that somebody asks for is held either way.",
         synonyms=_from("unclean.leader.election.enable"),
     ),
 )

@@ -6,12 +6,13 @@ older than what this disk has seen, so all that it may do is serve what it knows
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TypeAlias
 from uuid import UUID
 
 from millstream_cluster import records as r
+from millstream_cluster.ids import NO_NODE, NodeId
 from millstream_cluster.image import Image
 from millstream_cluster.members import Partition
 
@@ -60,6 +61,8 @@ class MetadataDelta:
     partitions: dict[ReplicaKey, None] = field(default_factory=dict)
     deleted_topics: set[UUID] = field(default_factory=set)
     configs: dict[tuple[r.ResourceType, str], None] = field(default_factory=dict)
+    let_in: set[NodeId] = field(default_factory=set)
+    """Nodes that were unfenced."""
 
     def add(self, records: Iterable[r.MetadataRecord]) -> None:
         for record in records:
@@ -70,6 +73,8 @@ class MetadataDelta:
                     self.deleted_topics.add(record.topic_id)
                 case r.ConfigChanged():
                     self.configs[record.resource_type, record.resource_name] = None
+                case r.NodeUnfenced():
+                    self.let_in.add(record.node_id)
                 case _:
                     pass
 
@@ -81,6 +86,18 @@ def may_serve_unproven(partition: Partition) -> bool:
     one of them may have been elected meanwhile.
     """
     return len(partition.replicas) == 1
+
+
+def as_served(partition: Partition, image: Image, node_id: int) -> Partition:
+    """The partition as this broker takes part in it, now that it has registered in this life.
+
+    One of several replicas leads only once the controller has let its broker in: what a proven image says of a broker that is
+    fenced may still be from the life before, and another may be elected with the next record.
+    """
+    if partition.leader != node_id or may_serve_unproven(partition):
+        return partition
+    node = image.node(NodeId(node_id))
+    return partition if node is not None and not node.fenced else replace(partition, leader=NO_NODE)
 
 
 def plan_unproven(image: Image, *, node_id: int, hosted: Iterable[ReplicaKey]) -> Sequence[Step]:
@@ -103,7 +120,19 @@ def plan_changes(
         if key[0] in delta.deleted_topics:
             continue
         steps.extend(_step(key, image, node_id=node_id, is_hosted=key in hosted, lost=lost, unassigned=Delete(key)))
+    if node_id in delta.let_in:
+        steps.extend(_led_from_now_on(delta, image, node_id=node_id, hosted=hosted))
     return steps
+
+
+def _led_from_now_on(
+    delta: MetadataDelta, image: Image, *, node_id: int, hosted: Iterable[ReplicaKey]
+) -> Iterable[Step]:
+    """What this broker would have led already if it had been let in."""
+    for key in hosted:
+        partition = None if key in delta.partitions else image.partition(*key)
+        if partition is not None and partition.leader == node_id and not may_serve_unproven(partition):
+            yield Update(partition)
 
 
 def plan_start(
@@ -134,7 +163,7 @@ def _step(
     if node_id not in partition.replicas:
         return (unassigned,) if is_hosted else ()
     if is_hosted:
-        return (Update(partition),)
+        return (Update(as_served(partition, image, node_id)),)
     if key in lost and not _may_begin_anew(partition, node_id, controller_knows=lost[key]):
         return (Lose(partition),)
     return (Create(partition),)

@@ -21,6 +21,7 @@ from millstream_broker.shell.partition.hosted import HostedPartition
 from millstream_broker.shell.partition.partitions import HostedPartitions
 from millstream_broker.shell.producer_id_blocks import ProducerIdBlocks
 from millstream_broker.shell.share.groups import ShareGroups
+from millstream_broker.shell.suspects import Suspects
 from millstream_broker.shell.throttling import Throttling
 from millstream_broker.shell.topic_changes import TopicChangesAwaited
 from millstream_broker.shell.topic_creation import TopicCreation
@@ -69,6 +70,7 @@ class Broker:
         self.throttling = Throttling(world, samples=config.quota_samples, window_ms=config.quota_window_ms)
         self.refused_batches = RefusedBatches()
         self._interest = Interest()
+        self.suspects = Suspects(world, image, self._interest)
         self.verification = Verification(config, world, image, self._interest)
         self.share_groups = ShareGroups(config, world, delays, image, self.topic_creation, self._interest)
         self.producer_ids = ProducerIdBlocks(config, controllers)

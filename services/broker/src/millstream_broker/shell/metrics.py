@@ -34,9 +34,9 @@ class BrokerMetrics:
         yield counter("millstream_appended_bytes", "Bytes of record batches appended.", appended, broker=broker)
         yield counter("millstream_appended_batches", "Record batches appended.", batches, broker=broker)
         yield counter("millstream_fetched_bytes", "Bytes of record batches fetched.", fetched, broker=broker)
-        yield from self._collect_replication(partitions)
         replicated = self.replicated_bytes
         yield counter("millstream_replicated_bytes", "Bytes copied from leaders.", replicated, broker=broker)
+        yield from self._collect_replication(partitions)
         yield from self._collect_shares()
 
     def _collect_replication(self, hosted: Iterable[HostedPartition]) -> Iterable[Family]:

@@ -220,6 +220,7 @@ def test_it_waits_longer_each_time_and_tells_a_reason_once() -> None:
     asked = follower.question()
     assert asked is not None
     follower.on_answer(asked, Answer(), high_watermark=0, may_have_gaps=False, backoff_max_ms=9)
+    follower.on_followed()
     assert follower.on_failed("b", 500) == (BackOff(20, "b", is_news=True),)
 
 

@@ -43,7 +43,6 @@ def test_what_is_so_already_is_no_record(three) -> None:
         ((1, 2), {"recovery": 1}, ErrorCode.INVALID_REQUEST),
         ((1,), {"recovery": 1}, ErrorCode.INVALID_REQUEST),
         ((1, 2), {"recovery": 2}, ErrorCode.INVALID_REQUEST),
-        ((1, 2), {"member_epoch": 1}, ErrorCode.INELIGIBLE_REPLICA),
         ((), {}, ErrorCode.INVALID_REQUEST),
         ((2, 3), {}, ErrorCode.INVALID_REQUEST),
         ((1, 1), {}, ErrorCode.INVALID_REQUEST),
@@ -69,6 +68,19 @@ def test_nobody_joins_an_isr_who_is_fenced_or_about_to_stop_or_was_another_life(
     assert not three.beat(2, want_shut_down=True).should_shut_down
     assert three.propose("u", (4, 2)) is ErrorCode.INELIGIBLE_REPLICA
     assert three.propose("u", (4, 3)) is ErrorCode.NONE
+
+
+def test_a_refusal_that_time_would_heal_ends_the_state_that_it_was_for(three) -> None:
+    """Its leader commits without the third, and a copy of the request comes when that one is back."""
+    three.fence(3)
+    before = three.partition()
+    late = Proposal(before.topic_id, 0, 0, 1, tuple((node, three.image.node(node).epoch) for node in (1, 2, 3)))
+    refused = judge(three, late)
+    assert refused.records == (before.changed(),)
+    assert three.do(refused).verdicts[0].error is ErrorCode.INELIGIBLE_REPLICA
+    three.beat(3)
+    assert three.do(judge(three, late)).verdicts[0].error is ErrorCode.INVALID_UPDATE_VERSION
+    assert three.partition().isr == (1, 2)
 
 
 def test_partitions_that_do_not_exist_are_told_apart_from_topics_that_do_not(three) -> None:

@@ -153,6 +153,10 @@ class Follower:
             return (self._on_diverging(answer.diverging_epoch, answer.diverging_end_offset, high_watermark),)
         return self._on_batches(now, answer, may_have_gaps, backoff_max_ms)
 
+    def on_followed(self) -> None:
+        """All that an answer asked for is done: the next failure is a new one."""
+        self._failures, self._reason = 0, ""
+
     def on_truncated(self) -> None:
         assert self.phase is Phase.TRUNCATING
         self.phase = Phase.FETCHING
@@ -211,7 +215,6 @@ class Follower:
             self.phase = Phase.TRUNCATING
         if count:
             effects.append(Append(count))
-        self._failures, self._reason = 0, ""
         return (*effects, follow)
 
     def _acceptable(

@@ -59,11 +59,13 @@ def verdict_of(code: ErrorCode) -> Verdict:
 class InSync:
     """Invariant: at most one proposal, for the leader and partition epoch of `committed`: a newer state ends it."""
 
-    __slots__ = ("committed", "proposal")
+    __slots__ = ("committed", "is_in_doubt", "proposal")
 
     def __init__(self) -> None:
         self.committed: tuple[int, ...] = ()
         self.proposal: ProposeIsr | None = None
+        self.is_in_doubt = False
+        """What came of an earlier request for the proposal is not known: it may still be on its way, and be taken."""
 
     @property
     def maximal(self) -> tuple[int, ...]:
@@ -91,7 +93,36 @@ class InSync:
 
     def learn(self, isr: tuple[int, ...]) -> None:
         """A newer state of the partition: a proposal for the one before is part of it, or can take effect no more."""
-        self.committed, self.proposal = isr, None
+        self.committed = isr
+        self.drop()
+
+    def drop(self) -> None:
+        self.proposal, self.is_in_doubt = None, False
+
+    def judged(self, asked: ProposeIsr, verdict: Verdict) -> bool:
+        """An answer that is no consent; True if the proposal has to be asked again.
+
+        A refusal ends a proposal unless an earlier request for it may arrive after all. Such a late one is taken if who was to
+        join is eligible again by then, and nobody here would know.
+        """
+        proposal = self.proposal
+        if proposal is None or proposal != asked or verdict is Verdict.OVERTAKEN:
+            return False
+        lets_in = any(member.node_id not in self.committed for member in proposal.isr)
+        if verdict is Verdict.REFUSED and not (self.is_in_doubt and lets_in):
+            self.drop()
+            return False
+        self.is_in_doubt = self.is_in_doubt or verdict is Verdict.UNKNOWN
+        return True
+
+    def met(self, node_id: int, life: i64) -> bool:
+        """A replica fetches in a life that is registered; True if that ends a proposal of an earlier life, which is refused for ever."""
+        if self.proposal is None or not self.is_in_doubt or node_id in self.committed:
+            return False
+        if any(member.node_id == node_id and member.broker_epoch < life for member in self.proposal.isr):
+            self.drop()
+            return True
+        return False
 
     def propose(
         self, isr: Sequence[int], followers: Mapping[int, Progress], *, leader_epoch: int, partition_epoch: int

@@ -203,23 +203,15 @@ class Partition:
         """The controller answered a proposal, or the answer is lost (any error that may pass); the metadata may have been faster."""
         in_sync = self._in_sync
         verdict = verdict_of(answer.error_code)
-        is_pending = in_sync.proposal == asked
-        if verdict is Verdict.TAKEN:
-            is_news = answer.partition_epoch > self._partition_epoch or (
-                is_pending and answer.partition_epoch == self._partition_epoch
-            )
-            if not self._leads or answer.leader_epoch != self._leader_epoch or not is_news:
-                return ()  # the metadata knows better, or soon will
-            self._partition_epoch = answer.partition_epoch
-            in_sync.learn(answer.isr)
-            # Nobody may be left who would fetch (KAFKA-13091).
-            return self._look_again()
-        if not is_pending:
-            return ()
-        if verdict is Verdict.REFUSED:
-            in_sync.proposal = None
-            return self._look_again()
-        return (asked,) if verdict is Verdict.UNKNOWN else ()
+        if verdict is not Verdict.TAKEN:
+            return (asked,) if in_sync.judged(asked, verdict) else self._look_again()
+        least = self._partition_epoch + (in_sync.proposal != asked)
+        if not self._leads or answer.leader_epoch != self._leader_epoch or answer.partition_epoch < least:
+            return ()  # the metadata knows better, or soon will
+        self._partition_epoch = answer.partition_epoch
+        in_sync.learn(answer.isr)
+        # Nobody may be left who would fetch (KAFKA-13091).
+        return self._look_again()
 
     # ---- events: the log, here and on followers ----
 
@@ -270,7 +262,8 @@ class Partition:
         ):
             return ()
         progress.log_start_offset = log_start_offset
-        effects: list[Effect] = [*self._advance()]
+        is_over = self._in_sync.met(replica_id, broker_epoch)
+        effects: list[Effect] = [*(self._look_again() if is_over else self._advance())]
         if log_start_offset > known_start:
             effects.append(LogStartsMoved())
         # Leaders before may have committed up to where this epoch begins, and have told nobody (KAFKA-7128).
@@ -339,7 +332,7 @@ class Partition:
 
     def _end_leadership(self) -> list[Effect]:
         self._followers.clear()
-        self._in_sync.proposal = None
+        self._in_sync.drop()
         waits = self._commit_waits.take_all()
         refused: list[Effect] = [CommitWaitsEnded(waits, ErrorCode.NOT_LEADER_OR_FOLLOWER)] if waits else []
         return [LeadershipEnded(), *refused]
@@ -388,6 +381,9 @@ class Partition:
         assert not self._commits_alone or (self._leads and self.high_watermark == self.end_offset)
         assert self._leads or not self._followers
         assert self._commits_alone == (self._leads and not self._awaited and not self._is_under_min_isr)
+        if self._leads and not self._is_under_min_isr:
+            ends = [progress.end_offset for progress in self._awaited]
+            assert self.high_watermark >= min([self.end_offset, *ends]), "committed, and nobody has looked"
         maximal = self._in_sync.maximal if self._leads else ()
         assert self._awaited == tuple(self._followers[node] for node in maximal if node != self._node_id)
         for progress in self._followers.values():

@@ -50,6 +50,7 @@ class HostedPartition:
         *,
         node_id: int,
         high_watermark: int,
+        ended: Sequence[tuple[int, int]] = (),
         isr_changes: IsrChanges,
     ) -> None:
         self.name = name
@@ -73,6 +74,7 @@ class HostedPartition:
             end_offset=log.log_end_offset,
             high_watermark=high_watermark,
             first_unstable=NO_OFFSET if unstable is None else unstable,
+            ended=ended,
             min_insync_replicas=settings.min_insync_replicas,
         )
         self._log_end_place = Place()
@@ -80,11 +82,6 @@ class HostedPartition:
         self._stable_place = Place()
         self.starts_place = Place()
         """Where to wait for followers to begin their logs later."""
-
-    def recall_ended(self, ended: Sequence[tuple[int, int]]) -> None:
-        """Which transactions ended above the high watermark, as the log says when it is opened: they are undecided."""
-        unstable = self.log.first_unstable_offset
-        self.partition.on_truncated(self.log.log_end_offset, NO_OFFSET if unstable is None else unstable, ended)
 
     @property
     def last_stable_offset(self) -> int:

@@ -17,6 +17,7 @@ from millstream_broker.core.hosting import (
     MetadataDelta,
     ReplicaKey,
     Step,
+    as_served,
     plan_changes,
     plan_start,
     plan_unproven,
@@ -170,7 +171,7 @@ class Hosting:
         """Let what was made serve, once the disk says that it is here."""
         new = list(self._partitions.unlisted)
         if new and self._note(self._listed().union(new)):
-            self._partitions.begin_to_serve({key: self._assigned(key) for key in new})
+            self._partitions.begin_to_serve({key: self._served(key) for key in new})
 
     def _note(self, listed: frozenset[ReplicaKey]) -> bool:
         try:
@@ -192,6 +193,12 @@ class Hosting:
         assert self._image is not None, "plans come from images"
         partition = self._image.partition(*key)
         return partition if partition is not None and self._config.node_id in partition.replicas else None
+
+    def _served(self, key: ReplicaKey) -> Partition | None:
+        """The partition as this broker takes part in it; None if it belongs here no more."""
+        assert self._image is not None, "plans come from images"
+        partition = self._assigned(key)
+        return None if partition is None else as_served(partition, self._image, self._config.node_id)
 
     def settings_of(self, topic: str) -> TopicSettings:
         assert self._image is not None

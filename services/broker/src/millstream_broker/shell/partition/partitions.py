@@ -113,18 +113,16 @@ class HostedPartitions:
 
     def _hosted(self, name: TopicPartition, topic_id: UUID, log: Log, settings: TopicSettings) -> HostedPartition:
         high_watermark = self._directory.high_watermark(name)
-        ended = log.ended_transactions(high_watermark, now_ms=self._world.now_ms())
-        replica = HostedPartition(
+        return HostedPartition(
             name,
             topic_id,
             log,
             settings,
             node_id=self._node_id,
             high_watermark=high_watermark,
+            ended=log.ended_transactions(high_watermark, now_ms=self._world.now_ms()),
             isr_changes=self.isr_changes,
         )
-        replica.recall_ended(ended)
-        return replica
 
     # ---- following the metadata ----
 

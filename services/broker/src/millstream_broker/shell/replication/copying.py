@@ -6,11 +6,10 @@ metadata says of it is held back until the cut is done.
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-from millstream_broker.config import BrokerConfig
 from millstream_broker.core.partition.follower import (
     Append,
     BackOff,
@@ -21,15 +20,12 @@ from millstream_broker.core.partition.follower import (
     TruncateFully,
 )
 from millstream_broker.core.partition.standing import NO_OFFSET
-from millstream_broker.shell.delays import Delays
-from millstream_broker.shell.metrics import BrokerMetrics
+from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.partition.effects import perform
 from millstream_broker.shell.partition.hosted import HostedPartition
-from millstream_broker.shell.partition.partitions import HostedPartitions
 from millstream_broker.shell.replication.followed import Batches, Followed, answer_of, checked
 from millstream_log import Copied, DataDir, Log, LogError
 from millstream_log.cutting import Cut, cut_of_everything
-from millstream_runtime.world import World
 from millstream_wire.messages.fetch import PartitionData
 from millstream_wire.records import RecordsError
 
@@ -40,21 +36,12 @@ _NOTHING: Final = Copied(0, 0, [])
 
 
 class Copying:
-    def __init__(
-        self,
-        config: Callable[[], BrokerConfig],
-        world: World,
-        directory: DataDir,
-        partitions: HostedPartitions,
-        delays: Delays,
-        metrics: BrokerMetrics,
-    ) -> None:
-        self._config = config
-        self._world = world
+    def __init__(self, broker: Broker, directory: DataDir) -> None:
+        self._broker = broker
+        self._world = broker.world
         self._directory = directory
-        self._partitions = partitions
-        self._delays = delays
-        self._metrics = metrics
+        self._partitions = broker.partitions
+        self._delays = broker.delays
         self._cuts: asyncio.Queue[tuple[Followed, Sequence[Effect], Batches]] = asyncio.Queue()
 
     async def run(self) -> None:
@@ -72,13 +59,13 @@ class Copying:
             answer_of(data, batches),
             high_watermark=replica.partition.high_watermark,
             may_have_gaps=replica.settings.compacts or replica.log.has_gaps or data.may_have_gaps,
-            backoff_max_ms=self._config().replica_fetch_backoff_ms,
+            backoff_max_ms=self._broker.config.replica_fetch_backoff_ms,
         )
         return self._perform(followed, effects, batches)
 
     def failed(self, followed: Followed, reason: str) -> None:
         """Its leader cannot be asked, or its log does not do what it should: try again later."""
-        effects = followed.follower.on_failed(reason, self._config().replica_fetch_backoff_ms)
+        effects = followed.follower.on_failed(reason, self._broker.config.replica_fetch_backoff_ms)
         self._perform(followed, effects, Batches(memoryview(b""), [], ""))
 
     def _perform(self, followed: Followed, effects: Sequence[Effect], batches: Batches) -> int:
@@ -97,6 +84,7 @@ class Copying:
                         return 0
                 case Follow(high_watermark, log_start_offset):
                     self._follow(followed.replica, copied, high_watermark, log_start_offset)
+                    followed.follower.on_followed()
                 case BackOff():
                     self._back_off(followed, effect)
         followed.on_changed(followed)
@@ -107,7 +95,7 @@ class Copying:
     def _append(self, replica: HostedPartition, batches: Batches, count: int) -> Copied:
         now_ms = self._world.now_ms()
         copied = replica.log.append_all_as_follower(batches.content, batches.headers[:count], now_ms=now_ms)
-        self._metrics.replicated_bytes += copied.size
+        self._broker.metrics.replicated_bytes += copied.size
         return copied
 
     def _follow(self, replica: HostedPartition, copied: Copied, high_watermark: int, log_start_offset: int) -> None:

@@ -11,17 +11,15 @@ from collections.abc import Callable, Mapping
 from typing import Final
 from uuid import UUID
 
-from millstream_broker.config import BrokerConfig
 from millstream_broker.core.hosting import ReplicaKey
 from millstream_broker.core.partition.follower import BACKOFF_FIRST_MS, FetchFrom
 from millstream_broker.core.partition.follower_session import SESSION_ERRORS, Ask, FollowerSession
 from millstream_broker.core.reads.fetch_session import FINAL_EPOCH, NO_SESSION_ID
+from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.replication.copying import Copying
 from millstream_broker.shell.replication.followed import Followed
 from millstream_cluster.ids import NodeId
-from millstream_cluster.image import Image
 from millstream_runtime.nodes.client import ClientError, Disconnected, Nodes
-from millstream_runtime.world import World
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import FetchRequest, FetchResponse
 from millstream_wire.messages.fetch import FetchPartition, FetchTopic, ForgottenTopic, ReplicaState
@@ -37,19 +35,10 @@ _YIELD_BYTES: Final = 256 * 1024
 class Fetcher:
     """Invariant: each followed partition is in at most one request that is under way."""
 
-    def __init__(
-        self,
-        leader: int,
-        config: Callable[[], BrokerConfig],
-        world: World,
-        image: Callable[[], Image],
-        broker_epoch: Callable[[], int],
-        copying: Copying,
-    ) -> None:
+    def __init__(self, leader: int, broker: Broker, broker_epoch: Callable[[], int], copying: Copying) -> None:
         self._leader = leader
-        self._config = config
-        self._world = world
-        self._image = image
+        self._broker = broker
+        self._world = broker.world
         self._broker_epoch = broker_epoch
         self._copying = copying
         self._followed: dict[ReplicaKey, Followed] = {}
@@ -110,7 +99,9 @@ class Fetcher:
                     continue
                 failures = 0 if await self._ask_session(nodes, ask) else failures + 1
                 if failures:
-                    wait_ms = min(BACKOFF_FIRST_MS << min(failures - 1, 20), self._config().replica_fetch_backoff_ms)
+                    wait_ms = min(
+                        BACKOFF_FIRST_MS << min(failures - 1, 20), self._broker.config.replica_fetch_backoff_ms
+                    )
                     await asyncio.sleep(wait_ms / 1000)
         finally:
             await nodes.close()
@@ -131,7 +122,7 @@ class Fetcher:
 
     async def _ask_session(self, nodes: Nodes, ask: Ask) -> bool:
         """Ask, and take the answer; return whether there was one."""
-        wait_ms = self._config().replica_fetch_wait_max_ms
+        wait_ms = self._broker.config.replica_fetch_wait_max_ms
         self._waits_until_ms = self._world.monotonic_ms() + wait_ms
         self._is_asking = True
         try:
@@ -190,7 +181,7 @@ class Fetcher:
     # ---- requests and answers ----
 
     def _connections(self) -> Nodes:
-        config = self._config()
+        config = self._broker.config
         return Nodes(
             self._world,
             client_id=f"broker-{config.node_id}-replicas",
@@ -199,8 +190,8 @@ class Fetcher:
         )
 
     async def _request(self, nodes: Nodes, message: FetchRequest, wait_ms: int) -> FetchResponse | None:
-        config = self._config()
-        node = self._image().node(NodeId(self._leader))
+        config = self._broker.config
+        node = self._broker.image.node(NodeId(self._leader))
         endpoint = None if node is None else node.endpoint(config.nodes_listener or "")
         try:
             if endpoint is None:
@@ -209,6 +200,8 @@ class Fetcher:
                 endpoint.host, endpoint.port, message, timeout_ms=wait_ms + config.replica_socket_timeout_ms
             )
         except ClientError as error:
+            if isinstance(error, Disconnected) and not self._is_silent:
+                self._broker.suspects.lost(self._leader)
             if not self._is_silent:
                 self._is_silent = True
                 logger.warning(
@@ -224,7 +217,7 @@ class Fetcher:
         return response
 
     def _message(self, ask: Ask, wait_ms: int) -> FetchRequest:
-        config = self._config()
+        config = self._broker.config
         topics: dict[UUID, FetchTopic] = {}
         for (topic_id, index), question in ask.questions.items():
             topic = topics.get(topic_id)

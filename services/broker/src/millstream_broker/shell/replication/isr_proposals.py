@@ -12,7 +12,7 @@ from uuid import UUID
 
 from millstream_broker.core.hosting import ReplicaKey
 from millstream_broker.core.partition.effects import ProposeIsr
-from millstream_broker.core.partition.isr import IsrAnswer, Verdict, verdict_of
+from millstream_broker.core.partition.isr import IsrAnswer
 from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.partition.effects import perform
 from millstream_runtime.nodes.client import ClientError
@@ -88,17 +88,14 @@ class IsrProposals:
         """Ask for all that is proposed; False if some of it has to be asked again."""
         asked = self._partitions.isr_changes.take()
         answers = await self._answers(asked)
-        is_known = True
-        for key, proposal in asked.items():
-            answer = answers.get(key, NOT_ANSWERED)
-            is_known = is_known and verdict_of(answer.error_code) is not Verdict.UNKNOWN
-            self._tell(key, proposal, answer)
-        return is_known
+        asked_again = [self._tell(key, proposal, answers.get(key, NOT_ANSWERED)) for key, proposal in asked.items()]
+        return not any(asked_again)
 
-    def _tell(self, key: ReplicaKey, proposal: ProposeIsr, answer: IsrAnswer) -> None:
+    def _tell(self, key: ReplicaKey, proposal: ProposeIsr, answer: IsrAnswer) -> bool:
+        """Whether the leader asks for the same again."""
         hosted = self._partitions.find(*key)
         if hosted is None:
-            return  # the partition is gone from here, and nobody waits for it
+            return False  # the partition is gone from here, and nobody waits for it
         isr = [member.node_id for member in proposal.isr]
         before = hosted.partition.isr
         if answer.error_code is ErrorCode.NONE:
@@ -108,7 +105,9 @@ class IsrProposals:
         else:
             code = answer.error_code.name
             logger.info("isr not changed partition=%s isr=%s error=%s", hosted.name, isr, code)
-        perform(hosted.partition.on_isr_answered(proposal, answer), hosted, self._delays)
+        effects = hosted.partition.on_isr_answered(proposal, answer)
+        perform(effects, hosted, self._delays)
+        return proposal in effects
 
     async def _answers(self, asked: Mapping[ReplicaKey, ProposeIsr]) -> Mapping[ReplicaKey, IsrAnswer]:
         request = request_for(asked, node_id=self._node_id, broker_epoch=self._broker_epoch())

@@ -7,47 +7,30 @@ appended to a log that this broker leads.
 import asyncio
 from collections.abc import Callable
 
-from millstream_broker.config import BrokerConfig
 from millstream_broker.core.hosting import ReplicaKey
 from millstream_broker.core.partition.follower import Follower
-from millstream_broker.shell.delays import Delays
-from millstream_broker.shell.metrics import BrokerMetrics
+from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.partition.hosted import HostedPartition
-from millstream_broker.shell.partition.partitions import HostedPartitions
 from millstream_broker.shell.replication.copying import Copying
 from millstream_broker.shell.replication.fetcher import Fetcher
 from millstream_broker.shell.replication.followed import Followed
 from millstream_cluster.ids import NO_NODE
-from millstream_cluster.image import Image
 from millstream_cluster.members import Partition
 from millstream_log import DataDir
-from millstream_runtime.world import World
 
 
 class Replication:
     """Invariant: a partition is followed if and only if its standing follows a leader, in that leader's epoch."""
 
-    def __init__(
-        self,
-        config: Callable[[], BrokerConfig],
-        world: World,
-        directory: DataDir,
-        partitions: HostedPartitions,
-        delays: Delays,
-        metrics: BrokerMetrics,
-        *,
-        image: Callable[[], Image],
-        broker_epoch: Callable[[], int],
-    ) -> None:
-        self._config = config
-        self._world = world
-        self._image = image
+    def __init__(self, broker: Broker, directory: DataDir, *, broker_epoch: Callable[[], int]) -> None:
+        self._broker = broker
         self._broker_epoch = broker_epoch
-        self._copying = Copying(config, world, directory, partitions, delays, metrics)
+        self._copying = Copying(broker, directory)
         self._followed: dict[ReplicaKey, Followed] = {}
         self._fetchers: dict[int, Fetcher] = {}
         self._to_start: list[Fetcher] = []
         self._wake = asyncio.Event()
+        partitions = broker.partitions
         partitions.before_assigned = self._before_assigned
         partitions.after_assigned = self._after_assigned
         partitions.on_removed = self._stop
@@ -72,12 +55,12 @@ class Replication:
             self._stop(replica)
 
     def _after_assigned(self, replica: HostedPartition, partition: Partition) -> None:
-        if replica.key in self._followed or partition.leader in (NO_NODE, self._config().node_id):
+        if replica.key in self._followed or partition.leader in (NO_NODE, self._broker.config.node_id):
             return
         leader = int(partition.leader)
         fetcher = self._fetchers.get(leader)
         if fetcher is None:
-            fetcher = Fetcher(leader, self._config, self._world, self._image, self._broker_epoch, self._copying)
+            fetcher = Fetcher(leader, self._broker, self._broker_epoch, self._copying)
             self._fetchers[leader] = fetcher
             self._to_start.append(fetcher)
             self._wake.set()

@@ -2,6 +2,9 @@
 
 A leader knows who keeps up with it; only the controller knows who is a member, in which life, and what was decided meanwhile. So a
 proposal names the state that it starts from, by epochs, and is refused whenever that is not the present one.
+
+A refusal is final: its leader commits without whom it would have let in. So one that would be no refusal any more once a member is
+back ends the state that it was made for, and a copy of the request that was long under way finds another one.
 """
 
 from dataclasses import dataclass
@@ -73,6 +76,8 @@ def alter_partitions(machine: ControllerMachine, wanted: Proposals) -> Decision[
             continue
         partition = machine.image.partition(*key)
         error = _wrong_with(machine, electorate, wanted.node_id, proposal, partition)
+        if error is ErrorCode.INELIGIBLE_REPLICA and partition is not None:
+            changes[key] = partition.changed()
         if error is not ErrorCode.NONE or partition is None:
             verdicts.append(Verdict(proposal, error))
             continue
