@@ -17,15 +17,16 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "tests" / "conformance")]
 
-from cases import Case, Done, all_cases  # noqa: E402
+from cases import Case, Done, all_cases, replicated_cases  # noqa: E402
 from confluent_kafka import KafkaException, Producer, TopicPartition  # noqa: E402
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec  # noqa: E402
 from floor import Floor  # noqa: E402
 from groups import GROUPS_CASE, measure_groups  # noqa: E402
+from kafka_cluster import BROKERS  # noqa: E402
 from kafka_tools import KAFKA_VERSION, KafkaUnavailable  # noqa: E402
 from report import Measurement, table  # noqa: E402
 from retained import RETAINED_CASE, measure_retained  # noqa: E402
-from servers import Kafka, Millstream, Server  # noqa: E402
+from servers import Kafka, KafkaOfThree, Millstream, MillstreamCluster, Server  # noqa: E402
 from usage import machine_busy_s, usage_of  # noqa: E402
 
 from millstream_runtime.builds import records_build  # noqa: E402
@@ -43,10 +44,11 @@ def main() -> int:
         return 2
     with tempfile.TemporaryDirectory(prefix="millstream-bench-", dir=options.directory) as scratch:
         directory = Path(scratch)
-        cases = [case for case in all_cases(_compile_client(directory)) if options.only in case.name]
+        made = replicated_cases if options.brokers == BROKERS else all_cases
+        cases = [case for case in made(_compile_client(directory)) if options.only in case.name]
         if (cases or options.only in START) and not _compare_and_report(directory, cases, options):
             return 2
-        if options.only in GROUPS_CASE:
+        if options.only in GROUPS_CASE and options.brokers == 1:
             _say(GROUPS_CASE)
             measure_groups(directory / "groups", options.scale, options.rounds)
         if options.only and options.only in RETAINED_CASE:  # it takes that much of a disk, and minutes
@@ -56,10 +58,11 @@ def main() -> int:
 
 def _compare_and_report(directory: Path, cases: list[Case], options: argparse.Namespace) -> bool:
     """Whether it could be done."""
-    servers: list[Server] = [Millstream(directory / "millstream")]
-    servers += [Millstream(directory / "plain", plain=True)] if options.plain else []
-    servers += [Millstream(directory / "before", program=options.before)] if options.before else []
-    servers += [Kafka(directory / "kafka")]
+    node, kafka = (MillstreamCluster, KafkaOfThree) if options.brokers == BROKERS else (Millstream, Kafka)
+    servers: list[Server] = [node(directory / "millstream")]
+    servers += [node(directory / "plain", plain=True)] if options.plain else []
+    servers += [node(directory / "before", program=options.before)] if options.before else []
+    servers += [kafka(directory / "kafka")]
     floor = Floor(directory / "floor")
     measurements: list[Measurement] = []
     try:
@@ -80,6 +83,9 @@ def _compare_and_report(directory: Path, cases: list[Case], options: argparse.Na
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
+    parser.add_argument(
+        "--brokers", type=int, choices=(1, BROKERS), default=1, help="3: every partition on three of them, acks=all"
+    )
     parser.add_argument("--rounds", type=int, default=5, help="measured rounds of each case and server (5)")
     parser.add_argument("--warm-up", type=int, default=3, help="rounds before them that do not count (3)")
     parser.add_argument("--starts", type=int, default=5, help="starts of each server, if they are asked for (5)")
@@ -102,18 +108,18 @@ def _compare(
     measurements: list[Measurement],
 ) -> None:
     """Add to `measurements` as they are made."""
-    measurements += _start(servers, options.starts if options.only in START else 1)
+    measurements += _start(servers, options.starts if options.only in START else 1, options.brokers)
     floor.start()
     for turn in range(options.warm_up):
         for server in servers:
             _say(f"warming {server.name}, round {turn + 1} of {options.warm_up}")
             for case in cases:
-                _measure(server, case, options.scale)
+                _measure(server, case, options.scale, options.brokers)
     for turn in range(options.rounds):
         for case in cases:
             # A B, then B A: whatever else the machine does falls on both alike.
             for server in servers if turn % 2 == 0 else reversed(servers):
-                measurement = _measure(server, case, options.scale)
+                measurement = _measure(server, case, options.scale, options.brokers)
                 measurements.append(measurement)
                 _say(
                     f"round {turn + 1} of {options.rounds}: {case.name}: {server.name}: {measurement.server_cpu_s:.2f} CPU-s"
@@ -122,7 +128,7 @@ def _compare(
                 measurements.append(_measure_run(floor, case, "floor", options.scale))
 
 
-def _start(servers: list[Server], times: int) -> list[Measurement]:
+def _start(servers: list[Server], times: int, replicas: int) -> list[Measurement]:
     """Start each server so many times, the last time to stay; how long until a record was acknowledged."""
     measurements = []
     for turn in range(times):
@@ -132,30 +138,30 @@ def _start(servers: list[Server], times: int) -> list[Measurement]:
                 server.stop()
             busy_before, started = machine_busy_s(), time.monotonic()
             server.start()
-            _produce_one(server)
+            _produce_one(server, replicas)
             seconds = time.monotonic() - started
-            usage = usage_of(server.pid)
+            usage = usage_of(*server.pids)
             done = Done(None, 0, seconds, 0.0, first_ack_s=seconds)
             others = _others(machine_busy_s() - busy_before, usage.cpu_s, done, seconds)
             measurements.append(Measurement(START, server.name, done, usage.cpu_s, usage.resident_bytes, others))
     return measurements
 
 
-def _produce_one(server: Server) -> None:
+def _produce_one(server: Server, replicas: int) -> None:
     topic = f"bench-{os.getpid()}-{next(_topic_numbers)}"
     config = {"bootstrap.servers": server.bootstrap, "log_level": 0}
     admin = AdminClient(config)
-    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(30)
+    admin.create_topics([NewTopic(topic, 1, replicas)])[topic].result(30)
     producer = Producer(config | {"acks": "all", "linger.ms": 0})
     producer.produce(topic, b"first", partition=0)
     if producer.flush(30):
         raise RuntimeError(f"{server.name} acknowledged nothing")
 
 
-def _measure(server: Server, case: Case, scale: float) -> Measurement:
+def _measure(server: Server, case: Case, scale: float, replicas: int) -> Measurement:
     topic = f"bench-{os.getpid()}-{next(_topic_numbers)}"
     admin = AdminClient({"bootstrap.servers": server.bootstrap, "log_level": 0})
-    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(30)
+    admin.create_topics([NewTopic(topic, 1, replicas)])[topic].result(30)
     _wait_for_leader(admin, topic)
     case.prepare(server.bootstrap, topic, scale)
     measurement = _measure_run(server, case, topic, scale)
@@ -165,10 +171,10 @@ def _measure(server: Server, case: Case, scale: float) -> Measurement:
 
 def _measure_run(server: Server, case: Case, topic: str, scale: float) -> Measurement:
     time.sleep(_SETTLE_S)
-    busy_before, before, started = machine_busy_s(), usage_of(server.pid), time.monotonic()
+    busy_before, before, started = machine_busy_s(), usage_of(*server.pids), time.monotonic()
     done = case.run(server.bootstrap, topic, scale)
     time.sleep(_SETTLE_S)
-    busy, after, seconds = machine_busy_s() - busy_before, usage_of(server.pid), time.monotonic() - started
+    busy, after, seconds = machine_busy_s() - busy_before, usage_of(*server.pids), time.monotonic() - started
     if after.resident_bytes == 0:
         raise RuntimeError(f"{server.name} is gone: whatever answered was another server")
     cpu_s = after.cpu_s - before.cpu_s

@@ -11,6 +11,7 @@ from pathlib import Path
 from struct import Struct
 
 from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
 
 _CLIENT_TIMEOUT_S = 180
 
@@ -41,11 +42,19 @@ class Case:
 
 
 def raw(
-    client: Path, name: str, *, window: int, requests: int, records: int, value_size: int, has_floor: bool = False
+    client: Path,
+    name: str,
+    *,
+    window: int,
+    requests: int,
+    records: int,
+    value_size: int,
+    acks: int = 1,
+    has_floor: bool = False,
 ) -> Case:
     def run(bootstrap: str, topic: str, scale: float) -> Done:
-        host, port = bootstrap.split(":")
-        numbers = [window, max(window, round(requests * scale)), records, value_size]
+        host, port = _leader(bootstrap, topic)
+        numbers = [window, max(window, round(requests * scale)), records, value_size, acks]
         command = [str(client), host, port, topic, *map(str, numbers)]
         result = subprocess.run(command, capture_output=True, text=True, timeout=_CLIENT_TIMEOUT_S, check=False)
         if result.returncode != 0:
@@ -53,6 +62,15 @@ def raw(
         return Done(**json.loads(result.stdout))
 
     return Case(name, run, has_floor=has_floor)
+
+
+def _leader(bootstrap: str, topic: str) -> tuple[str, str]:
+    if "," in bootstrap:
+        metadata = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0}).list_topics(topic, timeout=10)
+        broker = metadata.brokers[metadata.topics[topic].partitions[0].leader]
+        return broker.host, str(broker.port)
+    host, _, port = bootstrap.partition(":")
+    return host, port
 
 
 def librdkafka(name: str, *, messages: int, value_size: int) -> Case:
@@ -174,6 +192,28 @@ def all_cases(client: Path) -> list[Case]:
         librdkafka("librdkafka, 1 KiB, linger 5 ms", messages=300_000, value_size=1024),
         fetch_back("fetching 100 B back, librdkafka", messages=1_000_000, value_size=100, passes=3),
         fetch_back("fetching 1 KiB back, librdkafka", messages=300_000, value_size=1024, passes=3),
+        end_to_end("end to end at 1,000/s, librdkafka", records_per_second=1_000, seconds=10, value_size=100),
+        end_to_end("end to end at 10,000/s, librdkafka", records_per_second=10_000, seconds=5, value_size=100),
+    ]
+
+
+def replicated_cases(client: Path) -> list[Case]:
+    """On three brokers, each record on all of them before it is acknowledged."""
+    return [
+        raw(client, "100 B, 1 in flight", window=1, requests=10_000, records=1, value_size=100, acks=-1),
+        raw(client, "100 B, 64 in flight", window=64, requests=60_000, records=1, value_size=100, acks=-1),
+        raw(
+            client,
+            "16 KB of 1 KiB records, 5 in flight",
+            window=5,
+            requests=10_000,
+            records=15,
+            value_size=1024,
+            acks=-1,
+        ),
+        librdkafka("librdkafka, 100 B, linger 5 ms", messages=1_000_000, value_size=100),
+        librdkafka("librdkafka, 1 KiB, linger 5 ms", messages=200_000, value_size=1024),
+        fetch_back("fetching 1 KiB back, librdkafka", messages=200_000, value_size=1024, passes=3),
         end_to_end("end to end at 1,000/s, librdkafka", records_per_second=1_000, seconds=10, value_size=100),
         end_to_end("end to end at 10,000/s, librdkafka", records_per_second=10_000, seconds=5, value_size=100),
     ]

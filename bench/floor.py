@@ -15,9 +15,9 @@ class Floor:
         self._port = 0
 
     @property
-    def pid(self) -> int:
+    def pids(self) -> tuple[int, ...]:
         assert self._process is not None, "not started"
-        return self._process.pid
+        return (self._process.pid,)
 
     @property
     def bootstrap(self) -> str:

@@ -1,8 +1,8 @@
 /* The thinnest producer of the Kafka protocol, so that a server is measured and not a client library.
  *
- *   raw_client HOST PORT TOPIC WINDOW REQUESTS RECORDS_PER_BATCH VALUE_SIZE
+ *   raw_client HOST PORT TOPIC WINDOW REQUESTS RECORDS_PER_BATCH VALUE_SIZE ACKS
  *
- * One connection, one partition, acks=1, an idempotent producer's sequences, WINDOW requests in flight. Writes one line
+ * One connection, one partition, an idempotent producer's sequences, WINDOW requests in flight. Writes one line
  * of JSON. Produce version 12, as clients of today send; topic names of up to 126 bytes.
  */
 #define _GNU_SOURCE
@@ -199,7 +199,7 @@ typedef struct {
     int records;
 } produce_request;
 
-static produce_request make_request(const char *topic, int records, int value_size) {
+static produce_request make_request(const char *topic, int records, int value_size, int acks) {
     size_t room = (size_t)records * ((size_t)value_size + 32) + strlen(topic) + 256;
     produce_request made = {.bytes = malloc(room), .records = records};
     if (!made.bytes) fail("memory");
@@ -208,7 +208,7 @@ static produce_request make_request(const char *topic, int records, int value_si
     uint8_t *at = put_header(made.bytes + 4, PRODUCE, 12, 0);
     *at++ = 0;                             /* the header's tags */
     *at++ = 0;                             /* no transactional id */
-    at = put_int(at, 1, 2);                /* acks */
+    at = put_int(at, acks, 2);
     at = put_int(at, 30000, 4);
     *at++ = 1 + 1;                         /* topics */
     *at++ = (uint8_t)(topic_length + 1);
@@ -280,14 +280,14 @@ static int by_value(const void *a, const void *b) {
 }
 
 int main(int argc, char **argv) {
-    if (argc != 8) {
-        fprintf(stderr, "usage: raw_client HOST PORT TOPIC WINDOW REQUESTS RECORDS_PER_BATCH VALUE_SIZE\n");
+    if (argc != 9) {
+        fprintf(stderr, "usage: raw_client HOST PORT TOPIC WINDOW REQUESTS RECORDS_PER_BATCH VALUE_SIZE ACKS\n");
         return 2;
     }
     int64_t window = atoll(argv[4]), requests = atoll(argv[5]);
     int records = atoi(argv[6]), value_size = atoi(argv[7]);
     make_crc_table();
-    produce_request request = make_request(argv[3], records, value_size);
+    produce_request request = make_request(argv[3], records, value_size, atoi(argv[8]));
     uint32_t *latency_us = calloc((size_t)requests, sizeof *latency_us);
     if (!latency_us) fail("memory");
     int fd = dial(argv[1], argv[2]);

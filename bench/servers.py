@@ -6,12 +6,14 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 from kafka_broker import SERVER_JVM, KafkaBroker
+from kafka_cluster import BROKERS, REPLICATED, KafkaCluster
 
 HERE = Path(__file__).resolve().parent
 _START_TIMEOUT_S = 30
@@ -31,7 +33,7 @@ class Server(Protocol):
     name: str
 
     @property
-    def pid(self) -> int: ...
+    def pids(self) -> tuple[int, ...]: ...
     @property
     def bootstrap(self) -> str: ...
     def start(self) -> None: ...
@@ -45,8 +47,8 @@ class Kafka:
         self._broker = KafkaBroker(directory, properties=SHIPPED, jvm=SERVER_JVM)
 
     @property
-    def pid(self) -> int:
-        return self._broker.pid
+    def pids(self) -> tuple[int, ...]:
+        return (self._broker.pid,)
 
     @property
     def bootstrap(self) -> str:
@@ -60,6 +62,9 @@ class Kafka:
 
 
 class Millstream:
+    _COMMAND: Sequence[str] = ("node",)
+    _PORTS = 4
+
     def __init__(self, directory: Path, *, plain: bool = False, program: Path | None = None) -> None:
         """`program`: another build's command, to be measured beside this one."""
         self.name = "millstream, plain" if plain else "millstream, before" if program else "millstream"
@@ -75,13 +80,18 @@ class Millstream:
         return self._process.pid
 
     @property
+    def pids(self) -> tuple[int, ...]:
+        return (self.pid,)
+
+    @property
     def bootstrap(self) -> str:
         return f"127.0.0.1:{self._port}"
 
     def start(self) -> None:
         self._directory.mkdir(parents=True, exist_ok=True)
-        self._port = _free_port_range(4)
-        command = [*self._program, "node", "--port", str(self._port), "--data", str(self._directory / "data")]
+        self._port = _free_port_range(self._PORTS)
+        options = ["--port", str(self._port), "--data", str(self._directory / "data")]
+        command = [*self._program, *self._COMMAND, *options]
         with open(self._directory / "server.log", "wb") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log)
         self._wait_until_it_answers()
@@ -116,6 +126,38 @@ class Millstream:
                 time.sleep(0.05)
             else:
                 return
+
+
+class MillstreamCluster(Millstream):
+    """Three brokers, two controllers and two coordinators, each a process."""
+
+    _COMMAND = ("cluster", *(part for key, value in REPLICATED.items() for part in ("--set", f"{key}={value}")))
+    _PORTS = 14
+
+    @property
+    def bootstrap(self) -> str:
+        return ",".join(f"127.0.0.1:{self._port + number}" for number in range(BROKERS))
+
+
+class KafkaOfThree:
+    name = "kafka"
+
+    def __init__(self, directory: Path) -> None:
+        self._cluster = KafkaCluster(directory, properties=SHIPPED, jvm=SERVER_JVM)
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        return self._cluster.pids
+
+    @property
+    def bootstrap(self) -> str:
+        return self._cluster.bootstrap
+
+    def start(self) -> None:
+        self._cluster.start()
+
+    def stop(self) -> None:
+        self._cluster.stop()
 
 
 def _free_port_range(count: int) -> int:

@@ -15,10 +15,10 @@ class Usage:
     resident_bytes: int
 
 
-def usage_of(pid: int) -> Usage:
-    """Processor time and resident memory of a process and all of its descendants."""
+def usage_of(*pids: int) -> Usage:
+    """Processor time and resident memory of processes and all of their descendants."""
     cpu_ticks = resident_pages = 0
-    todo = [pid]
+    todo = [*pids]
     while todo:
         each = todo.pop()
         try:

@@ -39,15 +39,15 @@ class KafkaBroker:
     ) -> None:
         self.data = directory / "data"
         self.cluster_id = cluster_id
-        self.port, controller_port = _free_ports(2)
+        self.port, self.controller_port = _free_ports(2)
         self.bootstrap = f"127.0.0.1:{self.port}"
         self._jvm = list(jvm)
         self._log_path = directory / "server.log"
         self._config_path = directory / "server.properties"
         self._process: subprocess.Popen[bytes] | None = None
         directory.mkdir(parents=True, exist_ok=True)
-        config = self._config(controller_port) | (properties or {})
-        self._config_path.write_text("".join(f"{key}={value}\n" for key, value in config.items()))
+        self._properties = self._config(self.controller_port) | (properties or {})
+        self.configure({})
 
     def _config(self, controller_port: int) -> dict[str, str]:
         return {
@@ -71,6 +71,11 @@ class KafkaBroker:
             "group.initial.rebalance.delay.ms": "0",
             "log.segment.delete.delay.ms": "1000",
         }
+
+    def configure(self, properties: dict[str, str]) -> None:
+        """Change what it is told at its next start."""
+        self._properties |= properties
+        self._config_path.write_text("".join(f"{key}={value}\n" for key, value in self._properties.items()))
 
     @property
     def pid(self) -> int:
@@ -97,6 +102,10 @@ class KafkaBroker:
     def start(self) -> None:
         """Start the process and wait until it takes connections."""
         self.launch()
+        self.wait()
+
+    def wait(self) -> None:
+        """Until it takes connections."""
         deadline = time.monotonic() + _START_TIMEOUT_S
         while b"Kafka Server started" not in self._log_path.read_bytes():
             if self._process is None or self._process.poll() is not None or time.monotonic() > deadline:

@@ -4,6 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
+from millstream_cluster.records import ControllerElected
+from millstream_controller.shell.active import Active, NotActive
+from millstream_controller.shell.controller import Controller
 from millstream_log import producer_snapshot, recovery
 from millstream_log.producer_state import ProducerState
 from millstream_simulation.scenario import simulate
@@ -36,5 +39,28 @@ def use_producers(monkeypatch: pytest.MonkeyPatch) -> UseProducers:
     def use(other: type[ProducerState]) -> None:
         for module in (recovery, producer_snapshot):
             monkeypatch.setattr(module, "ProducerState", other)
+
+    return use
+
+
+@pytest.fixture
+def serve_unproven(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Let controllers that know that they may have been deposed serve all the same."""
+
+    def active(self: Controller) -> Active:
+        if self._active is None:
+            raise NotActive
+        return self._active
+
+    def serves(self: Controller, active: Active) -> bool:
+        return self._active is active
+
+    def elected(self: Controller) -> ControllerElected | None:
+        return self._followed if self._active is None else self._active.log.image.controller
+
+    def use() -> None:
+        monkeypatch.setattr(Controller, "active", property(active))
+        monkeypatch.setattr(Controller, "serves", serves)
+        monkeypatch.setattr(Controller, "elected", property(elected))
 
     return use

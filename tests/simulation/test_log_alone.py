@@ -18,5 +18,17 @@ def test_every_promise_of_a_log_is_kept_on_a_full_disk(seed: int) -> None:
     assert outcome.violation is None, outcome
 
 
+def test_a_log_that_was_cut_below_what_was_cleaned_has_no_holes() -> None:
+    """Its new segments counted as cleaned: what a power loss took of one was believed to be compacted away."""
+    outcome = judged(163)
+    assert outcome.violation is None, outcome
+
+
+def test_a_transaction_index_ends_where_a_power_loss_left_zeros() -> None:
+    """They were taken for an aborted transaction of producer 0."""
+    outcome = judged(305)
+    assert outcome.violation is None, outcome
+
+
 def test_the_same_seed_is_the_same_course() -> None:
     assert judged(5) == judged(5)

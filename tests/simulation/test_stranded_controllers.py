@@ -1,12 +1,11 @@
 """An active controller that loses the API server and its standbys, while brokers and coordinators still reach it."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 import pytest
 
 from millstream_broker.core.hosting import ReplicaKey
 from millstream_broker.shell.partition.applied_metadata import AppliedMetadata
-from millstream_controller.shell.active import Active
 from millstream_runtime.nodes.follower import Applied, MetadataFollower
 from millstream_runtime.nodes.registration import Registration
 from millstream_simulation.scenario import simulate
@@ -22,7 +21,9 @@ def test_nodes_follow_whoever_was_elected_and_keep_their_partitions(seed: int) -
     assert outcome.situations["topic made in trouble"] > 0
 
 
-def test_what_a_deposed_controller_says_is_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_deposed_controller_says_is_believed(
+    monkeypatch: pytest.MonkeyPatch, serve_unproven: Callable[[], None]
+) -> None:
     """Three things stand in the way, each of which is enough: it steps aside, brokers prove their metadata, and remember it."""
 
     async def at_once(self: MetadataFollower, registration: Registration) -> None:
@@ -31,7 +32,7 @@ def test_what_a_deposed_controller_says_is_believed(monkeypatch: pytest.MonkeyPa
     def in_memory(self: AppliedMetadata, applied: Applied | None, listed: Collection[ReplicaKey] | None = None) -> None:
         self.listed = self.listed if listed is None else frozenset(listed)
 
-    monkeypatch.setattr(Active, "verified", True)
+    serve_unproven()
     monkeypatch.setattr(MetadataFollower, "until_proven", at_once)
     monkeypatch.setattr(AppliedMetadata, "note", in_memory)
     found = simulate(14, stranded()).violation or ""

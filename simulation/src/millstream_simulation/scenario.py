@@ -214,8 +214,9 @@ class _Scenario:
             for workload in self._workloads:
                 workload.start(tasks)
             until_s = asyncio.get_running_loop().time() + self._shape.trouble_s
-            others = [tasks.create_task(PassingTopics(self._stage).run(until_s))]
-            others += [tasks.create_task(topics.run(until_s)) for topics in self._beside.values()]
+            others = [tasks.create_task(topics.run(until_s)) for topics in self._beside.values()]
+            if self._shape.passing_topics:
+                others.append(tasks.create_task(PassingTopics(self._stage).run(until_s)))
             theirs = [tasks.create_task(workload.trouble(until_s)) for workload in self._workloads]
             await trouble(scene, self._shape.troubles, self._shape.trouble_s)
             await asyncio.wait([*others, *theirs])
@@ -266,19 +267,11 @@ class _Scenario:
 def _workload(kind: Kind, stage: Stage, shape: Shape) -> Workload:
     match kind:
         case Kind.CLASSIC:
-            return ClassicWorkload(stage, partitions=shape.partitions, producers=shape.producers, members=shape.members)
+            return ClassicWorkload(stage, shape)
         case Kind.TRANSACTIONS | Kind.GROUP_TRANSACTIONS:
-            return TransactionWorkload(
-                stage,
-                partitions=shape.partitions,
-                producers=shape.producers,
-                members=shape.members,
-                as_group=kind is Kind.GROUP_TRANSACTIONS,
-            )
+            return TransactionWorkload(stage, shape, as_group=kind is Kind.GROUP_TRANSACTIONS)
         case Kind.CONSUMER:
-            return ConsumerWorkload(
-                stage, partitions=shape.partitions, producers=shape.producers, members=shape.members
-            )
+            return ConsumerWorkload(stage, shape)
         case _:
             assert_never(kind)
 

@@ -8,6 +8,8 @@ from uuid import UUID
 from millstream_controller.app import ControllerApp
 from millstream_controller.config import ControllerConfig
 from millstream_controller.shell.open_store import open_store
+from millstream_runtime.network.channel import ChannelUser
+from millstream_runtime.network.frames import Frame
 from millstream_runtime.nodes.controllers import ControllerLink
 from millstream_runtime.nodes.follower import Applied, MetadataFollower
 from millstream_runtime.nodes.registration import AdvertisedListener, NodeIdentity, Registration
@@ -79,6 +81,16 @@ class Machines:
         return Broker(self, node_id, disk, applied=applied)
 
 
+class Silent(ChannelUser):
+    """Takes connections, so that the broker is seen to live."""
+
+    def on_frame(self, frame: Frame) -> None:
+        """Nobody asks the broker anything here."""
+
+    def on_closed(self, reason: str) -> None:
+        """Whoever looked has seen enough."""
+
+
 class Broker:
     """What a broker is to controllers: it follows, registers and asks."""
 
@@ -108,6 +120,7 @@ class Broker:
         return self
 
     async def _run(self) -> None:
+        await self.world.network.listen(f"b{self.node_id}", 9092, lambda _: Silent())
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.follower.run())
             await self.follower.caught_up.wait()

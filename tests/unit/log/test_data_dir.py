@@ -85,6 +85,16 @@ def test_a_directory_is_bound_to_its_cluster_once(tmp_path: Path) -> None:
     assert open_dir(tmp_path, cluster_id=None).cluster_id == "first"
 
 
+def test_a_new_directory_says_whose_it_is_once_it_knows(tmp_path: Path) -> None:
+    """Its id is told to nobody before, so one that is emptied by a crash in between is simply new."""
+    data = open_dir(tmp_path, cluster_id=None)
+    assert not (tmp_path / "meta.properties").exists()
+    data.set_cluster_id("first")
+    told = data.directory_id
+    data.abandon()
+    assert open_dir(tmp_path, cluster_id="first").directory_id == told
+
+
 def test_a_directory_in_use_is_refused(tmp_path: Path) -> None:
     data = open_dir(tmp_path)
     with pytest.raises(UnusableDirectory, match="in use"):

@@ -9,7 +9,7 @@ import pytest
 
 from millstream_log import Log, LogConfig, StorageError, writing
 from millstream_log.disk import Disk
-from millstream_wire.records import BatchHeader, EndMarker, check, encode_batch
+from millstream_wire.records import BatchHeader, EndMarker, Record, check, encode_batch
 
 FLUSH_EACH = LogConfig(flush_messages=1)
 
@@ -237,3 +237,26 @@ def test_after_a_failed_flush_and_a_restart_the_disk_is_asked_and_not_memory(tmp
     log.abandon()
     log = Log.open(tmp_path, LogConfig(), now_ms=0, recovery_point=1, disk=disk)
     assert log.log_end_offset == 1
+
+
+class Unreadable(Disk):
+    is_broken = False
+
+    def pread(self, fd: int, length: int, position: int) -> bytes:
+        if self.is_broken:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return super().pread(fd, length, position)
+
+
+def test_an_append_whose_flush_went_well_is_not_refused_for_a_snapshot(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Seeds 63 and 91: the disk could not be read, and the error went through to the connection."""
+    disk = Unreadable()
+    log = Log.open(tmp_path, FLUSH_EACH, now_ms=0, disk=disk)
+    for number in range(4):
+        batch = bytearray(encode_batch([Record(0, 0, b"key", bytes(100))]))
+        disk.is_broken = number == 3
+        assert log.append(batch, check(batch), leader_epoch=0, now_ms=0).base_offset == number
+    assert log.recovery_point == 4
+    assert "producer snapshot not stored" in caplog.text

@@ -131,3 +131,37 @@ def test_a_segment_that_may_be_short_is_no_loss(tmp_path: Path, mark: bytes) -> 
     emptied.log_path.write_bytes(b"")
     (tmp_path / "offset-gaps").write_bytes(mark)
     assert Log.open(tmp_path, CONFIG, now_ms=0).log_end_offset == 91
+
+
+def test_a_segment_that_is_written_anew_behind_a_cut_may_not_be_short(tmp_path: Path) -> None:
+    log = follower(tmp_path)
+    log.allow_gaps(short_before=log.segments[-1].base_offset)
+    log.truncate_to(0, now_ms=0)
+    log.check()
+    lost = written_again(log)
+    assert Log.open(tmp_path, CONFIG, now_ms=0).log_end_offset == lost
+
+
+def test_a_segment_that_is_written_anew_behind_a_loss_may_not_be_short(tmp_path: Path) -> None:
+    log = follower(tmp_path)
+    log.allow_gaps(short_before=log.segments[-1].base_offset)
+    log.abandon()
+    for segment in log.segments[1:]:
+        segment.log_path.unlink()
+    first = log.segments[0].log_path
+    first.write_bytes(first.read_bytes()[:-1])
+    log = Log.open(tmp_path, CONFIG, now_ms=0)
+    log.check()
+    lost = written_again(log)
+    assert Log.open(tmp_path, CONFIG, now_ms=0).log_end_offset == lost
+
+
+def written_again(log: Log) -> int:
+    """Let the log grow from where it is and lose a batch at the end of what is its first segment then; where that was."""
+    for base_offset in range(log.log_end_offset, 60):
+        fetch(log, base_offset)
+    first = log.segments[0]
+    position, header = list(first.headers())[-1]
+    log.abandon()
+    first.log_path.write_bytes(first.log_path.read_bytes()[:position])
+    return header.base_offset

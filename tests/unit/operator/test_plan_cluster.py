@@ -62,6 +62,16 @@ def test_shrinking_waits_until_the_brokers_that_would_go_are_empty() -> None:
     assert free.refusal is None
 
 
+def test_pods_go_one_at_a_time_by_evictions_and_by_rolls() -> None:
+    manifests = plan_cluster(CLUSTER, spec(), Pods(), None).manifests
+    budgets = [m["spec"] for m in manifests if m["kind"] == "PodDisruptionBudget"]
+    assert [budget["maxUnavailable"] for budget in budgets] == [1, 1, 1]
+    for found in (m["spec"] for m in manifests if m["kind"] == "StatefulSet"):
+        assert found["selector"] in [budget["selector"] for budget in budgets]
+        assert found["updateStrategy"] == {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
+        assert found["template"]["spec"]["terminationGracePeriodSeconds"] > 30, "longer than a process takes to leave"
+
+
 def test_ready_means_every_pod() -> None:
     pods = {Role.BROKER: Pods(3, 2), Role.CONTROLLER: Pods(2, 2), Role.COORDINATOR: Pods(2, 2)}
     assert readiness(pods, spec(), None).message == "ready so far: 2 of 3 brokers"

@@ -21,7 +21,13 @@ from millstream_cluster.records import (
 )
 from millstream_runtime.nodes.controllers import ControllerLink, ControllerUnavailable
 from millstream_runtime.nodes.follower import MetadataDiverged, MetadataFollower
-from millstream_runtime.nodes.registration import AdvertisedListener, NodeIdentity, Registration, RegistrationRefused
+from millstream_runtime.nodes.registration import (
+    FENCED_HEARTBEAT_MS,
+    AdvertisedListener,
+    NodeIdentity,
+    Registration,
+    RegistrationRefused,
+)
 from millstream_runtime.serving.context import Connection, RequestContext
 from millstream_runtime.serving.handlers import serve
 from millstream_runtime.serving.server import Server
@@ -215,6 +221,60 @@ def test_a_node_registers_heartbeats_and_leaves_when_it_may(simulated_hosts) -> 
         await registration.unfenced.wait()
         await registration.leave(timeout_ms=5_000)
         assert controller.heartbeats[-1] == (101, True)
+        running.cancel()
+        await asyncio.wait([running])
+
+    simulated_hosts.run(scenario())
+
+
+def test_a_node_is_let_in_as_soon_as_it_is_settled(simulated_hosts) -> None:
+    """Neither a heartbeat that is too early nor the interval of heartbeats is waited for."""
+
+    async def scenario() -> None:
+        controller = Controller()
+        controller.lets_in_from = 101
+        offset = [0]
+        link = link_of(simulated_hosts, await start(simulated_hosts, controller))
+        registration = registration_of(simulated_hosts, link, lambda: offset[0])
+        running = asyncio.create_task(registration.run())
+        await registration.registered.wait()
+        await asyncio.sleep(0.01)
+        assert controller.heartbeats == []
+        offset[0] = 100
+        registration.on_settled()
+        await asyncio.sleep(0.01)
+        assert controller.heartbeats == []
+        began = asyncio.get_running_loop().time()
+        offset[0] = 101
+        registration.on_settled()
+        await registration.unfenced.wait()
+        assert len(controller.heartbeats) == 1
+        assert asyncio.get_running_loop().time() - began < FENCED_HEARTBEAT_MS / 1000 / 2
+        running.cancel()
+        await asyncio.wait([running])
+
+    simulated_hosts.run(scenario())
+
+
+def test_a_node_that_was_fenced_is_let_in_as_soon_as_it_has_applied_that(simulated_hosts) -> None:
+    async def scenario() -> None:
+        controller = Controller()
+        offset = [110]
+        link = link_of(simulated_hosts, await start(simulated_hosts, controller))
+        registration = registration_of(simulated_hosts, link, lambda: offset[0])
+        running = asyncio.create_task(registration.run())
+        await registration.unfenced.wait()
+        controller.lets_in_from = 120
+        registration.on_image(fenced_image(True, at=120, offset=121))
+        assert registration.fenced
+        sent = len(controller.heartbeats)
+        began = asyncio.get_running_loop().time()
+        offset[0] = 121
+        registration.on_settled()
+        registration.on_settled()
+        await registration.unfenced.wait()
+        assert len(controller.heartbeats) == sent + 1
+        assert asyncio.get_running_loop().time() - began < FENCED_HEARTBEAT_MS / 1000 / 2
         running.cancel()
         await asyncio.wait([running])
 

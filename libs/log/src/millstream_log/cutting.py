@@ -17,6 +17,7 @@ from millstream_log.disk import Disk, unlink_if_there
 from millstream_log.errors import CorruptFile, StorageError
 from millstream_log.file_slice import SegmentFile
 from millstream_log.flush import GIVEN_UP, FlushState
+from millstream_log.gap_mark import forget_short_segments
 from millstream_log.leader_epochs import LeaderEpochs
 from millstream_log.producer_snapshot import delete_snapshots, load_snapshot, snapshot_offsets, store_snapshot
 from millstream_log.producer_state import ProducerState
@@ -191,6 +192,7 @@ class Truncation:
                 _settle_index(disk, path, data, position)
             self._kept.aborted.store_shortened()
         delete_snapshots(directory, after=mark.history_end, disk=disk)
+        forget_short_segments(directory, mark.end_offset, disk)  # a crash before the end: whoever opens the log does it
         replace_file(directory / LeaderEpochs.NAME, self._epochs, durable=True, disk=disk)
         Segment(directory, mark.end_offset, created_ms=0, disk=disk).create()
         # Recovery will begin at the snapshot: what was aborted before it has to be on the disk, or is read as committed.

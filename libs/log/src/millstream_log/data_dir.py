@@ -108,7 +108,8 @@ class DataDir:
         meta = load_properties(meta_path, self.disk)
         if meta is None:
             directory_id = self._new_id()
-            self._store_identity(cluster_id, directory_id)
+            if cluster_id is not None:  # else with it: nobody is told the id before that
+                self._store_identity(cluster_id, directory_id)
             return cluster_id, directory_id
         owner, node = meta.get("cluster.id"), meta.get("node.id", str(self.node_id))
         if cluster_id is not None and owner is not None and owner != cluster_id:

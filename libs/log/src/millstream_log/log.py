@@ -69,7 +69,8 @@ class Log(LogWriter):
             recovery_point=recovery_point,
         )
         if may_have_gaps and not has_gaps(directory):
-            log.allow_gaps(short_before=ANYWHERE)
+            log.allow_gaps(short_before=log.segments[-1].base_offset)
+        log.forget_short_segments()
         return log
 
     # ---- reading ----
@@ -217,6 +218,7 @@ class Log(LogWriter):
         if self._flushes.failure is UNDER_TRUNCATION:
             self._flushes.failure = None
             self._flushes.names_flushed = self._flushes.names_made
+            self._short_before = min(self._short_before, truncation.mark.end_offset)
             truncation.settle()
         return truncation.doomed
 
@@ -252,6 +254,7 @@ class Log(LogWriter):
     def check(self) -> None:
         """Verify the invariants; tests call it after each step."""
         self._segments.check()
+        assert self._short_before <= self._segments.last.base_offset or self._flushes.failure is not None
         assert self.log_start_offset <= self.log_end_offset == self._segments.last.end_offset
         for segment in self._segments:
             if segment.log_path.exists() and not (self.config.preallocate and segment is self._segments.last):

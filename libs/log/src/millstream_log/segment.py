@@ -97,7 +97,8 @@ class Segment:
     @property
     def file(self) -> SegmentFile:
         if self._file is None:
-            self._file = SegmentFile(self.log_path, os.O_RDWR | os.O_CREAT, self.disk)
+            # Never made here: a thread that is late may read a log whose directory has got another log meanwhile.
+            self._file = SegmentFile(self.log_path, os.O_RDWR, self.disk)
         return self._file
 
     # ---- writing ----

@@ -54,7 +54,10 @@ class TransactionIndex:
         self._is_synced = False
 
     def truncate_to(self, offset: int) -> None:
-        """Keep the transactions that ended before `offset`."""
+        """Keep the transactions that ended before `offset`.
+
+        What stays was flushed before a snapshot was stored. Behind it a power loss may have left anything, zeros for one.
+        """
         self.forget_after(offset)
         if not self._holds(len(self.entries)):
             self._cut_file()
@@ -62,7 +65,13 @@ class TransactionIndex:
 
     def forget_after(self, offset: int) -> None:
         """As `truncate_to`, in memory only; the file follows with `store_shortened`."""
-        self._entries = [entry for entry in self.entries if entry.last_offset < offset]
+        kept: list[AbortedTransaction] = []
+        for entry in self.entries:
+            follows = entry.first_offset < entry.last_offset and (not kept or kept[-1].last_offset < entry.last_offset)
+            if not follows or entry.last_offset >= offset:
+                break
+            kept.append(entry)
+        self._entries = kept
 
     def store_shortened(self) -> None:
         """Let the file hold what memory does, on the disk."""

@@ -11,7 +11,7 @@ from millstream_log.append_result import NO_APPEND_TIME, AppendResult, Copied
 from millstream_log.config import LogConfig
 from millstream_log.errors import OffsetOutOfRange, StorageError
 from millstream_log.flush import GIVEN_UP, UNDER_TRUNCATION, Flush, FlushState
-from millstream_log.gap_mark import allow_gaps, has_gaps, short_before
+from millstream_log.gap_mark import allow_gaps, forget_short_segments, has_gaps, short_before
 from millstream_log.producer_snapshot import store_snapshot
 from millstream_log.recovery import Recovered
 from millstream_log.replay import begun_at, check_control, replay
@@ -20,9 +20,9 @@ from millstream_log.segments import Segments
 from millstream_log.truncation_mark import load_mark
 from millstream_wire.records import BatchHeader, parse_header, stamp, stamp_log_append_time
 
-REPLAYED_BYTES = 16 * 1024 * 1024
-
 logger = logging.getLogger(__name__)
+
+REPLAYED_BYTES = 16 * 1024 * 1024
 
 
 class LogWriter:
@@ -202,6 +202,16 @@ class LogWriter:
             self._has_gaps = True
             self._short_before = before
 
+    def forget_short_segments(self) -> None:
+        """The newest segment grows from here on, and what follows it is new: neither is what was there when the mark was made."""
+        base_offset = self._segments.last.base_offset
+        if self._short_before > base_offset:
+            try:
+                forget_short_segments(self.directory, base_offset, self.disk)
+            except OSError as error:
+                raise StorageError(f"{self.directory}: {error}") from error
+            self._short_before = base_offset
+
     def _write_stamped(self, batch: bytes | bytearray | memoryview, header: BatchHeader, now_ms: int) -> None:
         self._write(batch, header.base_offset, header.last_offset, header.max_timestamp, header.leader_epoch, now_ms)
         self._replay(header, batch, now_ms)
@@ -319,13 +329,16 @@ class LogWriter:
             return
         state.recovery_point = max(state.recovery_point, flush.end_offset)
         state.names_flushed = max(state.names_flushed, flush.names)
-        segment = self._segments.last  # a restart must not have to read much to know the producers again
         try:
-            if segment.size - segment.position_of(self._producers.snapshot_offset) > REPLAYED_BYTES:
-                self._store_producers(self.log_end_offset)
-        except OSError as error:
-            # What was to be flushed is on the disk, and who appended it is told so; without a snapshot the next start reads more.
-            logger.warning("producer snapshot not stored log=%s reason=%s", self.directory, error)
+            self._shorten_replay()
+        except (OSError, StorageError) as error:  # the flush did what it was for; the next one tries this again
+            logger.warning("producer snapshot not stored log=%s error=%s", self.directory, error)
+
+    def _shorten_replay(self) -> None:
+        """See to it that a restart need not read much to know the producers again."""
+        segment = self._segments.last
+        if segment.size - segment.position_of(self._producers.snapshot_offset) > REPLAYED_BYTES:
+            self._store_producers(self.log_end_offset)
 
     def _store_producers(self, offset: int) -> None:
         for segment in self._segments:  # replay from the snapshot on would not find these again

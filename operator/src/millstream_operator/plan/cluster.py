@@ -1,8 +1,4 @@
-"""What a Cluster resource leads to: the objects it owns, and what its status says.
-
-A smaller number of brokers is refused while one of those that would go still holds partitions: shrinking first and
-asking later loses data.
-"""
+"""What a Cluster resource leads to: the objects it owns, and what its status says. Which pods may go is decided in `departures`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,17 +6,15 @@ from typing import Any
 
 from millstream_cluster.ids import Role
 from millstream_operator.plan.conditions import Condition
+from millstream_operator.plan.departures import LEAVING_S_MAX, disruption_budget, refuse_fewer_brokers, roll
 from millstream_operator.resources.access import (
     bootstrap_service,
-    disruption_budget,
     headless_service,
     metadata_store_access,
     service_account,
 )
 from millstream_operator.resources.identity import ClusterIdentity, Manifest
 from millstream_operator.resources.stateful_set import SPEC_FIELDS, stateful_set
-
-NAMED_BROKERS_MAX = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +40,9 @@ def plan_cluster(
 ) -> ClusterPlan:
     """`partitions_held` counts the partitions of each broker; None means that it could not be found out."""
     replicas = int(spec["brokers"]["replicas"])
-    refusal = None
-    if shrinks(spec, brokers):
-        refusal = _refusal(replicas, brokers.replicas, partitions_held)
-        if refusal is not None:
-            replicas = brokers.replicas
+    refusal = refuse_fewer_brokers(replicas, brokers.replicas, partitions_held)
+    if refusal is not None:
+        replicas = brokers.replicas
     manifests: list[Manifest] = [*metadata_store_access(cluster), bootstrap_service(cluster)]
     for role in Role:
         count = replicas if role is Role.BROKER else int(spec[SPEC_FIELDS[role]]["replicas"])
@@ -58,19 +50,9 @@ def plan_cluster(
             service_account(cluster, role),
             headless_service(cluster, role),
             disruption_budget(cluster, role),
-            stateful_set(cluster, spec, role, count),
+            stateful_set(cluster, spec, role, count, roll=roll(), leaving_s_max=LEAVING_S_MAX),
         ]
     return ClusterPlan(manifests=tuple(manifests), refusal=refusal)
-
-
-def _refusal(wanted: int, current: int, partitions_held: Mapping[int, int] | None) -> Condition | None:
-    if partitions_held is None:
-        return Condition("Ready", False, "ScaleDownBlocked", "cannot tell which partitions the brokers hold")
-    holding = [broker for broker in range(wanted, current) if partitions_held.get(broker)]
-    if not holding:
-        return None
-    named = ", ".join(f"broker-{broker} holds {partitions_held[broker]}" for broker in holding[:NAMED_BROKERS_MAX])
-    return Condition("Ready", False, "ScaleDownBlocked", f"partitions would be lost: {named}")
 
 
 def readiness(pods: Mapping[Role, Pods], spec: Mapping[str, Any], refusal: Condition | None) -> Condition:

@@ -70,13 +70,3 @@ def bootstrap_service(cluster: ClusterIdentity) -> Manifest:
             "ports": [{"name": "kafka", "port": port, "targetPort": "kafka"}],
         },
     }
-
-
-def disruption_budget(cluster: ClusterIdentity, role: Role) -> Manifest:
-    """Voluntary evictions take one pod of a role at a time."""
-    return {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": cluster.metadata(cluster.service(role), role),
-        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": cluster.labels(role)}},
-    }

@@ -13,7 +13,10 @@ LISTENERS = {Role.BROKER: "PLAINTEXT", Role.CONTROLLER: "CONTROLLER", Role.COORD
 SPEC_FIELDS = {Role.BROKER: "brokers", Role.CONTROLLER: "controllers", Role.COORDINATOR: "coordinators"}
 
 
-def stateful_set(cluster: ClusterIdentity, spec: Mapping[str, Any], role: Role, replicas: int) -> Manifest:
+def stateful_set(
+    cluster: ClusterIdentity, spec: Mapping[str, Any], role: Role, replicas: int, *, roll: Manifest, leaving_s_max: int
+) -> Manifest:
+    """`roll`: how its pods are exchanged; `leaving_s_max`: how long one that is asked to stop may take."""
     wanted = spec[SPEC_FIELDS[role]]
     labels = cluster.labels(role)
     manifest: Manifest = {
@@ -24,8 +27,9 @@ def stateful_set(cluster: ClusterIdentity, spec: Mapping[str, Any], role: Role, 
             "serviceName": cluster.service(role),
             "replicas": replicas,
             "podManagementPolicy": "Parallel",
+            "updateStrategy": roll,
             "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": _pod(cluster, spec, role)},
+            "template": {"metadata": {"labels": labels}, "spec": _pod(cluster, spec, role, leaving_s_max)},
         },
     }
     if role is Role.BROKER:
@@ -67,13 +71,13 @@ def _controllers(cluster: ClusterIdentity, replicas: int) -> str:
     return ",".join(f"{name}:{KAFKA_PORTS[Role.CONTROLLER]}" for name in names)
 
 
-def _pod(cluster: ClusterIdentity, spec: Mapping[str, Any], role: Role) -> Manifest:
+def _pod(cluster: ClusterIdentity, spec: Mapping[str, Any], role: Role, leaving_s_max: int) -> Manifest:
     labels = {"matchLabels": cluster.labels(role)}
     apart = {"topologyKey": "kubernetes.io/hostname", "labelSelector": labels}
     return {
         "serviceAccountName": cluster.service(role),
         "automountServiceAccountToken": role is Role.CONTROLLER,
-        "terminationGracePeriodSeconds": 60,
+        "terminationGracePeriodSeconds": leaving_s_max,
         "securityContext": {"runAsNonRoot": True, "runAsUser": USER, "runAsGroup": USER, "fsGroup": USER},
         "affinity": {
             "podAntiAffinity": {

@@ -127,6 +127,8 @@ class BrokerApp:
             if self.registration is not None:
                 self.registration.on_image(image)
             hosting.on_records(image, records)
+            if self.registration is not None:
+                self.registration.on_settled()
             if hosting.serves:
                 broker.on_image(image)
                 server.limit(broker.config.limits)
@@ -212,6 +214,7 @@ class BrokerApp:
         """What makes, renames or deletes anything in the data directory has to wait for metadata that cannot be old."""
         await follower.until_proven(registration)
         hosting.start(follower.image)
+        registration.on_settled()
         async with asyncio.TaskGroup() as tasks:
             for chore in chores:
                 tasks.create_task(chore())

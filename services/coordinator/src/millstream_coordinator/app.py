@@ -32,6 +32,7 @@ from millstream_coordinator.shell.transactions.transactions import transaction_s
 from millstream_runtime.nodes.client import Nodes
 from millstream_runtime.nodes.controllers import ControllerLink
 from millstream_runtime.nodes.follower import MetadataFollower
+from millstream_runtime.nodes.interest import Interest
 from millstream_runtime.nodes.registration import NodeIdentity, Registration, health_of
 from millstream_runtime.nodes.session import Session
 from millstream_runtime.replicated import Machine
@@ -65,6 +66,7 @@ class CoordinatorApp:
         """Once it registers: to be looked at, not touched."""
         self._session = Session(world.monotonic_ms, config.session_timeout_ms)
         self._kinds: tuple[Shards[Any], ...] = ()
+        self._interest = Interest()
 
     def machines(self) -> dict[str, Machine]:
         """The state of each shard that is served here, by the name of its partition: to be looked at, not touched."""
@@ -76,13 +78,8 @@ class CoordinatorApp:
 
     async def run(self) -> None:
         config, world = self.config, self._world
-        # Client ids are what nodes of release 0.1.0 know this one by: `__` to those that it writes to.
         link = ControllerLink(world, config.controllers, client_id=self.name, node_id=config.node_id)
-        connections = Connections(
-            appends=Nodes(world, client_id=f"__{self.name}", node_id=config.node_id),
-            reads=Nodes(world, client_id=f"__{self.name}", node_id=config.node_id),
-            reads_at_a_time=asyncio.Semaphore(READS_MAX),
-        )
+        connections = self._connections()
         follower = MetadataFollower(world, link, node_id=config.node_id, on_records=self._on_records)
         self.follower = follower
         clock = SteadyClock(world)
@@ -90,7 +87,11 @@ class CoordinatorApp:
         nodes = Nodes(world, client_id=self.name, node_id=config.node_id)
         topic_creation = TopicCreation(config, link)
         share_state_nodes = ShareStateNodes(
-            nodes, lambda: follower.image, topic_creation.want, timeout_ms=config.offsets_commit_timeout_ms
+            nodes,
+            lambda: follower.image,
+            self._interest,
+            topic_creation.want,
+            timeout_ms=config.offsets_commit_timeout_ms,
         )
         self._shards = Shards(
             group_shards(config.groups, clock, lambda: follower.image, share_state_nodes),
@@ -99,7 +100,7 @@ class CoordinatorApp:
             lambda: follower.image,
         )
         self._share_state_shards = Shards(share_state_shards(), around, connections, lambda: follower.image)
-        transaction_nodes = TransactionNodes(nodes, lambda: follower.image)
+        transaction_nodes = TransactionNodes(nodes, lambda: follower.image, self._interest)
         self._transaction_shards = Shards(
             transaction_shards(config.transactions, clock, Markers(transaction_nodes, world.random)),
             around,
@@ -144,6 +145,13 @@ class CoordinatorApp:
             await nodes.close()
             await link.close()
 
+    def _connections(self) -> Connections:
+        def nodes() -> Nodes:
+            # Client ids are what nodes of release 0.1.0 know this one by: `__` to those that it writes to.
+            return Nodes(self._world, client_id=f"__{self.name}", node_id=self.config.node_id)
+
+        return Connections(nodes(), nodes(), asyncio.Semaphore(READS_MAX), self._interest)
+
     async def _serve(
         self, server: Server[Coordinator], coordinator: Coordinator, link: ControllerLink, follower: MetadataFollower
     ) -> None:
@@ -181,8 +189,10 @@ class CoordinatorApp:
     def _on_records(self, image: Image, records: Sequence[MetadataRecord]) -> None:
         if self.registration is not None:
             self.registration.on_image(image)
+            self.registration.on_settled()
         for kind in self._kinds:
             kind.on_change()
+        self._interest.on_change()
         self._housekeeping.on_records(records)
         for record in records:
             if isinstance(record, ConfigChanged) and record.resource_type is ResourceType.GROUP:

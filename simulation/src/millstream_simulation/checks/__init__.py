@@ -9,10 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from millstream_cluster.image import Image
-from millstream_cluster.records import MetadataRecord, PartitionChanged
+from millstream_cluster.records import PartitionChanged
 from millstream_runtime.simulated.network import SimulatedNetwork
 from millstream_runtime.simulated.world import SimulatedWorld
+from millstream_simulation.checks.claimed_shards import ClaimedShards
 from millstream_simulation.checks.committed_metadata import CommittedMetadata
+from millstream_simulation.checks.deposed_controllers import DeposedControllers
 from millstream_simulation.checks.highest_controller import HighestController
 from millstream_simulation.checks.hosted_partitions import HostedPartitionsMove
 from millstream_simulation.checks.let_in import LetIn
@@ -46,17 +48,19 @@ class Checks:
         self._hosts: Mapping[str, Host] = {host.name: host for host in hosts}
         self._fail = fail
         self._stopped = False
-        self._let_in = LetIn(hosts)
-        metadata = CommittedMetadata(hosts, self._on_committed)
+        self._metadata = metadata = CommittedMetadata(hosts)
+        LetIn(hosts, metadata)
         self._replicas = Replicas(hosts, self.committed, story)
-        self._eligible = EligibleReplicas(min_isr, self._has_lost)
-        self._metadata = metadata
+        eligible = EligibleReplicas(min_isr, self._has_lost)
+        metadata.on_committed += (self._replicas.on_committed, eligible.on_committed)
         self._removed = RemovedPartitions(metadata)
         self._lost = LostPartitions()
         self._replayed = ReplayedLogs()
         self._each: Sequence[Check] = (
             metadata,
+            DeposedControllers(metadata),
             HighestController(hosts, network, story),
+            ClaimedShards(metadata, story),
             HostedPartitionsMove(story, self._replicas.on_moved),
             self._replicas,
             self._lost,
@@ -79,11 +83,6 @@ class Checks:
                 check.look(host)
         except (Violation, AssertionError) as error:
             self._fail(f"{host.name}: {error}")
-
-    def _on_committed(self, image: Image, record: MetadataRecord) -> None:
-        self._let_in.on_committed(image, record)
-        self._replicas.on_committed(image, record)
-        self._eligible.on_committed(image, record)
 
     def _has_lost(self, node_id: int, record: PartitionChanged) -> bool:
         host = self._hosts.get(f"broker-{node_id}")

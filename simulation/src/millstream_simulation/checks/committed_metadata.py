@@ -19,12 +19,12 @@ READ_BYTES = 1 << 20
 class CommittedMetadata:
     """The log as it was first seen, and its Image; whoever sees another record at one of its offsets is wrong, or the log changed."""
 
-    def __init__(self, hosts: Sequence[Host], on_committed: Callable[[Image, MetadataRecord], None]) -> None:
-        """`on_committed` is called once with each record, before the image has it."""
+    def __init__(self, hosts: Sequence[Host]) -> None:
         self.image = Image()
+        self.on_committed: list[Callable[[Image, MetadataRecord], None]] = []
+        """Each is called once with each record, before the image has it."""
         self._records: list[MetadataRecord] = []
         self._hosts = hosts
-        self._on_committed = on_committed
         self._followers: dict[str, MetadataFollower] = {}
         self._looked_at: dict[str, tuple[MetadataLog, int]] = {}
 
@@ -94,7 +94,8 @@ class CommittedMetadata:
     def _take(self, offset: int, record: MetadataRecord) -> None:
         if offset == len(self._records):
             self._records.append(record)
-            self._on_committed(self.image, record)
+            for told in self.on_committed:
+                told(self.image, record)
             self.image.apply(record, offset)
         elif offset < len(self._records) and self._records[offset] != record:
             raise Violation(f"metadata at {offset} was {self._records[offset]}, now it is {record}")

@@ -6,15 +6,17 @@ from millstream_broker.app import BrokerApp
 from millstream_cluster.image import Image
 from millstream_cluster.records import MetadataRecord, NodeUnfenced
 from millstream_coordinator.app import CoordinatorApp
+from millstream_simulation.checks.committed_metadata import CommittedMetadata
 from millstream_simulation.host import Host
 from millstream_simulation.story import Violation
 
 
 class LetIn:
-    def __init__(self, hosts: Sequence[Host]) -> None:
+    def __init__(self, hosts: Sequence[Host], metadata: CommittedMetadata) -> None:
         self._hosts = hosts
+        metadata.on_committed.append(self._judge)
 
-    def on_committed(self, image: Image, record: MetadataRecord) -> None:
+    def _judge(self, image: Image, record: MetadataRecord) -> None:
         """`record` is new in the committed log, and `image` is from before it."""
         if not isinstance(record, NodeUnfenced):
             return

@@ -16,6 +16,7 @@ from millstream_simulation.shapes import (
     flushed,
     kubernetes,
     lasting,
+    quiet,
     replicated,
     small_segments,
 )
@@ -36,5 +37,6 @@ TWISTS: Mapping[str, Twist] = {
     "flushed": Twist(flushed.twist, 0.5),
     "exposed": Twist(exposed.twist, 0.4),
     "empty-disk": Twist(empty_disk.twist, 0.4),
+    "quiet": Twist(quiet.twist, 0.2),
     "replicated": Twist(replicated.twist, 0.6),
 }

@@ -16,8 +16,8 @@ def twist(shape: Shape, draw: random.Random) -> Shape:
     return replace(shape, settings={**shape.settings, PROPERTY: IN_KUBERNETES, CHECKPOINT: checkpoint_ms})
 
 
-def stranded() -> Shape:
-    """Active controllers that lose the API server and nothing else, one after another."""
+def stranded(*, quiet: bool = False) -> Shape:
+    """Active controllers that lose the API server and nothing else, one after another; `quiet`: and no client wants anything of them."""
     return Shape(
         kinds=(Kind.CLASSIC,),
         counts={Role.CONTROLLER: 2, Role.BROKER: 2, Role.COORDINATOR: 1},
@@ -26,5 +26,6 @@ def stranded() -> Shape:
         members=1,
         settings={**SETTINGS, PROPERTY: IN_KUBERNETES, CHECKPOINT: "60000"},
         troubles=("strand-active",),
-        lasting_topics=True,
+        passing_topics=not quiet,
+        lasting_topics=not quiet,
     )

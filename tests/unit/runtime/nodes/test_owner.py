@@ -1,11 +1,13 @@
 """Asking the owner of a shard: found by the metadata of the moment, and a definite error where there is nobody to ask."""
 
+import asyncio
 from uuid import UUID
 
 from millstream_cluster import records as r
 from millstream_cluster.ids import BrokerEpoch, LeaderEpoch, NodeId, PartitionEpoch
 from millstream_cluster.image import Image
 from millstream_runtime.nodes.client import Nodes
+from millstream_runtime.nodes.interest import Interest
 from millstream_runtime.nodes.owner import Owners
 from millstream_runtime.serving.handlers import serve
 from millstream_runtime.serving.server import Server
@@ -38,7 +40,8 @@ def test_a_live_node_is_asked_and_a_fenced_or_silent_one_is_a_definite_error(sim
     async def scenario() -> None:
         nodes = Nodes(simulated_hosts.world("asker"), client_id="test")
         image = image_of(fenced=False)
-        owners = Owners(nodes, lambda: image)
+        interest = Interest()
+        owners = Owners(nodes, lambda: image, interest)
         assert await owners.ask(OWNER, REQUEST, timeout_ms=500) is ErrorCode.NETWORK_EXCEPTION
         server = Server(
             "owner",
@@ -60,6 +63,33 @@ def test_a_live_node_is_asked_and_a_fenced_or_silent_one_is_a_definite_error(sim
 
 
 def test_nobody_owns_what_is_in_no_topic_or_in_no_shard(simulated_hosts) -> None:
-    owners = Owners(Nodes(simulated_hosts.world("asker"), client_id="test"), lambda: image_of(fenced=False))
+    owners = Owners(Nodes(simulated_hosts.world("asker"), client_id="test"), lambda: image_of(fenced=False), Interest())
     assert owners.of_key("missing", "g") is None
     assert owners.of_key("t", "g") is None
+
+
+def test_a_silent_node_is_given_up_when_the_metadata_fences_it(simulated_hosts) -> None:
+    async def scenario() -> None:
+        asker = simulated_hosts.world("asker")
+        nodes = Nodes(asker, client_id="test")
+        image, interest = image_of(fenced=False), Interest()
+        owners = Owners(nodes, lambda: image, interest)
+        server = Server(
+            "owner",
+            {ApiKey.HEARTBEAT: serve(HeartbeatRequest, lambda app, request, context: asyncio.Future())},
+            object(),
+            simulated_hosts.world("owner"),
+        )
+        await server.listen("owner", 9092)
+        began_ms = asker.monotonic_ms()
+        asking = asyncio.create_task(owners.ask(OWNER, REQUEST, timeout_ms=60_000))
+        await asyncio.sleep(1)
+        assert not asking.done()
+        image = image_of(fenced=True)
+        interest.on_change()
+        assert await asking is ErrorCode.NETWORK_EXCEPTION
+        assert asker.monotonic_ms() - began_ms < 2_000
+        await nodes.close()
+        await server.close()
+
+    simulated_hosts.run(scenario())

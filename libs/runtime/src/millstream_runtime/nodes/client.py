@@ -37,6 +37,10 @@ class Disconnected(ClientError):
     """The connection could not be made or broke; whether the request was executed is unknown."""
 
 
+class NobodyListens(Disconnected):
+    """The host answers that no process has that port: whoever was there has stopped or died."""
+
+
 class RequestTimedOut(ClientError):
     """No answer in time; whether the request was executed is unknown. The connection is closed."""
 
@@ -88,6 +92,8 @@ class Client(ChannelUser):
 
         try:
             await world.network.connect(*world.own_addresses.get((host, port), (host, port)), use)
+        except ConnectionRefusedError as error:
+            raise NobodyListens(f"{host}:{port}: {error.strerror or error}") from error
         except OSError as error:
             raise Disconnected(f"{host}:{port}: {error.strerror or error}") from error
         client = made[0]

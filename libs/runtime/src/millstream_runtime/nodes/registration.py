@@ -22,7 +22,9 @@ from millstream_wire.messages.broker_registration import Feature, Listener
 logger = logging.getLogger(__name__)
 
 FENCED_HEARTBEAT_MS = 100
-"""While the controller still holds us fenced, or we wait for leave to stop, each heartbeat may be the one that changes it."""
+"""While the controller still holds us fenced, or we wait for leave to stop, each heartbeat may be the one that changes it.
+
+What this node has to do itself before it is let in is not found out by this interval: `on_settled` sends the heartbeat."""
 NO_ANSWER_MS = 2_000
 """How long a node that leaves waits for a controller that says anything at all."""
 REGISTRATION_RETRY_MS = 500
@@ -125,6 +127,8 @@ class Registration:
         """How far the metadata was applied here when the heartbeat went out that was answered with leave to serve."""
         self._fenced_offset = -1
         """The last fencing that the metadata told of: an answer to a heartbeat from before it is no news."""
+        self._told_offset = -1
+        """How far the newest heartbeat said that the metadata is applied here."""
         self._leaving = False
         self._knows_we_leave = asyncio.Event()
         self._may_stop = asyncio.Event()
@@ -144,6 +148,12 @@ class Registration:
                 return
             self._fenced_offset = node.fenced_offset
         self._lose_session("metadata")
+
+    def on_settled(self) -> None:
+        """`metadata_offset` may have grown: once it covers what the controller waits for, the heartbeat that says so goes at once."""
+        awaited = max(self.broker_epoch, self._fenced_offset)
+        if self.fenced and self._told_offset < awaited <= self._metadata_offset():
+            self._hurry.set()
 
     async def run(self) -> None:
         """Register, heartbeat, register again when our epoch is stale; until cancelled. Raises RegistrationRefused."""
@@ -214,6 +224,8 @@ class Registration:
 
     async def _heartbeat_until_stale(self) -> None:
         unreachable = False
+        if self._metadata_offset() < self.broker_epoch:
+            await self._pause()  # the controller would only answer that it is too early
         while True:
             try:
                 error = await self._heartbeat()
@@ -236,6 +248,7 @@ class Registration:
             current_metadata_offset=self._metadata_offset(),
             want_shut_down=self._leaving,
         )
+        self._told_offset = request.current_metadata_offset
         patience_ms = max(1_000, self._session_timeout_ms // 3)
         sent_ms = self._world.monotonic_ms()
         answer = await self._link.request(request, timeout_ms=self._session_timeout_ms, attempt_timeout_ms=patience_ms)

@@ -11,13 +11,14 @@ from millstream_wire.messages import MetadataRequest, MetadataResponse
 def handle_metadata(
     broker: Broker, request: MetadataRequest, context: RequestContext
 ) -> MetadataResponse | Awaitable[MetadataResponse]:
-    if broker.sees_cluster:
+    if broker.sees_cluster and not broker.suspects:
         return _answer(broker, request, context)
     return _answer_later(broker, request, context)
 
 
 async def _answer_later(broker: Broker, request: MetadataRequest, context: RequestContext) -> MetadataResponse:
     await broker.until_it_sees_cluster()
+    await broker.suspects.settle()
     return _answer(broker, request, context)
 
 

@@ -21,6 +21,7 @@ from millstream_broker.shell.partition.hosted import HostedPartition
 from millstream_broker.shell.partition.partitions import HostedPartitions
 from millstream_broker.shell.producer_id_blocks import ProducerIdBlocks
 from millstream_broker.shell.share.groups import ShareGroups
+from millstream_broker.shell.suspects import Suspects
 from millstream_broker.shell.throttling import Throttling
 from millstream_broker.shell.topic_changes import TopicChangesAwaited
 from millstream_broker.shell.topic_creation import TopicCreation
@@ -30,6 +31,7 @@ from millstream_cluster.ids import NO_NODE
 from millstream_cluster.image import Image
 from millstream_log import StorageError
 from millstream_runtime.nodes.controllers import ControllerLink
+from millstream_runtime.nodes.interest import Interest
 from millstream_runtime.serving.context import CloseConnection
 from millstream_runtime.world import World
 from millstream_wire.errors import ErrorCode
@@ -67,8 +69,10 @@ class Broker:
         self.topic_changes = TopicChangesAwaited(partitions, image, node_id=config.node_id)
         self.throttling = Throttling(world, samples=config.quota_samples, window_ms=config.quota_window_ms)
         self.refused_batches = RefusedBatches()
-        self.verification = Verification(config, world, image)
-        self.share_groups = ShareGroups(config, world, delays, image, self.topic_creation)
+        self._interest = Interest()
+        self.suspects = Suspects(world, image, self._interest)
+        self.verification = Verification(config, world, image, self._interest)
+        self.share_groups = ShareGroups(config, world, delays, image, self.topic_creation, self._interest)
         self.producer_ids = ProducerIdBlocks(config, controllers)
         self.metrics = BrokerMetrics(config.node_id, partitions, self.share_groups)
         self.client_metrics = ClientMetrics(config, world, image)
@@ -94,6 +98,7 @@ class Broker:
         self.config = self._config_at_start.as_set(image)
         self.throttling.on_image(image)
         self.share_groups.on_image()
+        self._interest.on_change()
         if any_live_broker(image) == NO_NODE:
             self._cluster_is_visible.clear()
         else:

@@ -24,7 +24,7 @@ async def handle_broker_heartbeat(
     )
     try:
         active = controller.active
-        active.heard(request.broker_id, request.broker_epoch)
+        active.heard(request.broker_id, request.broker_epoch, context.connection)
         answer = await active.execute(lambda machine: heartbeat(machine, beat))
         if answer.log_went_back:
             await active.doubt(answer.outcome.message or "")

@@ -40,7 +40,7 @@ async def handle_broker_registration(
     if answer.outcome.error is not ErrorCode.NONE:
         logger.warning("registration refused node=%d reason=%s", request.broker_id, answer.outcome.message)
         return BrokerRegistrationResponse(error_code=answer.outcome.error)
-    active.heard(request.broker_id, answer.broker_epoch)
+    active.heard(request.broker_id, answer.broker_epoch, context.connection)
     logger.info("node registered node=%d epoch=%d", request.broker_id, answer.broker_epoch)
     if answer.lost_partitions:
         logger.error(

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from millstream_cluster.ids import METADATA_TOPIC_ID, NodeId
 from millstream_cluster.metadata_version import NEWEST
 from millstream_cluster.records import ControllerElected
-from millstream_runtime.nodes.client import Client, ClientError
+from millstream_runtime.nodes.client import Client, ClientError, NobodyListens
 from millstream_runtime.world import World
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import FetchRequest, FetchResponse
@@ -58,17 +58,21 @@ class Standby:
         """Whether the active controller ever answered."""
 
     async def watch(self) -> bool:
-        """Return True when the active controller has gone or was out of reach for too long, False when it is another one."""
+        """Return True when the active controller has gone or was out of reach for too long, False when it is another one.
+
+        It has gone, too, when it was there and its host says again and again that nobody listens any more: its process died.
+        """
         # Jittered, so that of several standbys one is first and the others see it.
         patience_ms = self._timeout_ms * self._world.random.uniform(1.0, 1.3)
         heard_ms = self._world.monotonic_ms()
-        failures = 0
+        failures = refusals = 0
         try:
             while True:
                 try:
                     response = await self._fetch()
                 except ClientError as error:
                     failures += 1
+                    refusals = refusals + 1 if isinstance(error, NobodyListens) else 0
                     if failures == 1:
                         logger.info("active controller out of reach id=%d error=%s", self._active.controller_id, error)
                         asked_ms = self._world.monotonic_ms()
@@ -76,12 +80,14 @@ class Standby:
                             return True
                         # A store that was away for both of us says nothing about the active controller: it gets its time.
                         heard_ms += self._world.monotonic_ms() - asked_ms
+                    if self.had_contact and refusals >= FAILURES_MIN:
+                        return True
                     silent_ms = self._world.monotonic_ms() - heard_ms
                     if silent_ms >= patience_ms and failures >= FAILURES_MIN:
                         return True
                     await asyncio.sleep(RETRY_MS / 1000)
                     continue
-                heard_ms, failures = self._world.monotonic_ms(), 0
+                heard_ms, failures, refusals = self._world.monotonic_ms(), 0, 0
                 self.had_contact = True
                 if not self._advance(response):
                     await asyncio.sleep(RETRY_MS / 1000)

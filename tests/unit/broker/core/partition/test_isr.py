@@ -317,6 +317,56 @@ def test_what_is_not_known_is_asked_again(code: ErrorCode) -> None:
     assert partition.on_isr_answered(asked, IsrAnswer(code)) == ()
 
 
+LOST = IsrAnswer(ErrorCode.REQUEST_TIMED_OUT)
+REFUSED = IsrAnswer(ErrorCode.INELIGIBLE_REPLICA)
+
+
+def test_a_refusal_does_not_end_what_may_still_arrive() -> None:
+    """The request whose answer was lost may be late, and be taken when node 3 is eligible again."""
+    partition, asked = proposed()
+    assert partition.on_isr_answered(asked, LOST) == (asked,)
+    assert partition.on_isr_answered(asked, REFUSED) == (asked,)
+    assert partition.high_watermark == 15
+    partition.check()
+    assert partition.on_isr_answered(asked, taken(1, 2, 3)) == ()
+    assert partition.isr == (1, 2, 3)
+
+
+def test_what_may_still_arrive_is_over_when_who_was_to_join_has_another_life() -> None:
+    """Its registration is known here, or it would not be heard; so the controller refuses its earlier life from then on."""
+    partition, asked = proposed()
+    partition.on_isr_answered(asked, LOST)
+    partition.on_isr_answered(asked, REFUSED)
+    assert fetch(partition, 3, 15) == (), "the same life"
+    assert fetch(partition, 3, 3, broker_epoch=200) == (Committed(20, 20, 100, 100),)
+    assert partition.on_isr_answered(asked, REFUSED) == ()
+    assert fetch(partition, 3, 20, broker_epoch=200) == (
+        ProposeIsr((IsrMember(1, -1), IsrMember(2, 102), IsrMember(3, 200)), LEADER_EPOCH, PARTITION_EPOCH),
+    )
+
+
+def test_a_life_of_somebody_else_ends_no_doubt() -> None:
+    partition, asked = proposed()
+    partition.on_isr_answered(asked, LOST)
+    assert fetch(partition, 2, 20, broker_epoch=200) == ()
+    assert partition.on_isr_answered(asked, REFUSED) == (asked,)
+
+
+def test_who_was_to_leave_is_in_sync_after_a_refusal_whatever_is_late() -> None:
+    """Both ISRs counted, and the larger one does still: a late request only makes it smaller."""
+    partition = leader(1, 2, 3)
+    for node in 2, 3:
+        fetch(partition, node, 10, 0)
+    partition.on_appended(20, 100)
+    fetch(partition, 2, 20, 40_000)
+    (asked,) = partition.on_tick(40_000, LAG_MS)
+    assert isinstance(asked, ProposeIsr)
+    assert partition.on_isr_answered(asked, LOST) == (asked,)
+    assert partition.on_isr_answered(asked, REFUSED) == ()
+    assert partition.on_tick(40_000, LAG_MS) == (asked,)
+    partition.check()
+
+
 def test_no_answer_outlives_the_leader_epoch() -> None:
     partition, asked = proposed()
     partition.on_assigned(assigned(1, 2, leader_epoch=4, partition_epoch=8))

@@ -20,6 +20,7 @@ from millstream_broker.shell.partition.hosting import Hosting
 from millstream_broker.shell.partition.partitions import HostedPartitions
 from millstream_broker.shell.replication.replication import Replication
 from millstream_broker.shell.upkeep.cleaner import Cleaner
+from millstream_broker.shell.upkeep.upkeep import Upkeep
 from millstream_cluster import records as r
 from millstream_cluster.ids import NO_NODE, BrokerEpoch, ControllerEpoch, LeaderEpoch, NodeId, PartitionEpoch
 from millstream_cluster.image import Image
@@ -40,7 +41,7 @@ from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import FetchRequest, ProduceRequest
 from millstream_wire.messages.fetch import FetchPartition, FetchTopic
 from millstream_wire.messages.produce import PartitionProduceData, TopicProduceData
-from millstream_wire.records import Record, check, decode_batches, encode_batch, split
+from millstream_wire.records import EndMarker, Record, check, decode_batches, encode_batch, split
 
 TOPIC = "orders"
 TOPIC_ID = UUID(int=77)
@@ -75,10 +76,14 @@ class Node:
             log_dir_space=lambda: (1000, 500),
         )
         self.replication = Replication(self.broker, self.directory, broker_epoch=lambda: self.epoch)
+        self.upkeep = Upkeep(lambda: self.config, self.world, self.partitions)
         self.cleaner = Cleaner(lambda: self.config.cleaner, self.world, self.partitions, self.directory)
         self.listening = asyncio.Event()
         self.requests: list[FetchRequest] = []
         """All that were asked of it by Fetch."""
+        self.held_threads = 0
+        self.may_go = asyncio.Event()
+        """What those wait for."""
 
     def start(self) -> None:
         self.partitions.load()
@@ -133,6 +138,35 @@ class Node:
         self.broker.appended(replica, len(content))
         return int(replica.log.log_end_offset)
 
+    def end_transaction(self, producer_id: int, *, committed: bool) -> None:
+        """As its coordinator has it ended."""
+        replica = self.replica()
+        record = EndMarker(committed=committed, coordinator_epoch=1).encode(self.world.now_ms())
+        content = bytearray(
+            encode_batch([record], producer_id=producer_id, producer_epoch=0, transactional=True, control=True)
+        )
+        entry = replica.log.producer(producer_id)
+        begun = -1 if entry is None else int(entry.transaction_start)
+        epoch = int(replica.partition.leader_epoch)
+        replica.log.append_control(content, check(content), leader_epoch=epoch, now_ms=self.world.now_ms())
+        self.broker.appended(replica, len(content), ended_from=begun)
+
+    def hold_threads(self, after: int = 0) -> asyncio.Event:
+        """Let what is to be done in threads wait for the event that is returned, but for the first `after` of it."""
+        may_go, run_blocking = asyncio.Event(), self.world.run_blocking
+        seen = 0
+
+        async def held(work: Callable[[], Any]) -> Any:
+            nonlocal seen
+            seen += 1
+            if seen > after:
+                self.held_threads += 1
+                await may_go.wait()
+            return await run_blocking(work)
+
+        self.world.run_blocking = held  # type: ignore[method-assign]
+        return may_go
+
     def batches(self, index: int = 0) -> list[bytes]:
         """All that the log holds, byte for byte."""
         log = self.replica(index).log
@@ -168,12 +202,14 @@ class Brokers:
         self._records: list[r.MetadataRecord] = [r.ClusterCreated("cluster-1"), elected]
         self._partitions: dict[int, r.PartitionCreated | r.PartitionChanged] = {}
 
-    async def start(self, node_id: int, **settings: Any) -> Node:
-        """Begin a life of a broker: it registers, and knows all of the metadata."""
+    async def start(self, node_id: int, *, hold: int | None = None, **settings: Any) -> Node:
+        """Begin a life of a broker: it registers, and knows all of the metadata; `hold` is as for `hold_threads`."""
         epoch = len(self._records) + 100
         endpoint = r.Endpoint("PLAINTEXT", f"b{node_id}", 9092)
         disk = self.disks.get(node_id, DISK)
         node = Node(self, node_id, epoch, disk, **settings)
+        if hold is not None:
+            node.may_go = node.hold_threads(hold)
         node.start()
         await node.listening.wait()
         self.learn(
@@ -245,6 +281,15 @@ class Brokers:
         self._partitions[index] = created
         self.learn(created)
 
+    def create_again(self, topic_id: UUID, *replicas: int) -> None:
+        """Another topic under the name of the first, which is deleted."""
+        nodes = tuple(map(NodeId, replicas))
+        self.learn(
+            r.TopicDeleted(TOPIC_ID),
+            r.TopicCreated(TOPIC, topic_id, False),
+            r.PartitionCreated(topic_id, 0, nodes, nodes, nodes[0], LeaderEpoch(0), PartitionEpoch(0)),
+        )
+
     def configure(self, **configs: str) -> None:
         self.learn(
             *(
@@ -252,6 +297,9 @@ class Brokers:
                 for key, value in configs.items()
             )
         )
+
+    def begin(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        return asyncio.get_running_loop().create_task(work)
 
     async def rest(self, seconds: float) -> None:
         await asyncio.sleep(seconds)

@@ -376,3 +376,43 @@ def test_leadership_goes_back_and_forth(scene: Scene) -> None:
             await brokers.until(lambda node=node: node.replica().partition.high_watermark == len(expected))
 
     scene(scenario)
+
+
+def test_a_leader_does_not_answer_for_what_is_not_asked_any_more(scene: Scene) -> None:
+    """Both partitions leave, and one returns: a session that still held the other would be answered at once, for ever."""
+
+    async def scenario(brokers: Any) -> None:
+        one = await brokers.start(1)
+        await brokers.start(2)
+        brokers.create(1, 2, partitions=2)
+        one.append("a", index=1)
+        await brokers.until_same(1, 2, index=1)
+        for index in 0, 1:
+            brokers.elect(2, index=index)
+        await brokers.rest(2)
+        brokers.elect(1, index=1)
+        await brokers.rest(1)
+        before = len(one.requests)
+        await brokers.rest(10)
+        assert len(one.requests) - before <= 22
+
+    scene(scenario)
+
+
+def test_an_answer_that_comes_after_the_election_is_not_appended(scene: Scene) -> None:
+    async def scenario(brokers: Any) -> None:
+        nodes = {1: await brokers.start(1), 2: await brokers.start(2)}
+        brokers.create(1, 2)
+        leader, other = 1, 2
+        for at in range(40):
+            nodes[leader].append(f"{at}")
+            await brokers.rest(at / 10_000)
+            leader, other = other, leader
+            brokers.elect(leader)
+            await brokers.rest(at % 2 / 50)
+            nodes[leader].append(f"{at} led by {leader}")
+            await brokers.until_same(leader, other)
+            for node in nodes.values():
+                assert [f"{each} led by" in " ".join(node.values()) for each in range(at + 1)] == [True] * (at + 1)
+
+    scene(scenario)

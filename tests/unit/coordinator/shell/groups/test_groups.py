@@ -25,6 +25,7 @@ from millstream_coordinator.shell.groups.groups import Groups
 from millstream_coordinator.shell.share_states.nodes import ShareStateNodes
 from millstream_runtime.network.sockets.network import SocketNetwork
 from millstream_runtime.nodes.client import Nodes
+from millstream_runtime.nodes.interest import Interest
 from millstream_runtime.replicated import NotCommitted, Replicated
 from millstream_runtime.world import RealWorld
 from millstream_wire.errors import ErrorCode
@@ -73,7 +74,9 @@ def run(
         clock = SteadyClock(world)
         replicated = Replicated[GroupShard, ShardRecord](GroupShard(LIMITS), log, clock.now_ms)
         async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
-            nobody = ShareStateNodes(Nodes(world, client_id="test"), lambda: known, want_topic, timeout_ms=1_000)
+            nobody = ShareStateNodes(
+                Nodes(world, client_id="test"), lambda: known, Interest(), want_topic, timeout_ms=1_000
+            )
             groups = Groups(replicated, clock, tasks, BARRIER, lambda: known, nobody)
             await scenario(groups, log)
             groups.close("the test is over")

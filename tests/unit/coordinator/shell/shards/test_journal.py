@@ -107,13 +107,13 @@ def handle_fetch(leader: Leader, request: FetchRequest, context: RequestContext)
 CODEC: Codec[ShardRecord] = Codec(encode_record, decode_record)
 
 
-def image_with_leader(host: str, port: int) -> Image:
+def image_with_leader(host: str, port: int, leader_epoch: int = 0) -> Image:
     node, nodes = NodeId(1), (NodeId(1),)
     records = [
         r.NodeRegistered(node, BrokerEpoch(1), UUID(int=1), (r.Endpoint("PLAINTEXT", host, port),), None),
         r.NodeUnfenced(node, BrokerEpoch(1)),
         r.TopicCreated("o", TOPIC_ID, True),
-        r.PartitionCreated(TOPIC_ID, 0, nodes, nodes, node, LeaderEpoch(0), PartitionEpoch(0)),
+        r.PartitionCreated(TOPIC_ID, 0, nodes, nodes, node, LeaderEpoch(leader_epoch), PartitionEpoch(0)),
     ]
     return Image.of(records, 0)
 
@@ -274,3 +274,38 @@ def test_records_that_are_not_ours_do_not_stop_a_load() -> None:
         assert await journal.load(GroupShard(GroupLimits()), await journal.claim(), 1 << 20) == 3
 
     run(leader, scenario)
+
+
+def test_a_batch_goes_to_the_next_leader_while_the_one_before_is_silent() -> None:
+    leader = Leader()
+
+    async def main() -> None:
+        world = RealWorld(SocketNetwork())
+        asked = asyncio.Event()
+
+        def never(app: Leader, request: ProduceRequest, context: RequestContext) -> Any:
+            asked.set()
+            return asyncio.get_running_loop().create_future()
+
+        paused = Server("paused", {ApiKey.PRODUCE: serve(ProduceRequest, never)}, leader, world)
+        healthy = Server("healthy", {ApiKey.PRODUCE: serve(ProduceRequest, handle_produce)}, leader, world)
+        before = await paused.listen("127.0.0.1", 0)
+        after = await healthy.listen("127.0.0.1", 0)
+        image = image_with_leader(before.host, before.port)
+        connections = Connections(Nodes(world, client_id="a"), Nodes(world, client_id="b"), asyncio.Semaphore(1))
+        partition = ShardPartition(world, connections, lambda: image, topic="o", topic_id=TOPIC_ID, partition=0)
+        journal = ShardJournal(partition, CODEC, world.now_ms, coordinator_id=1, producer_id=5, producer_epoch=0)
+        try:
+            async with asyncio.timeout(5):
+                claiming = asyncio.create_task(journal.claim())
+                await asked.wait()
+                image = image_with_leader(after.host, after.port, leader_epoch=1)
+                connections.interest.on_change()
+                assert await claiming == 0
+        finally:
+            await connections.close()
+            await paused.close()
+            await healthy.close()
+
+    asyncio.run(main())
+    assert kept(leader) == [ShardClaimed(1, 0)]

@@ -20,6 +20,7 @@ from millstream_coordinator.shell.transactions.nodes import TransactionNodes
 from millstream_coordinator.shell.transactions.transactions import Transactions
 from millstream_runtime.network.sockets.network import SocketNetwork
 from millstream_runtime.nodes.client import Nodes
+from millstream_runtime.nodes.interest import Interest
 from millstream_runtime.replicated import Replicated
 from millstream_runtime.serving.context import RequestContext
 from millstream_runtime.serving.handlers import serve
@@ -128,7 +129,7 @@ def run_shard(leader: Leader, scenario: Scenario, *found: Transaction, check_int
         for transaction in found:
             shard.apply(TransactionStored(transaction))
         replicated = Replicated[TransactionShard, TransactionRecord](shard, journal, clock.now_ms)
-        markers = Markers(TransactionNodes(nodes, lambda: image), world.random)
+        markers = Markers(TransactionNodes(nodes, lambda: image, Interest()), world.random)
         limits = TransactionLimits(timeout_check_interval_ms=check_interval_ms)
         try:
             async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:

@@ -200,6 +200,8 @@ class Fetcher:
                 endpoint.host, endpoint.port, message, timeout_ms=wait_ms + config.replica_socket_timeout_ms
             )
         except ClientError as error:
+            if isinstance(error, Disconnected) and not self._is_silent:
+                self._broker.suspects.lost(self._leader)
             if not self._is_silent:
                 self._is_silent = True
                 logger.warning(

@@ -12,15 +12,22 @@ from millstream_broker.shell.topic_creation import TopicCreation
 from millstream_cluster.features import SHARE_VERSION, feature_level
 from millstream_cluster.ids import NodeId
 from millstream_cluster.image import Image
+from millstream_runtime.nodes.interest import Interest
 from millstream_runtime.serving.context import Connection
 from millstream_runtime.world import World
 
 
 class ShareGroups:
     def __init__(
-        self, config: BrokerConfig, world: World, delays: Delays, image: Callable[[], Image], topics: TopicCreation
+        self,
+        config: BrokerConfig,
+        world: World,
+        delays: Delays,
+        image: Callable[[], Image],
+        topics: TopicCreation,
+        interest: Interest,
     ) -> None:
-        states = ShareStates(world, image, topics, node_id=NodeId(config.node_id))
+        states = ShareStates(world, image, topics, interest, node_id=NodeId(config.node_id))
         self._image = image
         self.sessions = ShareSessions(sessions_max=config.share_sessions_max)
         self.partitions = SharePartitions(

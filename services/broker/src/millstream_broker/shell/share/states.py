@@ -18,6 +18,7 @@ from millstream_cluster.ids import SHARE_STATE_TOPIC, NodeId
 from millstream_cluster.image import Image
 from millstream_cluster.shard import share_key
 from millstream_runtime.nodes.client import Nodes
+from millstream_runtime.nodes.interest import Interest
 from millstream_runtime.nodes.owner import Owners
 from millstream_runtime.world import World
 from millstream_wire.errors import ErrorCode
@@ -66,12 +67,20 @@ class StoredState:
 
 
 class ShareStates:
-    def __init__(self, world: World, image: Callable[[], Image], topics: TopicCreation, *, node_id: NodeId) -> None:
+    def __init__(
+        self,
+        world: World,
+        image: Callable[[], Image],
+        topics: TopicCreation,
+        interest: Interest,
+        *,
+        node_id: NodeId,
+    ) -> None:
         self._world = world
         self._image = image
         self._topics = topics
         self._nodes = Nodes(world, client_id=f"broker-{node_id}", node_id=node_id)
-        self._owners = Owners(self._nodes, image)
+        self._owners = Owners(self._nodes, image, interest)
 
     async def read(self, key: ShareKey, leader_epoch: int) -> StoredState | ErrorCode:
         partition = read_share_group_state.PartitionData(partition=key.partition, leader_epoch=leader_epoch)

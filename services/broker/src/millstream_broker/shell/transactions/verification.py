@@ -14,6 +14,7 @@ from millstream_broker.config import BrokerConfig
 from millstream_cluster.ids import TRANSACTIONS_TOPIC, NodeId
 from millstream_cluster.image import Image
 from millstream_runtime.nodes.client import Nodes
+from millstream_runtime.nodes.interest import Interest
 from millstream_runtime.nodes.owner import Owners
 from millstream_runtime.world import World
 from millstream_wire.errors import ErrorCode
@@ -41,9 +42,9 @@ class _Line:
 
 
 class Verification:
-    def __init__(self, config: BrokerConfig, world: World, image: Callable[[], Image]) -> None:
+    def __init__(self, config: BrokerConfig, world: World, image: Callable[[], Image], interest: Interest) -> None:
         self._nodes = Nodes(world, client_id=f"broker-{config.node_id}", node_id=NodeId(config.node_id))
-        self._owners = Owners(self._nodes, image)
+        self._owners = Owners(self._nodes, image, interest)
         self._retry_backoff_ms = config.add_partitions_retry_backoff_ms
         self._retry_max_ms = config.add_partitions_retry_max_ms
         self._lines: dict[int, _Line] = {}

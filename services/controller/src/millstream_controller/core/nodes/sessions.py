@@ -8,9 +8,6 @@ from collections.abc import Iterable
 from millstream_cluster.ids import NodeId
 from millstream_cluster.members import Node
 
-OVER = -1
-"""A deadline that is always past."""
-
 
 class Sessions:
     """Invariant: a session belongs to one broker epoch; a newer registration of the node begins a new one."""
@@ -32,9 +29,9 @@ class Sessions:
         ended = [node for node in nodes if not node.fenced and self._deadline(node, now_ms) <= now_ms]
         return sorted(ended, key=lambda node: node.node_id)
 
-    def end(self, node: Node) -> None:
-        """Somebody knows that this life of the node is over: no need to wait for its silence to be long enough."""
-        self._heard[node.node_id] = (node.epoch, OVER)
+    def end(self, node: Node, now_ms: int) -> None:
+        """The node is known to be gone: nothing has to be waited for."""
+        self._heard[node.node_id] = (node.epoch, now_ms)
 
     def start_anew(self) -> None:
         """After a pause or an outage of ours nobody's silence counts: every node gets a whole session."""

@@ -1,16 +1,19 @@
 """A shard's partition, as its owner reads and writes it at whichever broker leads it.
 
-An append is repeated, byte for byte, until its outcome is definite; nothing here knows what is in the records.
+An append is repeated, byte for byte, until its outcome is definite; nothing here knows what is in the records. Who is asked is the
+leader of the moment: when the metadata names another one, nobody goes on waiting for the one before.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from uuid import UUID
 
+from millstream_cluster.ids import NO_NODE
 from millstream_cluster.image import Image
 from millstream_runtime.nodes.client import ClientError, Nodes
+from millstream_runtime.nodes.interest import Interest, NoLonger
 from millstream_runtime.world import World
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import FetchRequest, FetchResponse, ProduceRequest, ProduceResponse
@@ -24,6 +27,7 @@ FETCH_WAIT_MS = 500
 BACKOFF_FIRST_MS = 20
 BACKOFF_MAX_MS = 1_000
 ALL_REPLICAS = -1
+NO_LEADER_EPOCH = -1
 
 
 class Deposed(Exception):
@@ -50,6 +54,8 @@ class Connections:
     reads: Nodes
     reads_at_a_time: asyncio.Semaphore
     """So that many shards load at once without holding all their records in memory."""
+    interest: Interest = field(default_factory=Interest)
+    """Of those who wait for a leader's answer in its being the leader."""
 
     async def close(self) -> None:
         await self.appends.close()
@@ -119,7 +125,12 @@ class ShardPartition:
         return answer.responses[0].partition_responses[0]
 
     async def _fetch(self, offset: int, max_bytes: int) -> PartitionData | None:
-        part = FetchPartition(partition=self.partition, fetch_offset=offset, partition_max_bytes=max_bytes)
+        part = FetchPartition(
+            partition=self.partition,
+            current_leader_epoch=self._leader()[1],  # a leader that was replaced and does not know it says so
+            fetch_offset=offset,
+            partition_max_bytes=max_bytes,
+        )
         request = FetchRequest(
             max_wait_ms=FETCH_WAIT_MS,
             min_bytes=1,
@@ -137,23 +148,34 @@ class ShardPartition:
         found = self._image().partition(self.topic_id, self.partition)
         return found is not None and found.online
 
+    def _leader(self) -> tuple[int, int]:
+        """Which broker leads the partition as far as we know, and in which epoch."""
+        found = self._image().partition(self.topic_id, self.partition)
+        return (NO_NODE, NO_LEADER_EPOCH) if found is None else (found.leader, found.leader_epoch)
+
     async def _ask_leader(self, nodes: Nodes, request: ProduceRequest | FetchRequest, timeout_ms: int) -> object:
-        """The leader's answer; None if there is no leader or none that answers."""
-        image = self._image()
-        found = image.partition(self.topic_id, self.partition)
-        leader = image.node(found.leader) if found is not None else None
-        endpoint = leader.endpoint("") if leader is not None else None
+        """The leader's answer; None if there is no leader or none that answers while it leads."""
+        leader = self._leader()
+        node = self._image().node(leader[0])
+        endpoint = node.endpoint("") if node is not None else None
         if endpoint is None:
             return None
         try:
-            return await nodes.request(endpoint.host, endpoint.port, request, timeout_ms=timeout_ms)
-        except ClientError as error:
-            logger.debug("leader silent partition=%s reason=%s", self.name, error)
+            async with self._connections.interest.only_while(lambda: self._leader() == leader):
+                return await nodes.request(endpoint.host, endpoint.port, request, timeout_ms=timeout_ms)
+        except (ClientError, NoLonger) as error:
+            logger.debug("leader silent partition=%s reason=%r", self.name, error)
             return None
 
     async def _back_off(self, attempt: int, what: str, error: ErrorCode) -> int:
+        """Wait a little, or until somebody else leads; how often that was in a row."""
         if attempt == 4:
             logger.warning("%s still waits partition=%s error=%s", what, self.name, error.name)
         delay_ms = min(BACKOFF_FIRST_MS << attempt, BACKOFF_MAX_MS) * self._world.random.uniform(0.5, 1.0)
-        await asyncio.sleep(delay_ms / 1000)
+        leader = self._leader()
+        try:
+            async with self._connections.interest.only_while(lambda: self._leader() == leader):
+                await asyncio.sleep(delay_ms / 1000)
+        except NoLonger:
+            return 0
         return min(attempt + 1, 10)

@@ -11,6 +11,7 @@ from millstream_cluster.image import Image
 from millstream_cluster.shard import share_key
 from millstream_coordinator.core.group.partitions import TopicIdPartition, by_topic
 from millstream_runtime.nodes.client import Nodes
+from millstream_runtime.nodes.interest import Interest
 from millstream_runtime.nodes.owner import Owners
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import (
@@ -38,9 +39,15 @@ Results = dict[TopicIdPartition, R]
 
 class ShareStateNodes:
     def __init__(
-        self, nodes: Nodes, image: Callable[[], Image], want_topic: Callable[[str], None], *, timeout_ms: int
+        self,
+        nodes: Nodes,
+        image: Callable[[], Image],
+        interest: Interest,
+        want_topic: Callable[[str], None],
+        *,
+        timeout_ms: int,
     ) -> None:
-        self._owners = Owners(nodes, image)
+        self._owners = Owners(nodes, image, interest)
         self._image = image
         self._want_topic = want_topic
         self._timeout_ms = timeout_ms

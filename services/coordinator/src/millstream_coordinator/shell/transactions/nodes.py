@@ -8,6 +8,7 @@ from millstream_cluster.image import Image
 from millstream_cluster.shard import shard_of
 from millstream_coordinator.core.group.partitions import TopicPartition
 from millstream_runtime.nodes.client import Nodes
+from millstream_runtime.nodes.interest import Interest
 from millstream_runtime.nodes.owner import Owners
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import (
@@ -26,8 +27,8 @@ REQUEST_TIMEOUT_MS = 10_000
 
 
 class TransactionNodes:
-    def __init__(self, nodes: Nodes, image: Callable[[], Image]) -> None:
-        self._owners = Owners(nodes, image)
+    def __init__(self, nodes: Nodes, image: Callable[[], Image], interest: Interest) -> None:
+        self._owners = Owners(nodes, image, interest)
         self._image = image
 
     def offsets_partition(self, group_id: str) -> TopicPartition | None:
