@@ -89,6 +89,12 @@ conformance: setup ## Real clients and Kafka's own tools against real processes
 	tests/conformance/prerequisites
 	$(BIN)/pytest tests/conformance $(ARGS)
 
+.PHONY: chaos
+chaos: setup ## Real processes under faults, judged (SEED=1 SECONDS=90 FAMILY=mixed, AGAINST=kafka beside ours, ARGS="--factor 1")
+	@tests/chaos/prerequisites
+	@exec $(BIN)/python tests/chaos --seed $(or $(SEED),1) --seconds $(or $(SECONDS),90) --family $(or $(FAMILY),mixed) \
+		--against $(or $(AGAINST),millstream) $(ARGS)
+
 .PHONY: e2e
 e2e: setup ## The product on a real Kubernetes cluster, from nothing to archived Parquet
 	tests/e2e/run

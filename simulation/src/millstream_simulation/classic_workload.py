@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from millstream_simulation.ledger import Ledger
 from millstream_simulation.member import Member
 from millstream_simulation.producer import Producer
+from millstream_simulation.shape import Shape
 from millstream_simulation.stage import Stage, in_time, names, until_done
 from millstream_simulation.workload import all_committed, whole_log
 
@@ -15,20 +16,22 @@ GROUP = "readers"
 
 
 class ClassicWorkload:
-    def __init__(self, stage: Stage, *, partitions: int, producers: int, members: int) -> None:
+    def __init__(self, stage: Stage, shape: Shape) -> None:
         self._stage = stage
         self._random: random.Random = stage.random("readers")
-        self._partitions = partitions
+        self._partitions = shape.partitions
         self._ledger = Ledger(stage.story)
         self._producers = [
-            Producer(name, stage.client(name, TOPIC), partitions, self._ledger, stage.story)
-            for name in names("producer", producers)
+            Producer(
+                name, stage.client(name, TOPIC), shape.partitions, self._ledger, stage.story, shape.producer_pause_s
+            )
+            for name in names("producer", shape.producers)
         ]
         self._members = [
-            Member(name, GROUP, stage.client(name, TOPIC), partitions, self._ledger, stage.story)
-            for name in names("member", members)
+            Member(name, GROUP, stage.client(name, TOPIC), shape.partitions, self._ledger, stage.story)
+            for name in names("member", shape.members)
         ]
-        self.hosts = [*names("producer", producers), *names("member", members)]
+        self.hosts = [*names("producer", shape.producers), *names("member", shape.members)]
 
     @property
     def ledgers(self) -> Sequence[Ledger]:

@@ -33,6 +33,7 @@ FETCH_MAX_BYTES = 4 << 10
 """Little: what is read again and again after trouble has to be decoded again and again."""
 LATEST = -1
 EARLIEST = -2
+CONSUMER = -1
 AS_CONFIGURED = -1
 """A topic's replication factor: the cluster's default."""
 GROUP_KEY = 0
@@ -165,7 +166,9 @@ class KafkaClient:
     async def _offset(self, partition: int, timestamp: int, *, committed: bool) -> int:
         wanted = ListOffsetsPartition(partition_index=partition, timestamp=timestamp)
         topics = [ListOffsetsTopic(name=self.topic, partitions=[wanted])]
-        answer = await self.ask_leader(partition, ListOffsetsRequest(isolation_level=int(committed), topics=topics))
+        answer = await self.ask_leader(
+            partition, ListOffsetsRequest(replica_id=CONSUMER, isolation_level=int(committed), topics=topics)
+        )
         result = answer.topics[0].partitions[0]
         _expect(self.judged(partition, ErrorCode(result.error_code)))
         return int(result.offset)

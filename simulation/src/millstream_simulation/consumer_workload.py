@@ -9,6 +9,7 @@ from millstream_simulation.consumer import Consumer, Subscription
 from millstream_simulation.ledger import Ledger
 from millstream_simulation.ownership import Ownership, Partition
 from millstream_simulation.producer import Producer
+from millstream_simulation.shape import Shape
 from millstream_simulation.stage import Stage, in_time, names, until_done
 from millstream_simulation.workload import all_committed, whole_log
 
@@ -19,23 +20,30 @@ STABLE_S = 0.5
 
 
 class ConsumerWorkload:
-    def __init__(self, stage: Stage, *, partitions: int, producers: int, members: int, calm: bool = False) -> None:
+    def __init__(self, stage: Stage, shape: Shape, *, calm: bool = False) -> None:
         """`calm`: no trouble but the cluster's own."""
         self._stage = stage
         self._random: random.Random = stage.random("carriers")
         self._calm = calm
-        self._partitions = dict.fromkeys(TOPICS, partitions)
-        self._produced = partitions
+        self._partitions = dict.fromkeys(TOPICS, shape.partitions)
+        self._produced = shape.partitions
         self._ledgers = {topic: Ledger(stage.story) for topic in TOPICS}
         self._ownership = Ownership(GROUP)
         self._producers = [
-            Producer(name, stage.client(name, topic), partitions, self._ledgers[topic], stage.story)
-            for topic, name in zip(TOPICS, names("sender", producers), strict=False)
+            Producer(
+                name,
+                stage.client(name, topic),
+                shape.partitions,
+                self._ledgers[topic],
+                stage.story,
+                shape.producer_pause_s,
+            )
+            for topic, name in zip(TOPICS, names("sender", shape.producers), strict=False)
         ]
-        self._slots = names("carrier", members)
+        self._slots = names("carrier", shape.members)
         self._lives = 0
         self._members: dict[str, tuple[Consumer, asyncio.Task[None]]] = {}
-        self.hosts = [*names("sender", producers), *self._slots]
+        self.hosts = [*names("sender", shape.producers), *self._slots]
 
     @property
     def ledgers(self) -> Sequence[Ledger]:

@@ -21,14 +21,17 @@ PEACE_S = 5.0
 
 
 class EmptiedDisk:
-    def __init__(self, hosts: Sequence[Host], draw: random.Random, story: Story) -> None:
+    def __init__(self, hosts: Sequence[Host], draw: random.Random, story: Story, *, replicated: bool) -> None:
+        self._replicated = replicated
         self._hosts = hosts
         self._random = draw
         self._story = story
 
     async def judge(self) -> None:
         """All processes have stopped in peace; they run when this returns."""
-        broker = self._random.choice([host for host in self._hosts if host.role is Role.BROKER])
+        brokers = [host for host in self._hosts if host.role is Role.BROKER]
+        # Of several replicas the last that stopped may be the only one that has everything.
+        broker = brokers[0] if self._replicated else self._random.choice(brokers)
         broker.lose_disk()
         for host in self._hosts:
             host.start()

@@ -32,7 +32,17 @@ _TOO_FEW = (ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_A
 
 
 class Producer:
-    def __init__(self, name: str, client: KafkaClient, partitions: int, ledger: Ledger, story: Story) -> None:
+    def __init__(
+        self,
+        name: str,
+        client: KafkaClient,
+        partitions: int,
+        ledger: Ledger,
+        story: Story,
+        pause_s: tuple[float, float],
+    ) -> None:
+        """`pause_s`: at least and at most how long it waits between what it sends to a partition."""
+        self._pause_s = pause_s
         self._name = name
         self._client = client
         self._partitions = partitions
@@ -64,7 +74,7 @@ class Producer:
         sequence = 0
         random = self._client.world.random
         while not self._stopping:
-            await asyncio.sleep(random.uniform(0.02, 0.5))
+            await asyncio.sleep(random.uniform(*self._pause_s))
             waiting: deque[Waiting] = deque()
             for _ in range(random.choice(BATCHES)):
                 values = [self._ledger.next_value(self._name, partition) for _ in range(random.randint(1, BATCH_MAX))]

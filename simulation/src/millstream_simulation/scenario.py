@@ -116,7 +116,8 @@ class _Scenario:
             return Host(process, self._network, seed, story, failed, open_store, clock, cold_reads=shape.cold_reads)
 
         self._hosts = [host(each, self._host_failed) for each in planned]
-        self.checks = Checks(self._hosts, self._network, story, self.fail)
+        min_isr = int(shape.settings.get("min.insync.replicas", "1"))
+        self.checks = Checks(self._hosts, self._network, story, self.fail, min_isr=min_isr)
         self._restored = RestoredStore(self._store, planned, directory, host, story)
         self._beside: dict[str, LastingTopics | FadingTopics | ExposedTopics | WatchedEnds | Administrator] = {}
         if shape.lasting_topics:
@@ -191,7 +192,8 @@ class _Scenario:
             observing.cancel()
         await self._stop_cleanly()
         if self._shape.empty_disk:
-            await EmptiedDisk(self._hosts, self._stage.random("emptied disk"), self._story).judge()
+            draw = self._stage.random("emptied disk")
+            await EmptiedDisk(self._hosts, draw, self._story, replicated=self._shape.replicated).judge()
             await self._stop_cleanly()
         self.checks.stop()
         await self._restored.judge()
@@ -265,19 +267,11 @@ class _Scenario:
 def _workload(kind: Kind, stage: Stage, shape: Shape) -> Workload:
     match kind:
         case Kind.CLASSIC:
-            return ClassicWorkload(stage, partitions=shape.partitions, producers=shape.producers, members=shape.members)
+            return ClassicWorkload(stage, shape)
         case Kind.TRANSACTIONS | Kind.GROUP_TRANSACTIONS:
-            return TransactionWorkload(
-                stage,
-                partitions=shape.partitions,
-                producers=shape.producers,
-                members=shape.members,
-                as_group=kind is Kind.GROUP_TRANSACTIONS,
-            )
+            return TransactionWorkload(stage, shape, as_group=kind is Kind.GROUP_TRANSACTIONS)
         case Kind.CONSUMER:
-            return ConsumerWorkload(
-                stage, partitions=shape.partitions, producers=shape.producers, members=shape.members
-            )
+            return ConsumerWorkload(stage, shape)
         case _:
             assert_never(kind)
 

@@ -43,6 +43,8 @@ class Shape:
     )
     partitions: int = 4
     producers: int = 2
+    producer_pause_s: tuple[float, float] = (0.02, 0.5)
+    """How long a producer waits between what it sends to a partition, at least and at most."""
     members: int = 3
     trouble_s: float = 60.0
     settings: Mapping[str, str] = field(default_factory=lambda: SETTINGS)

@@ -10,6 +10,7 @@ from millstream_simulation.consumer import Consumer, Subscription
 from millstream_simulation.ledger import Ledger
 from millstream_simulation.ownership import Ownership
 from millstream_simulation.producer import Producer
+from millstream_simulation.shape import Shape
 from millstream_simulation.stage import Stage, in_time, names, until_done
 from millstream_simulation.transaction_ledger import Place, TransactionLedger
 from millstream_simulation.transactional import VERSION_1, VERSION_2, TransactionalProducer
@@ -27,24 +28,26 @@ TIMEOUTS_MS = (4_000, 12_000)
 class TransactionWorkload:
     """`as_group`: the source's partitions are shared out by a consumer group; else each transactional id has its own."""
 
-    def __init__(self, stage: Stage, *, partitions: int, producers: int, members: int, as_group: bool) -> None:
+    def __init__(self, stage: Stage, shape: Shape, *, as_group: bool) -> None:
         self._stage = stage
         self._random: random.Random = stage.random("cashiers")
-        self._partitions = partitions
+        self._partitions = shape.partitions
         self._sink_partitions = self._random.randint(1, 3)
         self._as_group = as_group
         self._ledger = Ledger(stage.story)
         self.transactions = TransactionLedger(stage.story)
         self._ownership = Ownership(GROUP)
         self._producers = [
-            Producer(name, stage.client(name, SOURCE), partitions, self._ledger, stage.story)
-            for name in names("payer", producers)
+            Producer(
+                name, stage.client(name, SOURCE), shape.partitions, self._ledger, stage.story, shape.producer_pause_s
+            )
+            for name in names("payer", shape.producers)
         ]
-        self._slots = names("cashier", min(members, partitions))
+        self._slots = names("cashier", min(shape.members, shape.partitions))
         self._latest: dict[str, Transformer | Consumer] = {}
         self._running: dict[Transformer | Consumer, asyncio.Task[None]] = {}
         self._producer_of: dict[Transformer | Consumer, TransactionalProducer] = {}
-        self.hosts = [*names("payer", producers), *self._slots, "receipt-reader"]
+        self.hosts = [*names("payer", shape.producers), *self._slots, "receipt-reader"]
 
     @property
     def ledgers(self) -> Sequence[Ledger]:

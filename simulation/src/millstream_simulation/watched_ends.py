@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable
 
 from millstream_cluster.image import Image
-from millstream_simulation.client import LATEST, TIMEOUT_MS, KafkaClient, NotNow
+from millstream_simulation.client import CONSUMER, LATEST, TIMEOUT_MS, KafkaClient, NotNow
 from millstream_simulation.stage import Stage, until_done
 from millstream_simulation.story import Violation
 from millstream_wire.errors import ErrorCode
@@ -65,7 +65,7 @@ class WatchedEnds:
     async def _ask(self, client: KafkaClient) -> None:
         epoch, (known_epoch, known) = client.leader_epoch(0), self._known
         wanted = ListOffsetsPartition(partition_index=0, current_leader_epoch=epoch, timestamp=LATEST)
-        request = ListOffsetsRequest(topics=[ListOffsetsTopic(name=TOPIC, partitions=[wanted])])
+        request = ListOffsetsRequest(replica_id=CONSUMER, topics=[ListOffsetsTopic(name=TOPIC, partitions=[wanted])])
         answer = (await client.ask_leader(0, request)).topics[0].partitions[0]
         error = client.judged(0, ErrorCode(answer.error_code))
         if error is ErrorCode.OFFSET_NOT_AVAILABLE:

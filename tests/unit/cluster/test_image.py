@@ -104,6 +104,19 @@ def test_a_change_keeps_what_it_does_not_name() -> None:
     assert partition.changed(leader=2) == replace(MOVING, leader=2, partition_epoch=2)
 
 
+def test_since_when_a_node_is_away_outlives_snapshots_and_registrations_until_it_is_back() -> None:
+    image = image_of([*HISTORY, r.MetadataVersionSet(NEWEST), r.NodeFenced(10_001, 1, 77)])
+    coordinator = image.coordinators[10_001]
+    assert (coordinator.away_since_ms, coordinator.fenced_offset) == (77, 4), "it was fenced before"
+    assert Image.of(image.records(), image.offset) == image
+    image.apply(registered(10_001, epoch=30), 30)
+    assert image.coordinators[10_001].away_since_ms == 77
+    assert image.coordinators[10_001].fenced_offset == 30
+    image.apply(r.NodeUnfenced(10_001, 30), 31)
+    image.apply(r.NodeFenced(10_001, 30), 32)
+    assert image.coordinators[10_001].away_since_ms == 0
+
+
 def test_a_resigned_controller_stays_known_until_the_next_is_elected() -> None:
     image = image_of([*HISTORY, r.ControllerResigned(20_000, 1)])
     assert image.controller_resigned

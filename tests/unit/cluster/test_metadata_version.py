@@ -96,6 +96,7 @@ NEWS = [
     *((r.PartitionCreated(TOPIC, 0, (1, 2, 3), (1,), 1, 4, 5), name, value) for name, value in PARTITION_NEWS.items()),
     *((CHANGED, name, value) for name, value in PARTITION_NEWS.items()),
     *((REGISTERED, name, value) for name, value in NODE_NEWS.items()),
+    (r.NodeFenced(1, 9), "since_ms", 1_700_000_000_000),
 ]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from millstream_log import Log, LogConfig, StorageError, writing
 from millstream_log.disk import Disk
-from millstream_wire.records import BatchHeader, EndMarker, check, encode_batch
+from millstream_wire.records import BatchHeader, EndMarker, Record, check, encode_batch
 
 FLUSH_EACH = LogConfig(flush_messages=1)
 
@@ -97,6 +97,24 @@ def test_a_transaction_whose_marker_was_flushed_as_it_came_is_ended_after_a_kill
     log.append(batch, header, leader_epoch=0, now_ms=0)
     log.append_control(*marker(9, committed=True), leader_epoch=0, now_ms=0)
     assert killed_and_opened(log).first_unstable_offset is None
+
+
+class WithoutSnapshots(Disk):
+    """Finds no room for the snapshots of producers."""
+
+    def rename(self, source: Path, target: Path) -> None:
+        if target.suffix == ".snapshot":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        super().rename(source, target)
+
+
+@pytest.mark.usefixtures("storing")
+def test_what_is_flushed_is_appended_although_its_snapshot_is_not_stored(tmp_path: Path, make: Callable) -> None:
+    log = Log.open(tmp_path, FLUSH_EACH, now_ms=0, disk=WithoutSnapshots())
+    for sequence in range(2):
+        batch, header = make(producer_id=7, producer_epoch=0, base_sequence=sequence)
+        assert log.append(batch, header, leader_epoch=0, now_ms=0).base_offset == sequence
+    assert log.recovery_point == log.log_end_offset == 2
 
 
 # ---- flushes that fail ----
@@ -219,3 +237,26 @@ def test_after_a_failed_flush_and_a_restart_the_disk_is_asked_and_not_memory(tmp
     log.abandon()
     log = Log.open(tmp_path, LogConfig(), now_ms=0, recovery_point=1, disk=disk)
     assert log.log_end_offset == 1
+
+
+class Unreadable(Disk):
+    is_broken = False
+
+    def pread(self, fd: int, length: int, position: int) -> bytes:
+        if self.is_broken:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return super().pread(fd, length, position)
+
+
+def test_an_append_whose_flush_went_well_is_not_refused_for_a_snapshot(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Seeds 63 and 91: the disk could not be read, and the error went through to the connection."""
+    disk = Unreadable()
+    log = Log.open(tmp_path, FLUSH_EACH, now_ms=0, disk=disk)
+    for number in range(4):
+        batch = bytearray(encode_batch([Record(0, 0, b"key", bytes(100))]))
+        disk.is_broken = number == 3
+        assert log.append(batch, check(batch), leader_epoch=0, now_ms=0).base_offset == number
+    assert log.recovery_point == 4
+    assert "producer snapshot not stored" in caplog.text

@@ -38,9 +38,11 @@ class Node:
 
     After a snapshot it is the snapshot's end: never earlier than that record. So it is no part of what makes two nodes equal.
     """
+    away_since_ms: int = 0
+    """While it is fenced: since when, by a controller's clock; 0: nobody has written it down. Registering does not change it."""
 
     @staticmethod
-    def registered(record: r.NodeRegistered, offset: Offset) -> "Node":
+    def registered(record: r.NodeRegistered, offset: Offset, away_since_ms: int = 0) -> "Node":
         return Node(
             record.node_id,
             record.epoch,
@@ -52,6 +54,7 @@ class Node:
             record.previous_epoch,
             fenced=True,
             fenced_offset=offset,
+            away_since_ms=away_since_ms,
         )
 
     def registration(self) -> r.NodeRegistered:
@@ -71,11 +74,13 @@ class Node:
     def role(self) -> Role:
         return role_of(self.node_id)
 
-    def fenced_at(self, offset: Offset) -> "Node":
-        return replace(self, fenced=True, fenced_offset=offset)
+    def fenced_at(self, offset: Offset, away_since_ms: int = 0) -> "Node":
+        """Of a node that is fenced already nothing else changes: it need not apply this to be let in."""
+        fenced_offset = self.fenced_offset if self.fenced else offset
+        return replace(self, fenced=True, fenced_offset=fenced_offset, away_since_ms=away_since_ms)
 
     def unfenced(self) -> "Node":
-        return replace(self, fenced=False)
+        return replace(self, fenced=False, away_since_ms=0)
 
     def endpoint(self, listener_name: str) -> r.Endpoint | None:
         """Where clients of this listener reach the node; without one of that name, its first."""

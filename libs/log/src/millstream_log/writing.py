@@ -1,5 +1,6 @@
 """The writing side of a log: a batch gets its numbers, goes to the newest segment, and to the disk when it is time."""
 
+import logging
 import random
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +19,8 @@ from millstream_log.segment import RELATIVE_OFFSETS, Segment
 from millstream_log.segments import Segments
 from millstream_log.truncation_mark import load_mark
 from millstream_wire.records import BatchHeader, parse_header, stamp, stamp_log_append_time
+
+logger = logging.getLogger(__name__)
 
 REPLAYED_BYTES = 16 * 1024 * 1024
 
@@ -326,7 +329,14 @@ class LogWriter:
             return
         state.recovery_point = max(state.recovery_point, flush.end_offset)
         state.names_flushed = max(state.names_flushed, flush.names)
-        segment = self._segments.last  # a restart must not have to read much to know the producers again
+        try:
+            self._shorten_replay()
+        except (OSError, StorageError) as error:  # the flush did what it was for; the next one tries this again
+            logger.warning("producer snapshot not stored log=%s error=%s", self.directory, error)
+
+    def _shorten_replay(self) -> None:
+        """See to it that a restart need not read much to know the producers again."""
+        segment = self._segments.last
         if segment.size - segment.position_of(self._producers.snapshot_offset) > REPLAYED_BYTES:
             self._store_producers(self.log_end_offset)
 

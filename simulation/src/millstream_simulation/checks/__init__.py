@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from millstream_cluster.image import Image
+from millstream_cluster.records import PartitionChanged
 from millstream_runtime.simulated.network import SimulatedNetwork
 from millstream_runtime.simulated.world import SimulatedWorld
 from millstream_simulation.checks.claimed_shards import ClaimedShards
@@ -20,6 +21,7 @@ from millstream_simulation.checks.let_in import LetIn
 from millstream_simulation.checks.lost_partitions import LostPartitions
 from millstream_simulation.checks.removed_partitions import RemovedPartitions
 from millstream_simulation.checks.replayed_logs import ReplayedLogs
+from millstream_simulation.checks.replicas.eligible import EligibleReplicas
 from millstream_simulation.checks.replicas.replicas import Replicas
 from millstream_simulation.host import Host
 from millstream_simulation.story import Story, Violation
@@ -34,15 +36,23 @@ class Checks:
     """Of one run; `stop` before its metadata store is put back, when nothing of this holds any more."""
 
     def __init__(
-        self, hosts: Sequence[Host], network: SimulatedNetwork, story: Story, fail: Callable[[str], None]
+        self,
+        hosts: Sequence[Host],
+        network: SimulatedNetwork,
+        story: Story,
+        fail: Callable[[str], None],
+        *,
+        min_isr: int,
     ) -> None:
+        """`min_isr`: min.insync.replicas of topics that do not say."""
         self._hosts: Mapping[str, Host] = {host.name: host for host in hosts}
         self._fail = fail
         self._stopped = False
         self._metadata = metadata = CommittedMetadata(hosts)
         LetIn(hosts, metadata)
-        self._replicas = Replicas(hosts, lambda: metadata.image, story)
-        metadata.on_committed.append(self._replicas.on_committed)
+        self._replicas = Replicas(hosts, self.committed, story)
+        eligible = EligibleReplicas(min_isr, self._has_lost)
+        metadata.on_committed += (self._replicas.on_committed, eligible.on_committed)
         self._removed = RemovedPartitions(metadata)
         self._lost = LostPartitions()
         self._replayed = ReplayedLogs()
@@ -73,6 +83,10 @@ class Checks:
                 check.look(host)
         except (Violation, AssertionError) as error:
             self._fail(f"{host.name}: {error}")
+
+    def _has_lost(self, node_id: int, record: PartitionChanged) -> bool:
+        host = self._hosts.get(f"broker-{node_id}")
+        return host is not None and (record.topic_id, record.partition) in host.lost
 
     def hear(self, owner: object, record: logging.LogRecord) -> None:
         """A process has logged something."""

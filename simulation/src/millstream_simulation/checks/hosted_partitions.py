@@ -10,8 +10,8 @@ from millstream_simulation.host import Host
 from millstream_simulation.story import Story, Violation
 
 Key = tuple[UUID, int]
-Seen = tuple[int, int, int]
-"""Leader epoch, log end, high watermark."""
+Seen = tuple[int, int, int, tuple[int, ...]]
+"""Leader epoch, log end, high watermark, ISR."""
 
 
 def _nobody(host: Host, hosted: HostedPartition) -> None:
@@ -37,7 +37,12 @@ class HostedPartitionsMove:
         seen = life[1]
         for each in hosted:
             partition = each.partition
-            now = (int(partition.leader_epoch), int(each.log.log_end_offset), int(partition.high_watermark))
+            now = (
+                int(partition.leader_epoch),
+                int(each.log.log_end_offset),
+                int(partition.high_watermark),
+                partition.isr,
+            )
             before = seen.get(each.key)
             if before != now:
                 seen[each.key] = now
@@ -47,7 +52,7 @@ class HostedPartitionsMove:
                 self._on_moved(host, each)
 
     def _judge(self, host: str, key: Key, name: str, before: Seen, now: Seen, *, leads: bool = True) -> None:
-        epoch, end, high_watermark = now
+        epoch, end, high_watermark, _ = now
         if before[0] < epoch:
             self._story.note("leader epoch rose")
         if before[0] > epoch:

@@ -8,6 +8,7 @@ import errno
 import os
 import random
 import shutil
+import stat
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
@@ -34,6 +35,7 @@ class SimDisk(Disk):
         self._kept = root.with_name(f"{root.name}.gone")
         if self._kept.exists():  # another's, who kept it for the same place
             shutil.rmtree(self._kept)
+        self._keeps = False
         self._numbers = count()
         self._paths: dict[int, Path] = {}  # of open descriptors
         self._platters: dict[int, Platter] = {}  # by the file's inode; files without one are as flushed
@@ -42,7 +44,7 @@ class SimDisk(Disk):
     # ---- files ----
 
     def open(self, path: Path, flags: int) -> int:
-        is_new = not path.exists()
+        is_new = not os.path.exists(path)
         if flags & os.O_CREAT and is_new:
             self._expect_writable(path)
             self._expect_room()
@@ -134,7 +136,7 @@ class SimDisk(Disk):
         assert source.parent == target.parent, "moved to another directory"
         self._expect_writable(source)
         replaced = None
-        if target.exists():
+        if os.path.exists(target):
             replaced = self._place_to_keep()
             os.link(target, replaced)
         os.rename(source, target)
@@ -205,8 +207,9 @@ class SimDisk(Disk):
         """From here on everything that is there counts as flushed."""
         self._platters.clear()
         self._changes.clear()
-        if self._kept.exists():
+        if self._keeps:
             shutil.rmtree(self._kept)
+            self._keeps = False
 
     # ---- within ----
 
@@ -224,15 +227,17 @@ class SimDisk(Disk):
         self._changed(path.parent, Gone(path.name, kept))
 
     def _place_to_keep(self) -> Path:
-        self._kept.mkdir(exist_ok=True)
+        if not self._keeps:
+            self._kept.mkdir()
+            self._keeps = True
         return self._kept / str(next(self._numbers))
 
     def _changed(self, directory: Path, change: Change) -> None:
-        self._changes.setdefault(directory.stat().st_ino, []).append(change)
+        self._changes.setdefault(os.stat(directory).st_ino, []).append(change)
 
     def _drop(self, kept: Path) -> None:
         status = kept.lstat()
-        if kept.is_dir():
+        if stat.S_ISDIR(status.st_mode):
             for inner in kept_by(self._changes.pop(status.st_ino, [])):
                 self._drop(inner)
         elif status.st_nlink == 1:

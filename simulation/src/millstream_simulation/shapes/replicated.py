@@ -33,11 +33,12 @@ def twist(shape: Shape, draw: random.Random) -> Shape:
         "replica.lag.time.max.ms": draw.choice(["1500", "4000"]),
         "replica.fetch.max.bytes": draw.choice(FETCH_BYTES),
     }
+    if "log.cleaner.backoff.ms" in settings:
+        settings["log.cleaner.backoff.ms"] = "1500"  # there are as many cleaners as replicas
     return replace(
         shape,
         counts={Role.CONTROLLER: 2, Role.BROKER: draw.choice([3, 3, 3, 4, 5]), Role.COORDINATOR: draw.choice([1, 2])},
         partitions=draw.choice([1, 2]),
-        producers=draw.choice([1, 2]),
         members=min(shape.members, 2),
         trouble_s=draw.choice([12.0, 20.0, 30.0]),
         settings=settings,
@@ -51,7 +52,7 @@ def replicated(kind: Kind, troubles: tuple[str, ...], trouble_s: float = 20.0) -
         kinds=(kind,),
         counts={Role.CONTROLLER: 2, Role.BROKER: 3, Role.COORDINATOR: 1},
         partitions=1,
-        producers=1,
+        producers=2,
         members=1,
         trouble_s=trouble_s,
         settings={**SETTINGS, **REPLICATION},

@@ -59,7 +59,7 @@ TROUBLES: Mapping[str, Trouble] = {
     "lose-store-power": Trouble(disks.lose_store_power, probability=0.5),
     "fill-disk": Trouble(disks.fill, probability=0.4),
     "fail-flush": Trouble(disks.fail_flush, probability=0.7, needs="flushed"),
-    "fail-disk": Trouble(disks.fail, probability=0.5),
+    "fail-disk": Trouble(disks.fail, weight=2, probability=0.6),
     "lose-directory": Trouble(disks.lose_directory, weight=3, needs="exposed"),
     "cut-brokers": Trouble(replicas.cut_brokers, weight=2, probability=0.7, needs="replicated"),
     "slow-follower": Trouble(replicas.slow_follower, weight=2, probability=0.6, needs="replicated"),

@@ -9,6 +9,9 @@ from millstream_simulation.host import Host
 from millstream_simulation.metadata_stores.directory import StoreDirectory
 from millstream_simulation.troubles.scene import Scene
 
+BUSIEST = 3
+"""A disk that fails where nobody reads or writes goes unnoticed."""
+
 
 async def lose_power(scene: Scene) -> None:
     """A broker's machine goes down with all that it has not flushed."""
@@ -57,7 +60,7 @@ async def fail_flush(scene: Scene) -> None:
 async def fail(scene: Scene) -> None:
     """One partition's files cannot be read, or not be written; then somebody sees to it, and starts the broker again."""
     host = scene.random.choice(_brokers(scene))
-    directory = _partition(scene, host)
+    directory = _partition(scene, host, busiest=BUSIEST)
     if directory is None:
         return
     faults = host.disk.faults
@@ -91,6 +94,13 @@ def _brokers(scene: Scene) -> list[Host]:
     return [host for host in scene.hosts if host.role is Role.BROKER]
 
 
-def _partition(scene: Scene, host: Host) -> Path | None:
+def _partition(scene: Scene, host: Host, *, busiest: int | None = None) -> Path | None:
+    """`busiest`: one of so many that hold the most."""
     directories = sorted(path for path in host.disk.root.iterdir() if path.is_dir() and path.name[-1].isdigit())
+    if busiest is not None and scene.random.random() < 0.7:
+        directories = sorted(directories, key=_size, reverse=True)[:busiest]
     return scene.random.choice(directories) if directories else None
+
+
+def _size(directory: Path) -> int:
+    return sum(path.stat().st_size for path in directory.glob("*.log"))

@@ -10,12 +10,11 @@ from millstream_cluster.image import Image
 from millstream_cluster.records import ResourceType
 from millstream_controller.core.altered_configs import Change, Resource, alter_incrementally
 from millstream_controller.core.nodes.nodes import unregister
-from millstream_controller.core.nodes.sessions import Sessions
 from millstream_controller.core.partitions.new_partitions import Growth, create_partitions
 from millstream_controller.core.shards import claim
 from millstream_controller.core.topics.deleted_topics import TopicRef, delete_topics
 from millstream_controller.core.topics.new_topics import NewTopic
-from millstream_controller.core.upkeep import Absences, keep_up
+from millstream_controller.core.upkeep import Now, SoftState, keep_up
 
 SESSION_MS = 9_000
 FORGET_MS = 300_000
@@ -28,8 +27,8 @@ class ControllerLaws(RuleBasedStateMachine):
     def __init__(self, new_cluster) -> None:
         super().__init__()
         self.cluster = new_cluster(coordinator_topics=CoordinatorTopics(offsets=CoordinatorTopic(partitions=3)))
-        self.sessions = Sessions(SESSION_MS)
-        self.absences = Absences(FORGET_MS)
+        self.soft = SoftState.new(self.cluster.machine.settings)
+        self.sessions = self.soft.sessions
         self.now = 0
         self.disks: dict[int, int] = {}
         self.lost: set[tuple[object, int]] = set()
@@ -84,7 +83,7 @@ class ControllerLaws(RuleBasedStateMachine):
     def keep_up(self, elapsed: int) -> None:
         self.now += elapsed
         steps = 0
-        while self.cluster.do(keep_up(self.cluster.machine, self.sessions, self.absences, self.now)):
+        while self.cluster.do(keep_up(self.cluster.machine, self.soft, Now(self.now, self.now))):
             steps += 1
             assert steps < 50, "upkeep does not come to rest"
         live = {node.node_id for node in self.cluster.image.nodes.values() if not node.fenced}

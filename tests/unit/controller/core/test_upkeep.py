@@ -5,9 +5,8 @@ import pytest
 from millstream_cluster.ids import NO_NODE
 from millstream_controller.core import upkeep
 from millstream_controller.core.nodes import nodes
-from millstream_controller.core.nodes.sessions import Sessions
 from millstream_controller.core.topics.new_topics import NewTopic
-from millstream_controller.core.upkeep import Absences, keep_up
+from millstream_controller.core.upkeep import Now, SoftState, keep_up
 
 SESSION_MS = 9_000
 FORGET_MS = 300_000
@@ -16,13 +15,13 @@ FORGET_MS = 300_000
 class Keeper:
     def __init__(self, cluster) -> None:
         self.cluster = cluster
-        self.sessions = Sessions(SESSION_MS)
-        self.absences = Absences(FORGET_MS)
+        self.soft = SoftState.new(cluster.machine.settings)
+        self.sessions = self.soft.sessions
 
     def at(self, now_ms: int) -> int:
         """Keep up until there is nothing to do; how many decisions that took."""
         steps = 0
-        while self.cluster.do(keep_up(self.cluster.machine, self.sessions, self.absences, now_ms)):
+        while self.cluster.do(keep_up(self.cluster.machine, self.soft, Now(now_ms, now_ms))):
             steps += 1
         return steps
 

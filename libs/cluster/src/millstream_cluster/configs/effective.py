@@ -119,6 +119,9 @@ class EffectiveConfigs:
         keys = [*BROKER_CONFIGS.values(), *(_unknown(name) for name in sorted(self._unknown_to_brokers()))]
         return {key.name: self._entry(key, None, ConfigSource.DEFAULT_CONFIG) for key in keys}
 
+    def broker_value(self, name: str) -> Value:
+        return self._entry(BROKER_CONFIGS[name], None, ConfigSource.DEFAULT_CONFIG).value
+
     def _own(self, kind: ResourceType, name: str, source: ConfigSource) -> dict[str, ConfigEntry]:
         own = self._image.config(kind, name)
         return {key.name: self._entry(key, own.get(key.name), source) for key in TABLES[kind].values()}

@@ -122,7 +122,7 @@ _KEYS = (
         "follower.replication.throttled.replicas",
         _LIST,
         "",
-        "The replicas whose fetching is throttled on the follower's side. Without effect: a topic has one replica.",
+        "The replicas, as partition:broker pairs or * for all, that are copied no faster than follower.replication.throttled.rate says on the broker that copies; never one that is in sync.",
         throttled_replicas("follower.replication.throttled.replicas"),
     ),
     ConfigKey(
@@ -137,7 +137,7 @@ _KEYS = (
         "leader.replication.throttled.replicas",
         _LIST,
         "",
-        "The replicas whose fetching is throttled on the leader's side. Without effect: a topic has one replica.",
+        "The replicas, as partition:broker pairs or * for all, that a leader sends no faster than its leader.replication.throttled.rate says; never to one that is in sync.",
         throttled_replicas("leader.replication.throttled.replicas"),
     ),
     ConfigKey(

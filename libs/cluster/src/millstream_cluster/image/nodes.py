@@ -24,12 +24,16 @@ class NodesImage:
             yield node.registration()
             if not node.fenced:
                 yield r.NodeUnfenced(node.node_id, node.epoch)
+            elif node.away_since_ms:
+                yield r.NodeFenced(node.node_id, node.epoch, node.away_since_ms)
 
     def apply(
         self, record: r.NodeRegistered | r.NodeFenced | r.NodeUnfenced | r.NodeUnregistered, offset: Offset
     ) -> None:
         if isinstance(record, r.NodeRegistered):
-            self._nodes[record.node_id] = Node.registered(record, offset)
+            before = self._nodes.get(record.node_id)
+            away_since_ms = before.away_since_ms if before is not None else 0
+            self._nodes[record.node_id] = Node.registered(record, offset, away_since_ms)
             return
         node = self._nodes.get(record.node_id)
         if node is None or node.epoch != record.epoch:
@@ -37,7 +41,7 @@ class NodesImage:
         if isinstance(record, r.NodeUnregistered):
             del self._nodes[node.node_id]
         elif isinstance(record, r.NodeFenced):
-            self._nodes[node.node_id] = node.fenced_at(offset)
+            self._nodes[node.node_id] = node.fenced_at(offset, record.since_ms)
         else:
             self._nodes[node.node_id] = node.unfenced()
 

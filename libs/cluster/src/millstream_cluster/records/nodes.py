@@ -46,8 +46,12 @@ class NodeRegistered:
 
 @dataclass(frozen=True, slots=True)
 class NodeFenced:
+    """A node stopped, or fell silent; once more of one that is fenced already: since when it is away."""
+
     node_id: NodeId
     epoch: BrokerEpoch
+    since_ms: int = 0
+    """Since when the node is away, by the clock of the controller that wrote this; 0: not known yet, or not for long."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,6 @@
-"""AlterPartitionReassignments (45), versions 0 and 1. Left out: moving a replica, which needs followers."""
+"""AlterPartitionReassignments (45), versions 0 and 1: the factor may change unless a client of version 1 forbids it (KIP-860)."""
 
-from millstream_cluster.decision import Decision
-from millstream_controller.core.partitions.reassignments import Move, check_moves
+from millstream_controller.core.partitions.reassignments import Move, alter_reassignments
 from millstream_controller.shell.active import NotActive
 from millstream_controller.shell.controller import Controller
 from millstream_runtime.serving.context import RequestContext
@@ -21,8 +20,11 @@ async def handle_alter_partition_reassignments(
     if request.timeout_ms <= 0 and request.topics:
         return error_response(request, context.version, ErrorCode.REQUEST_TIMED_OUT)
     moves = [_move(topic.name, partition) for topic in request.topics for partition in topic.partitions]
+    may_change_factor = request.allow_replication_factor_change
     try:
-        outcomes = await controller.active.execute(lambda machine: Decision((), check_moves(machine, moves)))
+        outcomes = await controller.active.execute(
+            lambda machine: alter_reassignments(machine, moves, may_change_factor=may_change_factor)
+        )
     except NotActive as reason:
         return error_response(request, context.version, ErrorCode.NOT_CONTROLLER, str(reason))
     if not request.topics:

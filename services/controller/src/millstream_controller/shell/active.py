@@ -12,12 +12,12 @@ from millstream_cluster.decision import Decision
 from millstream_cluster.image import Image
 from millstream_cluster.members import Node
 from millstream_cluster.records import MetadataRecord
+from millstream_controller.core.healing import Loss
 from millstream_controller.core.machine import ControllerMachine
 from millstream_controller.core.nodes.observers import Observers
-from millstream_controller.core.nodes.sessions import Sessions
 from millstream_controller.core.settings import Settings
 from millstream_controller.core.takeover import prove_active, resign, take_over
-from millstream_controller.core.upkeep import Absences, keep_up
+from millstream_controller.core.upkeep import Now, SoftState, keep_up
 from millstream_controller.shell.deaths import Deaths
 from millstream_controller.shell.journal import StoreJournal
 from millstream_controller.shell.metadata_log import MetadataLog
@@ -64,8 +64,8 @@ class Active:
         self._replicated: Replicated[ControllerMachine, MetadataRecord] = Replicated(
             machine, self._journal, world.now_ms
         )
-        self._sessions = Sessions(settings.session_timeout_ms)
-        self._absences = Absences(settings.coordinator_forget_ms)
+        self._soft = SoftState.new(settings)
+        self._sessions = self._soft.sessions
         self._settled_offset = -1
         self._changed = asyncio.Event()
         self._deaths = Deaths(world, lambda: self.machine.image, self._died)
@@ -74,6 +74,11 @@ class Active:
     def machine(self) -> ControllerMachine:
         """For looking at; what it says may not be committed yet."""
         return self._replicated.machine
+
+    @property
+    def loss(self) -> Loss:
+        """Which brokers are gone, and whether their replicas are made again."""
+        return self._soft.healing.loss
 
     @property
     def verified(self) -> bool:
@@ -219,7 +224,13 @@ class Active:
         for node in self._sessions.expired(machine.image.nodes.values(), now_ms):
             logger.warning("session expired node=%d epoch=%d", node.node_id, node.epoch)
         self._sessions.keep(machine.image.nodes.values())
-        decision = keep_up(machine, self._sessions, self._absences, now_ms, settled_offset=self._settled_offset)
+        suspended = self.loss.suspended
+        now = Now(now_ms, self._world.now_ms())
+        decision = keep_up(machine, self._soft, now, settled_offset=self._settled_offset)
+        if self.loss.suspended and not suspended:
+            logger.warning("replicas are not made again reason=too_many_brokers_away away=%d", self.loss.away)
+        elif suspended and not self.loss.suspended:
+            logger.info("replicas are made again where brokers are gone away=%d", self.loss.away)
         if not decision.reply:
             self._settled_offset = machine.image.offset
         return decision

@@ -14,6 +14,8 @@ def log_committed(records: Iterable[r.MetadataRecord]) -> None:
     changed = leaderless = 0
     for record in records:
         match record:
+            case r.NodeFenced() if record.since_ms:
+                logger.info("node away node=%d epoch=%d since_ms=%d", record.node_id, record.epoch, record.since_ms)
             case r.NodeFenced():
                 logger.info("node fenced node=%d epoch=%d", record.node_id, record.epoch)
             case r.NodeUnfenced():

@@ -26,5 +26,18 @@ class ControllerMetrics:
         yield gauge("millstream_cluster_partitions", "Partitions in the cluster.", len(partitions))
         offline = sum(not partition.online for partition in partitions)
         yield gauge("millstream_offline_partitions", "Partitions without a leader.", offline)
+        moving = sum(bool(p.adding_replicas or p.removing_replicas) for p in partitions)
+        yield gauge("millstream_reassigning_partitions", "Partitions whose replicas are on the move.", moving)
+        few = sum(len(p.isr) < len(p.replicas) - len(p.removing_replicas) for p in partitions)
+        yield gauge(
+            "millstream_under_replicated_partitions",
+            "Partitions with fewer replicas in sync than they should have.",
+            few,
+        )
+        loss = active.loss
+        gone = "Brokers that have been away for so long that others take over their replicas."
+        yield gauge("millstream_gone_brokers", gone, len(loss.gone))
+        suspended = "1 while too many brokers are away for replicas to be made again on the others."
+        yield gauge("millstream_broker_replacement_suspended", suspended, int(loss.suspended))
         yield gauge("millstream_live_nodes", "Registered nodes that are not fenced.", sum(not n.fenced for n in nodes))
         yield gauge("millstream_fenced_nodes", "Registered nodes that are fenced.", sum(n.fenced for n in nodes))

@@ -9,6 +9,7 @@ from uuid import UUID
 from millstream.roles import Role
 from millstream_broker.app import BrokerApp
 from millstream_broker.shell.partition.hosted import HostedPartition
+from millstream_broker.shell.partition.partitions import HostedPartitions
 from millstream_cluster import records as r
 from millstream_cluster.image import Image
 from millstream_cluster.members import Partition
@@ -57,6 +58,8 @@ class Replicas:
         """By leader epoch and base offset: two leaders would write two of them."""
         self._writers: dict[tuple[Key, int], tuple[str, object]] = {}
         self._to_judge: dict[Key, None] = {}
+        self._lives: dict[str, tuple[HostedPartitions, int]] = {}
+        """Of each broker its present life, and where the metadata ended when it began."""
 
     # ---- what happens ----
 
@@ -78,7 +81,7 @@ class Replicas:
                 for key in [key for key in self._replicated if key[0] == record.topic_id]:
                     del self._replicated[key]
                     self._to_judge.pop(key, None)
-            case r.NodeUnfenced() if record.node_id in self._brokers:
+            case r.NodeRegistered() | r.NodeUnfenced() if record.node_id in self._brokers:
                 self._to_judge.update(dict.fromkeys(self._replicated))
             case _:
                 pass
@@ -92,6 +95,11 @@ class Replicas:
 
     def look(self, host: Host) -> None:
         """Judge what has changed about who may be elected."""
+        service = host.service
+        if isinstance(service, BrokerApp) and service.partitions is not None:
+            life = self._lives.get(host.name)
+            if life is None or life[0] is not service.partitions:
+                self._lives[host.name] = (service.partitions, self._image().offset)
         while self._to_judge:
             key, _ = self._to_judge.popitem()
             self._judge_members(key)
@@ -239,15 +247,19 @@ class Replicas:
                 replica.judged_to = max(replica.judged_to, committed.end)
 
     def _electable(self, node_id: int, key: Key) -> Iterator[_Replica | None]:
-        """Its replica, if the broker is there and let in: an election may choose it now."""
+        """Its replica, if the broker is there and registered: once it is let in, an election may choose it without more ado."""
         host, node = self._brokers[node_id], self._image().node(node_id)
         service = host.service
-        if not isinstance(service, BrokerApp) or service.partitions is None or service.registration is None:
+        if not isinstance(service, BrokerApp) or service.partitions is None or node is None:
             return
-        if node is None or node.fenced or service.registration.broker_epoch != node.epoch:
-            return
+        partitions, began = self._lives.get(host.name, (None, 0))
+        if partitions is not service.partitions or node.epoch <= began:
+            return  # the registration is that of the life before
         hosted = service.partitions.find(*key)
-        yield self._find(host, hosted) if hosted is not None else None
+        if hosted is not None:
+            yield self._find(host, hosted)
+        elif not node.fenced:
+            yield None
 
     def _refresh(self, host: Host, key: Key) -> None:
         service = host.service

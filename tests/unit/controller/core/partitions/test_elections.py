@@ -1,4 +1,4 @@
-"""ElectLeaders and AlterPartitionReassignments as decisions."""
+"""ElectLeaders as a decision."""
 
 import pytest
 
@@ -6,7 +6,6 @@ from millstream_cluster.ids import NO_NODE, NodeId
 from millstream_cluster.records import LeaderRecoveryState
 from millstream_controller.core.nodes.nodes import Heartbeat, heartbeat
 from millstream_controller.core.partitions.elections import Ballot, ElectionType, elect_leaders
-from millstream_controller.core.partitions.reassignments import Move, check_moves
 from millstream_controller.core.topics.new_topics import NewTopic
 from millstream_wire.errors import ErrorCode
 
@@ -115,23 +114,3 @@ def test_a_partition_named_twice_is_elected_once(cluster) -> None:
     assert len(twice.records) == 1
     ((_, outcomes),) = cluster.do(twice)
     assert [outcome.error for _, outcome in outcomes] == [ErrorCode.NONE, ErrorCode.ELECTION_NOT_NEEDED]
-
-
-@pytest.mark.parametrize(
-    ("topic", "partition", "replicas", "error"),
-    [
-        ("t", 0, (1,), ErrorCode.NONE),
-        ("t", 0, None, ErrorCode.NO_REASSIGNMENT_IN_PROGRESS),
-        ("t", 9, (1,), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
-        ("no", 0, (1,), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
-        ("t", 0, (), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
-        ("t", 0, (1, 1), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
-        ("t", 0, (9,), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
-        ("t", 0, (2,), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
-        ("t", 0, (1, 2), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
-    ],
-)
-def test_replicas_stay_where_they_are(cluster, topic, partition, replicas, error) -> None:
-    cluster.register(2, port=9192)
-    (outcome,) = check_moves(cluster.machine, [Move(topic, partition, replicas)])
-    assert outcome.error == error

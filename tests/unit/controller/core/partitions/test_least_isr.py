@@ -6,9 +6,8 @@ from millstream_cluster import records as r
 from millstream_cluster.records import ResourceType
 from millstream_controller.core import altered_configs
 from millstream_controller.core.altered_configs import Change, Operation, Resource, alter_incrementally
-from millstream_controller.core.nodes.sessions import Sessions
 from millstream_controller.core.topics.new_topics import NewTopic
-from millstream_controller.core.upkeep import Absences, keep_up
+from millstream_controller.core.upkeep import Now, SoftState, keep_up
 from millstream_wire.errors import ErrorCode
 
 MIN_ISR = "min.insync.replicas"
@@ -96,10 +95,10 @@ def test_what_a_controllers_properties_say_becomes_the_clusters_and_what_single_
     set_before = r.ConfigChanged(ResourceType.BROKER, "1", MIN_ISR, "1")
     cluster.machine.apply(set_before)
     cluster.history.append(set_before)
-    settled = keep_up(cluster.machine, Sessions(9_000), Absences(300_000), 0)
+    settled = keep_up(cluster.machine, SoftState.new(cluster.machine.settings), Now(0, 0))
     assert settled.records == (
         r.ConfigChanged(ResourceType.BROKER, "1", MIN_ISR, None),
         r.ConfigChanged(ResourceType.BROKER, "", MIN_ISR, "2"),
     )
     cluster.do(settled)
-    assert keep_up(cluster.machine, Sessions(9_000), Absences(300_000), 0).records == ()
+    assert keep_up(cluster.machine, SoftState.new(cluster.machine.settings), Now(0, 0)).records == ()

@@ -105,8 +105,7 @@ class _Draft:
             self.removing = cause.removing_replicas
         self.isr = self._in_sync(electorate, cause)
         if self.adding or self.removing:
-            min_isr = electorate.min_isr(self.before.topic)
-            end = completed(self.replicas, self.adding, self.removing, self.isr, min_isr=min_isr)
+            end = completed(self.replicas, self.adding, self.removing, self.isr)
             if end is not None:
                 self.replicas, self.isr = end
                 self.adding = self.removing = ()

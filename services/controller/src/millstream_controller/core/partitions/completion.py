@@ -1,21 +1,21 @@
-"""When a move of replicas is complete: a pure rule over who is in sync."""
+"""When a reassignment is complete: every replica of its target is in sync, and those that leave may go.
+
+Until then a new copy counts for nothing but what it is in the ISR for, and whoever leaves keeps what it has. The record that
+ends a reassignment is the only one that takes replicas out.
+"""
 
 from millstream_cluster.ids import NodeId
 
 Nodes = tuple[NodeId, ...]
 
 
-def completed(
-    replicas: Nodes, adding: Nodes, removing: Nodes, isr: Nodes, *, min_isr: int
-) -> tuple[Nodes, Nodes] | None:
-    """The replicas and the ISR that remain once the move ends; None while it cannot.
+def completed(replicas: Nodes, adding: Nodes, removing: Nodes, isr: Nodes) -> tuple[Nodes, Nodes] | None:
+    """Replicas and ISR with which a reassignment ends; None while there is none, or it cannot end yet.
 
-    All who come have to be in sync, and those who stay have to be enough without those who go: a copy that is given up is
-    neither in the ISR nor in the ELR any more.
+    The target is in sync as a whole, so it is never fewer than min.insync.replicas asks for of that many replicas.
     """
-    staying = tuple(node for node in replicas if node not in removing)
-    remaining = tuple(node for node in isr if node not in removing)
-    enough = max(1, min(min_isr, len(staying)))
-    if not set(adding) <= set(remaining) or len(remaining) < enough:
+    if not adding and not removing:
         return None
-    return staying, remaining
+    target = tuple(node for node in replicas if node not in removing)
+    in_sync = tuple(node for node in isr if node not in removing)
+    return (target, in_sync) if target and set(target) <= set(in_sync) else None

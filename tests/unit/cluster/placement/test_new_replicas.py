@@ -72,3 +72,34 @@ def test_a_partition_uses_as_many_racks_as_it_can(candidates: list[Candidate], p
 def test_too_few_brokers_is_an_error() -> None:
     with pytest.raises(PlacementError):
         place(1, 2, [Candidate(NodeId(1))])
+
+
+@given(st.integers(1, 9), st.integers(1, 60), st.data())
+def test_equal_brokers_lead_equally_many_and_carry_about_as_many(
+    count: int, partitions: int, data: st.DataObject
+) -> None:
+    factor = data.draw(st.integers(1, count))
+    plan = place(partitions, factor, [Candidate(NodeId(node)) for node in range(count)])
+    led = Counter(replicas[0] for replicas in plan)
+    kept = Counter(node for replicas in plan for node in replicas)
+    for shares, most in ((led, 1), (kept, 2)):
+        each = [shares[node] for node in range(count)]
+        assert max(each) - min(each) <= most
+
+
+@pytest.mark.parametrize("brokers", [6, 12, 30])
+def test_when_a_broker_fails_the_others_share_out_what_it_led(brokers: int) -> None:
+    plan = place(brokers * 20, 3, [Candidate(NodeId(node)) for node in range(brokers)])
+    for failed in range(brokers):
+        heirs = Counter(replicas[1] for replicas in plan if replicas[0] == failed)
+        assert heirs.total() == 20
+        assert max(heirs.values()) <= 8
+
+
+def test_thousands_of_partitions_on_hundreds_of_brokers_are_placed_as_evenly() -> None:
+    candidates = [Candidate(NodeId(node), f"rack-{node % 3}") for node in range(200)]
+    plan = place(10_000, 3, candidates)
+    kept = Counter(node for replicas in plan for node in replicas)
+    # 67, 67 and 66 brokers share what three racks have alike
+    assert (min(kept.values()), max(kept.values())) == (149, 152)
+    assert all(len({node % 3 for node in replicas}) == 3 for replicas in plan)

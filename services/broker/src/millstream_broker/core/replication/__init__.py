@@ -1,0 +1,1 @@
+"""How much copying between brokers takes of what clients need."""

@@ -1,0 +1,109 @@
+"""How long each partition acknowledged nothing around each fault, from the times of the producers' acknowledgements. Pure."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from statistics import median
+
+from history import Acked, Event, Healed, Struck, Whole
+
+TOPIC = "orders"
+"""Whose producers keep a steady pace."""
+CALM = "(no fault)"
+BEFORE_ALL = 0
+"""The number of the moment from which on the cluster was whole and every client at work."""
+
+
+@dataclass(slots=True)
+class Row:
+    """All faults of one kind."""
+
+    kind: str
+    faults: int = 0
+    gaps: list[float] = field(default_factory=list)
+    """One for each fault and partition."""
+    worst_of_fault: list[float] = field(default_factory=list)
+    until_whole: list[float] = field(default_factory=list)
+    """From where the fault was taken away to where every replica was in sync again."""
+
+    @property
+    def median_s(self) -> float:
+        return median(self.gaps) if self.gaps else 0.0
+
+    @property
+    def median_worst_s(self) -> float:
+        return median(self.worst_of_fault) if self.worst_of_fault else 0.0
+
+    @property
+    def worst_s(self) -> float:
+        return max(self.gaps, default=0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    kind: str
+    begins: float
+    ends: float
+    until_whole: float | None
+
+
+def unavailability(history: Sequence[Event]) -> list[Row]:
+    """One row for each kind of fault, and one for the time before the first."""
+    acks: dict[int, list[float]] = defaultdict(list)
+    for each in history:
+        if isinstance(each, Acked) and each.topic == TOPIC:
+            acks[each.partition].append(each.at)
+    if not acks:
+        return []
+    last = max(map(max, acks.values()))
+    first = next((each.at for each in history if isinstance(each, Whole) and each.number == BEFORE_ALL), last)
+    windows = _windows(history, last)
+    rows: dict[str, Row] = {}
+    calm_until = windows[0].begins if windows else last
+    for window in [_Window(CALM, first, calm_until, None), *windows]:
+        row = rows.setdefault(window.kind, Row(window.kind))
+        longest = [_longest(times, window, last) for times in acks.values()]
+        row.faults += 1
+        row.gaps += longest
+        row.worst_of_fault.append(max(longest))
+        if window.until_whole is not None:
+            row.until_whole.append(window.until_whole)
+    return list(rows.values())
+
+
+def _windows(history: Sequence[Event], last: float) -> list[_Window]:
+    """Each lasts until the next fault, or to the end; faults that struck at the same time are one."""
+    struck = sorted((each for each in history if isinstance(each, Struck)), key=lambda each: each.number)
+    healed = {each.number: each.at for each in history if isinstance(each, Healed)}
+    whole = {each.number: each.at for each in history if isinstance(each, Whole)}
+    together: dict[float, list[Struck]] = defaultdict(list)
+    for each in struck:
+        together[whole.get(each.number, each.at)].append(each)
+    groups = list(together.values())
+    ends = [*(group[0].at for group in groups[1:]), last][: len(groups)]
+    return [
+        _Window(_kind(group), group[0].at, end, _until_whole(group, healed, whole))
+        for group, end in zip(groups, ends, strict=True)
+    ]
+
+
+def _kind(group: Sequence[Struck]) -> str:
+    kinds = [f"{each.family} {each.victim.rpartition('-')[0]}" for each in group]
+    return kinds[0] if len(kinds) == 1 else "two at a time"
+
+
+def _until_whole(group: Sequence[Struck], healed: dict[int, float], whole: dict[int, float]) -> float | None:
+    numbers = [each.number for each in group]
+    if not all(number in healed and number in whole for number in numbers):
+        return None
+    return max(whole[number] for number in numbers) - max(healed[number] for number in numbers)
+
+
+def _longest(times: Sequence[float], window: _Window, last: float) -> float:
+    """Of the gaps that are over in the window, and one that never is."""
+    times = sorted(times)
+    gaps = [after - before for before, after in pairwise(times) if window.begins < after <= window.ends]
+    if times[-1] < window.ends:
+        gaps.append(last - times[-1])
+    return max(gaps, default=0.0)

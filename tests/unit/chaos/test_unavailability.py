@@ -1,0 +1,65 @@
+"""The longest time without an acknowledgement around each fault, told apart from what happens between faults."""
+
+import pytest
+from history import Acked, Event, Healed, Struck, Whole
+from unavailability import BEFORE_ALL, CALM, Row, unavailability
+
+
+def acks(partition: int, *times: float) -> list[Event]:
+    return [Acked("p", "orders", partition, f"p|{partition}|{at}", 0, at) for at in times]
+
+
+def fault(number: int, family: str, victim: str, struck: float, healed: float, whole: float) -> list[Event]:
+    return [Struck(number, family, victim, "", struck), Healed(number, healed), Whole(number, whole)]
+
+
+def rows(*events: list[Event]) -> dict[str, Row]:
+    history = [Whole(BEFORE_ALL, 1.0), *(event for group in events for event in group)]
+    return {row.kind: row for row in unavailability(history)}
+
+
+def test_a_gap_belongs_to_the_fault_in_whose_window_it_is() -> None:
+    found = rows(
+        acks(0, 1, 2, 3, 9, 10, 20, 21),
+        acks(1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 14, 20, 21),
+        fault(1, "kill", "broker-1", 3.5, 5, 8),
+        fault(2, "cut", "controller-2", 10.5, 12, 12.5),
+    )
+    assert list(found) == [CALM, "kill broker", "cut controller"]
+    assert found["kill broker"].gaps == [6, 1]
+    assert found["cut controller"].gaps == [10, 6]
+    assert found[CALM].gaps == [1, 1]
+
+
+def test_faults_of_a_kind_share_a_row() -> None:
+    found = rows(
+        acks(0, *range(1, 10), 15, *range(16, 30)),
+        fault(1, "kill", "broker-1", 9.5, 10, 15),
+        fault(2, "kill", "broker-2", 20.5, 21, 21.5),
+    )
+    row = found["kill broker"]
+    assert (row.faults, row.median_s, row.worst_s) == (2, 3.5, 6)
+    assert row.until_whole == [5, 0.5]
+
+
+def test_faults_at_the_same_time_are_one() -> None:
+    found = rows(
+        acks(0, *range(1, 10), 15, 16),
+        [Struck(1, "kill", "broker-1", "", 9.5), Struck(2, "pause", "controller-1", "", 9.6)],
+        [Healed(1, 10), Healed(2, 11), Whole(1, 15), Whole(2, 15)],
+    )
+    assert (found["two at a time"].faults, found["two at a time"].gaps, found["two at a time"].until_whole) == (
+        1,
+        [6],
+        [4],
+    )
+
+
+def test_a_partition_that_never_comes_back_counts_to_the_end() -> None:
+    found = rows(acks(0, 1, 2, 3), acks(1, *range(1, 31)), fault(1, "empty", "broker-1", 3.5, 5, 8))
+    assert found["empty broker"].worst_s == 27
+
+
+@pytest.mark.parametrize("events", [[], acks(0, 1, 2)], ids=["nothing acknowledged", "no fault"])
+def test_there_may_be_nothing_to_tell(events: list[Event]) -> None:
+    assert sum(len(row.gaps) for row in rows(events).values()) == len(events[:1])
