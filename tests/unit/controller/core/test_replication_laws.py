@@ -86,7 +86,7 @@ def late_proposals_taken(monkeypatch) -> None:
 
 
 def moves_that_end_at_once(monkeypatch) -> None:
-    def completed(replicas, adding, removing, isr, *, min_isr):
+    def completed(replicas, adding, removing, isr):
         remaining = tuple(node for node in isr if node not in removing)
         return (tuple(node for node in replicas if node not in removing), remaining) if remaining else None
 
