@@ -57,9 +57,9 @@ class BrokerConfig:
     """broker.rack"""
     cluster_id: str | None = None
     """cluster.id: refuse any other cluster; unset, whatever the data directory or else the controller says."""
-    heartbeat_interval_ms: int = 2_000
+    heartbeat_interval_ms: int = 500
     """broker.heartbeat.interval.ms"""
-    session_timeout_ms: int = 9_000
+    session_timeout_ms: int = 3_000
     """broker.session.timeout.ms"""
     request_timeout_ms: int = 30_000
     """request.timeout.ms: how long the controller may take to answer what was forwarded, and replicas to have a transaction's marker."""
@@ -147,8 +147,8 @@ class BrokerConfig:
             nodes_listener=nodes_listener,
             rack=properties.optional("broker.rack"),
             cluster_id=properties.optional("cluster.id"),
-            heartbeat_interval_ms=properties.integer("broker.heartbeat.interval.ms", 2_000, least=1),
-            session_timeout_ms=properties.integer("broker.session.timeout.ms", 9_000, least=1),
+            heartbeat_interval_ms=properties.integer("broker.heartbeat.interval.ms", 500, least=1),
+            session_timeout_ms=properties.integer("broker.session.timeout.ms", 3_000, least=1),
             request_timeout_ms=properties.integer("request.timeout.ms", 30_000, least=1),
             num_partitions=properties.integer("num.partitions", 1, least=1),
             default_replication_factor=properties.integer("default.replication.factor", 1, least=1),
