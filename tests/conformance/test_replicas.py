@@ -8,10 +8,14 @@ from typing import Protocol
 
 import pytest
 import servers
+from ask import ask
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from kafka_cluster import KafkaCluster
 from kafka_tools import KafkaUnavailable, kafka_libs, run_tool
+
+from millstream_wire.errors import ErrorCode
+from millstream_wire.messages import alter_partition_reassignments as wanted
 
 PARTITIONS = 3
 RECORDS = 300
@@ -83,7 +87,8 @@ def replicated(three: Three, topic: str) -> str:
 
 def make(three: Three, topic: str, *, replicas: int) -> None:
     new = NewTopic(topic, PARTITIONS, replicas, config={"min.insync.replicas": "2"})
-    AdminClient({"bootstrap.servers": three.bootstrap}).create_topics([new])[topic].result(30)
+    admin = AdminClient({"bootstrap.servers": three.bootstrap})  # has to outlive what it asks
+    admin.create_topics([new])[topic].result(30)
     servers.eventually(lambda: expect(len(in_sync(three, topic)) == PARTITIONS))
 
 
@@ -202,22 +207,35 @@ def test_replicas_move_with_their_records(three: Three, topic: str, tmp_path: Pa
 
 def test_a_move_under_way_is_listed_and_can_be_cancelled(three: Three, topic: str, tmp_path: Path) -> None:
     make(three, topic, replicas=2)
+    reached = moves(topic, [1, 2], tmp_path)
+    reassign(three, "--execute", "--reassignment-json-file", reached)
+    servers.eventually(lambda: expect(all(isr == [1, 2] for _, _, isr in in_sync(three, topic).values())), within_s=60)
     fill(three, topic)
-    before = {index: replicas for index, (_, replicas, _) in in_sync(three, topic).items()}
-    target = tmp_path / "target.json"
-    partitions = [
-        {"topic": topic, "partition": index, "replicas": [replicas[0], ({1, 2, 3} - set(replicas)).pop()]}
-        for index, replicas in before.items()
-    ]
-    target.write_text(json.dumps({"version": 1, "partitions": partitions}))
-    # A byte a second: it cannot be done before it is cancelled.
-    reassign(three, "--execute", "--reassignment-json-file", str(target), "--throttle", "1")
-    assert reassign(three, "--list").count(f"{topic}-") == PARTITIONS
-    said = reassign(three, "--cancel", "--reassignment-json-file", str(target))
-    assert "Successfully cancelled partition reassignments" in said
-    assert topic not in reassign(three, "--list")
-    assert {index: replicas for index, (_, replicas, _) in in_sync(three, topic).items()} == before
+    three.kill(3)  # so that nothing can be copied there
+    try:
+        servers.eventually(lambda: expect(3 not in live(three)))
+        # Kafka's tool moves nothing to a broker that is away; the protocol does.
+        partitions = [
+            wanted.ReassignablePartition(partition_index=index, replicas=[1, 3]) for index in range(PARTITIONS)
+        ]
+        topics = [wanted.ReassignableTopic(name=topic, partitions=partitions)]
+        controller = three.bootstrap.split(",")[0]
+        (begun,) = ask(controller, wanted.AlterPartitionReassignmentsRequest(topics=topics, timeout_ms=10_000))
+        assert begun.error_code == ErrorCode.NONE
+        assert {each.error_code for each in begun.responses[0].partitions} == {ErrorCode.NONE}
+        assert reassign(three, "--list").count(f"{topic}-") == PARTITIONS
+        target = moves(topic, [1, 3], tmp_path)
+        said = reassign(three, "--cancel", "--preserve-throttles", "--reassignment-json-file", target)
+        assert "Successfully cancelled partition reassignments" in said
+        assert topic not in reassign(three, "--list")
+    finally:
+        three.restart(3)
+    assert all(sorted(replicas) == isr == [1, 2] for _, replicas, isr in in_sync(three, topic).values())
     assert read(three, topic) == list(range(RECORDS))
+
+
+def live(three: Three) -> set[int]:
+    return set(AdminClient({"bootstrap.servers": three.bootstrap}).list_topics(timeout=10).brokers)
 
 
 def test_each_brokers_disk_is_described(three: Three, replicated: str) -> None:
