@@ -72,7 +72,7 @@ class Fetcher:
             return
         key = followed.replica.key
         self._changed[key] = None
-        if followed.follower.question() is None:
+        if followed.question() is None:
             return
         if not self._is_asking:
             self._wake.set()
@@ -111,7 +111,7 @@ class Fetcher:
         questions: dict[ReplicaKey, FetchFrom | None] = {}
         for key in self._changed:
             followed = self._followed.get(key)
-            question = None if followed is None or key in self._late else followed.follower.question()
+            question = None if followed is None or key in self._late else followed.question()
             questions[key] = question
             if followed is None or question is None:
                 self._in_session.pop(key, None)
@@ -161,7 +161,7 @@ class Fetcher:
             followed = self._followed.get(key)
             if followed is None or self._in_session.get(key) is followed:
                 continue
-            question = followed.follower.question()
+            question = followed.question()
             if question is not None:
                 asked[key] = question
                 self._late[key] = followed
