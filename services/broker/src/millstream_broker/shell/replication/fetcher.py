@@ -81,7 +81,7 @@ class Fetcher:
             return
         key = followed.replica.key
         self._changed[key] = None
-        if followed.follower.question() is None:
+        if followed.question() is None:
             return
         if not self._is_asking:
             self._wake.set()

@@ -22,7 +22,7 @@ class FollowerThrottling:
 
     def question(self, followed: Followed) -> FetchFrom | None:
         """What to ask for it now; None, too, while it is held."""
-        question = followed.follower.question()
+        question = followed.question()
         if question is None or not self._names(followed):
             return question
         now_ms = self._now_ms()
