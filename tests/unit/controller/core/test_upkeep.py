@@ -5,10 +5,11 @@ import pytest
 from millstream_cluster.ids import NO_NODE
 from millstream_controller.core import upkeep
 from millstream_controller.core.nodes import nodes
+from millstream_controller.core.settings import Settings
 from millstream_controller.core.topics.new_topics import NewTopic
 from millstream_controller.core.upkeep import Now, SoftState, keep_up
 
-SESSION_MS = 9_000
+SESSION_MS = Settings().session_timeout_ms
 FORGET_MS = 300_000
 
 
@@ -39,7 +40,7 @@ def test_a_silent_node_is_fenced_when_its_session_ends_and_not_before(cluster, k
     cluster.register(2)
     cluster.create(NewTopic("t", 2, 1))
     keeper.at(0)
-    keeper.heard(2, 5_000)
+    keeper.heard(2, SESSION_MS // 2)
     keeper.at(SESSION_MS - 1)
     assert not cluster.image.brokers[1].fenced
     keeper.at(SESSION_MS)
