@@ -1,3 +1,4 @@
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
@@ -16,7 +17,8 @@ FORGET_MS = 300_000
 class Keeper:
     def __init__(self, cluster) -> None:
         self.cluster = cluster
-        self.soft = SoftState.new(cluster.machine.settings)
+        settings = replace(cluster.machine.settings, session_timeout_ms=SESSION_MS, coordinator_forget_ms=FORGET_MS)
+        self.soft = SoftState.new(settings)
         self.sessions = self.soft.sessions
 
     def at(self, now_ms: int) -> int:
