@@ -12,7 +12,7 @@ from millstream_controller.core.partitions import change, isr_changes
 from millstream_controller.core.partitions.change import NOBODY, PRESENT, Cause
 from millstream_controller.core.partitions.electorate import Electorate
 
-SEEDS, STEPS = 40, 250
+SEEDS, STEPS = 60, 250
 MUTANT_SEEDS = 200
 
 

@@ -65,6 +65,11 @@ def test_who_has_lost_its_copy_may_go() -> None:
     judge(changed([1]), r.NodeFenced(NodeId(2), BrokerEpoch(2)), lost=True)
 
 
+def test_nobody_else_is_needed_where_fewer_have_to_be_in_sync() -> None:
+    relied_on = r.ConfigChanged(r.ResourceType.TOPIC, "t", "min.insync.replicas", "1")
+    judge(changed([1]), relied_on, r.NodeFenced(NodeId(2), BrokerEpoch(2)))
+
+
 def test_an_unclean_election_begins_with_whoever_leads() -> None:
     unclean = replace(changed([3]), leader_recovery_state=r.LeaderRecoveryState.RECOVERING)
     judge(unclean, r.NodeFenced(NodeId(1), BrokerEpoch(1)))

@@ -32,6 +32,8 @@ class EligibleReplicas:
             case r.NodeRegistered():
                 self._unexplained.pop(record.node_id, None)
                 self._expect_explained()
+            case r.ConfigChanged(key=key) if key == MIN_ISR:
+                self._unexplained.clear()  # with fewer in sync nobody else is needed; that is decided together
             case _:
                 self._expect_explained()
 

@@ -19,6 +19,10 @@ class Followed:
     follower: Follower
     on_changed: Callable[["Followed"], None]
     """Called when there may be another question to ask."""
+    is_nearly_in_sync: bool = False
+    """It had all that was committed when its leader last answered."""
+    is_held: bool = False
+    """The throttle holds it; it is looked at again when there is room."""
     is_over: bool = False
     """Nothing is done for it any more."""
 
