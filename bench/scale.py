@@ -12,7 +12,7 @@ import tracemalloc
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
-from uuid import UUID
+from uuid import NAMESPACE_OID, UUID, uuid5
 
 from millstream_cluster import records as r
 from millstream_cluster.answers.metadata import metadata
@@ -74,7 +74,7 @@ class Paper:
 
     def new_id(self) -> UUID:
         self._ids += 1
-        return UUID(int=(self._ids << 64) | 0x4000_8000)
+        return uuid5(NAMESPACE_OID, str(self._ids))
 
     def enter(self, node_id: int, racks: int) -> None:
         """A broker comes and is let in."""

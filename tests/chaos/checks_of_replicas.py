@@ -22,9 +22,7 @@ def diverged(history: Sequence[Event]) -> Iterator[Violation]:
         for other in others:
             for mine, theirs in zip(first.batches, other.batches, strict=False):
                 if list(mine) != list(theirs):
-                    evidence = (
-                        f"{first.replica} has {list(mine)}, {other.replica} {list(theirs)} (base, last, epoch, digest)"
-                    )
+                    evidence = f"{first.replica} has {list(mine)}, {other.replica} {list(theirs)} (base, last, epoch, digest, producer)"
                     yield Violation(Kind.DIVERGED, place, evidence)
                     break
 
@@ -32,7 +30,7 @@ def diverged(history: Sequence[Event]) -> Iterator[Violation]:
 def gaps(history: Sequence[Event]) -> Iterator[Violation]:
     for each in history:
         if isinstance(each, Stored):
-            for before, after in pairwise([[0, -1], *each.batches]):
+            for before, after in pairwise([(0, -1), *each.batches]):
                 if after[0] != before[1] + 1:
                     evidence = f"{each.replica} has nothing between {before[1]} and {after[0]}"
                     yield Violation(Kind.HOLE, _place(each), evidence)

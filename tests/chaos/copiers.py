@@ -11,7 +11,7 @@ from transactions import PATIENCE_S, TRANSACTION_TIMEOUT_MS
 GROUP = "copiers"
 BATCH = 100
 POLL_S = 0.3
-FINISH_S = 60
+FINISH_S = 30
 """How long it may take to copy what is left when no more orders come."""
 
 

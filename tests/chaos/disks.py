@@ -68,6 +68,10 @@ class Disk:
         with contextlib.suppress(FileNotFoundError):
             (self._mounted_at / _BALLAST).unlink()
 
+    def keep(self, directory: Path) -> None:
+        """Put what is on it beside the history, where it stays when the disk goes."""
+        shutil.copytree(self.logs, directory / self._mounted_at.name)
+
     def remove(self) -> None:
         _run("umount", str(self._mounted_at))
         self._image.unlink()
@@ -90,6 +94,9 @@ class Folder:
 
     def drain(self) -> None:
         """It is never full."""
+
+    def keep(self, directory: Path) -> None:
+        """It stays with the run's directory."""
 
     def remove(self) -> None:
         """It goes with the run's directory."""

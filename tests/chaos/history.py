@@ -168,7 +168,7 @@ class FinalCommit:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """One replica's log as it lies on its disk after the last clean stop; `batches` are `StoredBatch` as lists."""
+    """One replica's log as it lies on its disk after the last clean stop; for what a batch is see `replica_logs.py`."""
 
     replica: str
     topic: str

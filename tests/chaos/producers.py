@@ -10,7 +10,7 @@ from history import Acked, Failed, Sent, now
 PACE_S = 0.1
 IN_FLIGHT_MAX = 30
 """Of one partition: while it takes nothing, its records are not piled up."""
-FLUSH_S = 60
+FLUSH_S = 40
 
 
 class OrdersProducer:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from history import Stored
 
-_HEADER = struct.Struct(">qiibIhi")
-"""Base offset, length, leader epoch, magic, CRC, attributes, delta of the last offset."""
+_HEADER = struct.Struct(">qiibIhiqqqhi")
+"""Base offset, length, leader epoch, magic, CRC, attributes, delta of the last offset, two times, producer id, epoch, sequence."""
 _LENGTH_FROM = 12
 """What a batch's length does not count: base offset and length themselves."""
 _CRC_FROM = 21
@@ -26,12 +26,12 @@ def stored_logs(replica: str, logs: Path, partitions: dict[str, int]) -> Iterato
 
 
 def _batches(content: bytes) -> Iterator[list[int]]:
-    """Base offset, last offset, leader epoch and a digest of what nobody stamps, for each whole batch."""
+    """Base offset, last offset, leader epoch, a digest of what nobody stamps, and the producer's numbers, for each whole batch."""
     position = 0
     while position + _HEADER.size <= len(content):
-        base, length, epoch, _, crc, _, last_delta = _HEADER.unpack_from(content, position)
+        base, length, epoch, _, crc, _, last_delta, _, _, *producer = _HEADER.unpack_from(content, position)
         end = position + _LENGTH_FROM + length
         if length <= 0 or end > len(content):
             return
-        yield [base, base + last_delta, epoch, crc ^ zlib.crc32(content[position + _CRC_FROM : end])]
+        yield [base, base + last_delta, epoch, crc ^ zlib.crc32(content[position + _CRC_FROM : end]), *producer]
         position = end

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from checks_of_logs import sent_again
 from history import Acked, Commit, Ended, Event, Failed, Read, Resumed, Struck, Trouble
 from unavailability import Row, unavailability
 from violations import Violation
@@ -27,6 +28,7 @@ def _counts(history: Sequence[Event]) -> list[str]:
         f"records: {counts[Acked]} acknowledged, {counts[Failed]} given up, {read} read",
         f"transactions: {_listed(outcomes)}",
         f"groups: {counts[Commit]} commits, {refused} of them refused or unknown; partitions taken over {counts[Resumed]} times",
+        f"records that producers sent again under another epoch: {sent_again(history)}",
         f"errors that ended a client's or a node's life: {_listed(fatal) or 'none'}",
     ]
 

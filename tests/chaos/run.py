@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -33,7 +34,8 @@ HERE = Path(__file__).resolve().parent
 READY_WITHIN_S = 90
 ELECT_LEADERS_VERSION = 2
 CALM_AT_THE_END_S = 2
-CLIENTS_END_WITHIN_S = 80
+CLIENTS_END_WITHIN_S = 50
+_TOLD_S = 0.5
 REPLACED = 1_000
 """The first life of those who take the place of clients that hang."""
 LOOK_WITHIN_S = 240
@@ -71,11 +73,14 @@ class Run:
         self._network.make()
         try:
             history = self._course()
+            violations = [*self._own_violations(history), *check(history)]
+            if violations:
+                for disk in self._disks:
+                    disk.keep(self._options.directory / "kept")
         finally:
             for disk in self._disks:
                 disk.remove()
             self._network.remove()
-        violations = [*self._own_violations(history), *check(history)]
         print(report(history, violations, self._name), flush=True)
         return len(violations)
 
@@ -213,6 +218,8 @@ class Run:
         try:
             code = client.wait(max(0.1, deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
+            client.send_signal(signal.SIGUSR1)
+            time.sleep(_TOLD_S)
             client.kill()
             client.wait()
             return False

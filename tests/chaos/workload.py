@@ -4,6 +4,7 @@ It ends by itself then, with 0. What the clients see is in the history at once, 
 nothing. With a LIFE above 0 it takes such a one's place when the run is over: it only brings to an end what was left undone.
 """
 
+import faulthandler
 import os
 import signal
 import sys
@@ -49,6 +50,7 @@ def main() -> None:
         stop.set()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    faulthandler.register(signal.SIGUSR1)  # says in which call its threads hang
     around = Surroundings(bootstrap, HistoryFile(Path(path)), int(seed), stop, int(life))
     failed: list[str] = []
     threads = [threading.Thread(target=_guarded, args=(run, failed), daemon=True) for run in _clients(role, around)]

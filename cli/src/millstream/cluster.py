@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from millstream.ports import free_ports
-from millstream.processes import LOOPBACK, PlannedProcess, plan_processes
+from millstream.processes import LOOPBACK, PlannedProcess, plan_processes, replication_of
 from millstream.roles import Role
 from millstream_runtime.process import configure_logging
 from millstream_runtime.properties import Properties, PropertyError
@@ -63,7 +63,7 @@ def _plan(options: Namespace) -> list[PlannedProcess]:
         ports = list(range(options.port, options.port + needed))
     else:
         raise PropertyError(f"--port {options.port} leaves no room for {needed} ports")
-    settings = Properties.read(None, options.set).as_dict()
+    settings = {**replication_of(options.brokers), **Properties.read(None, options.set).as_dict()}
     return plan_processes(counts, ports, options.data.absolute(), settings)
 
 

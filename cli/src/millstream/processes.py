@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from millstream.roles import LISTENER_NAMES, ON_ONE_MACHINE, Role
+from millstream_cluster.coordinator_topics import FACTORS
 
 LOOPBACK = "127.0.0.1"
+REPLICAS = 3
 CONFIG_FILE = "node.properties"
 
 
@@ -40,6 +42,16 @@ class PlannedProcess:
 
     def config_text(self) -> str:
         return "".join(f"{key}={value}\n" for key, value in self.properties.items())
+
+
+def replication_of(brokers: int) -> dict[str, str]:
+    """How topics are kept unless somebody says otherwise: of three brokers one may be away, and nothing stops or is lost.
+
+    The coordinators' topics wait for that many brokers, or whoever is first would keep the only copy.
+    """
+    factor = min(brokers, REPLICAS)
+    named = dict.fromkeys(("default.replication.factor", *FACTORS), str(factor))
+    return {**named, "min.insync.replicas": str(2 if factor >= REPLICAS else 1)}
 
 
 def plan_processes(

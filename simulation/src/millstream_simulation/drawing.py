@@ -39,7 +39,7 @@ def _plain(seed: int) -> Shape:
         partitions=draw.choice([1, 2, 3, 4]),
         producers=2,
         members=draw.choice([1, 2, 3, 4]),
-        trouble_s=draw.choice([12.0, 20.0, 30.0, 45.0]),
+        trouble_s=draw.choice([10.0, 16.0, 25.0, 40.0]),
         settings={**SETTINGS, "group.consumer.assignment.interval.ms": draw.choice(["0", "200", "1000"])},
-        producer_pause_s=draw.choice([(0.02, 0.5), (0.1, 1.5), (0.1, 1.5)]),
+        producer_pause_s=draw.choice([(0.02, 0.5), (0.1, 1.5), (0.1, 1.5), (0.2, 2.0)]),
     )

@@ -6,6 +6,7 @@ from typing import TypeVar
 
 import pytest
 from checker import CHECKS, check
+from checks_of_logs import sent_again
 from history import (
     ABORTED,
     COMMITTED,
@@ -40,7 +41,7 @@ def sound() -> list[Event]:
     acked = [Acked("p.0", "orders", 0, key, number, 10 + number) for number, key in enumerate(ORDERS)]
     payments = [Sent("t.0", "payments", 0, key, 5) for key in [*PAID, *DROPPED]]
     copies = [Sent("c.0", "copies", 0, key, 6) for key in COPIED]
-    batches = [[0, 1, 0, 71], [2, 2, 1, 72]]
+    batches = [[0, 1, 0, 71, 1000, 0, 0], [2, 2, 1, 72, 1000, 0, 2]]
     return [
         *orders,
         *acked,
@@ -129,14 +130,17 @@ CORRUPTED: dict[str, tuple[Kind, list[Event]]] = {
     "an offset has no record": (Kind.HOLE, log("orders", EVERYTHING, [0, 1, 3], ORDERS, 4)),
     "the log ends before the high watermark": (Kind.HOLE, log("orders", EVERYTHING, [0, 1, 2], ORDERS, 4)),
     "the log does not begin at 0": (Kind.HOLE, log("orders", EVERYTHING, [1, 2, 3], ORDERS, 4)),
-    "a replica has a gap": (Kind.HOLE, stored([[0, 1, 0, 71], [3, 3, 1, 72]])),
+    "a replica has a gap": (Kind.HOLE, stored([[0, 1, 0, 71, 1000, 0, 0], [3, 3, 1, 72, 1000, 0, 3]])),
     "nothing was read in the end": (
         Kind.UNREAD,
         changed(Final, lambda _: None, where=lambda final: final.topic == "payments"),
     ),
-    "a replica has another batch": (Kind.DIVERGED, stored([[0, 1, 0, 71], [2, 2, 1, 99]])),
-    "a replica has it in another epoch": (Kind.DIVERGED, stored([[0, 1, 0, 71], [2, 2, 2, 72]])),
-    "epochs fall": (Kind.EPOCH_BACK, stored([[0, 1, 2, 71], [2, 2, 1, 72]])),
+    "a replica has another batch": (Kind.DIVERGED, stored([[0, 1, 0, 71, 1000, 0, 0], [2, 2, 1, 99, 1000, 0, 2]])),
+    "a replica has it in another epoch": (
+        Kind.DIVERGED,
+        stored([[0, 1, 0, 71, 1000, 0, 0], [2, 2, 2, 72, 1000, 0, 2]]),
+    ),
+    "epochs fall": (Kind.EPOCH_BACK, stored([[0, 1, 2, 71, 1000, 0, 0], [2, 2, 1, 72, 1000, 0, 2]])),
     "a committed transaction is there in part": (Kind.TORN, log("payments", COMMITTED_ONLY, [0], PAID[:1])),
     "a committed transaction is missing": (Kind.TORN, log("payments", COMMITTED_ONLY, [], [])),
     "an aborted transaction is visible": (
@@ -222,6 +226,20 @@ def test_an_undecided_transaction_may_be_whole_or_nothing(visible: list[str]) ->
 def test_what_was_given_up_may_be_there_or_not() -> None:
     given_up = changed(Acked, lambda _: None, where=lambda acked: acked.offset == 2)
     assert check(given_up) == []
+
+
+def test_what_a_producer_wrote_again_under_another_epoch_is_its_own() -> None:
+    batches = [[0, 1, 0, 71, 1000, 0, 0], [2, 2, 1, 72, 1000, 0, 2], [3, 3, 1, 73, 1000, 1, 0]]
+    twice = changed(
+        Final,
+        lambda final: dataclasses.replace(final, offsets=[0, 1, 2, 3], keys=[*ORDERS, ORDERS[1]], end=4),
+        where=lambda final: final.topic == "orders",
+    )
+    again = [event for event in twice if not (isinstance(event, FinalCommit) and event.group == "copiers")]
+    again.append(Stored("broker-3", "orders", 0, batches))
+    assert check(again) == []
+    assert sent_again(again) == 1
+    assert sent_again(CORRUPTED["a record is there twice"][1]) == 0
 
 
 def test_a_commit_that_failed_binds_nobody() -> None:

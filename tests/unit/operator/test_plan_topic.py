@@ -11,6 +11,7 @@ from millstream_operator.plan.topic import (
     GrowPartitions,
     PartitionSeen,
     SetConfigs,
+    TopicPlan,
     TopicSeen,
     WantedTopic,
     may_delete,
@@ -62,6 +63,12 @@ def test_another_replication_factor_is_refused_once_the_topic_is_there() -> None
     assert plan.refusal.reason == "ReplicationFactorCannotChange"
 
 
+def test_a_topic_that_names_no_factor_takes_the_clusters_and_is_content_with_any() -> None:
+    anyhow = wanted_topic("orders", {"partitions": 3})
+    assert plan_topic(anyhow, None).steps == (CreateTopic("orders", 3, None, {}),)
+    assert plan_topic(anyhow, seen([0, 1, 0])) == TopicPlan(())
+
+
 def test_status_counts_leaders_by_pod_and_shows_what_is_offline() -> None:
     status = topic_status(seen([0, -1, 0]), None, {0: "demo-broker-0"})
     assert status.fields["leaders"] == {"demo-broker-0": 2}
@@ -93,5 +100,5 @@ def test_the_oldest_resource_owns_a_name() -> None:
 
 
 def test_defaults_of_a_short_resource() -> None:
-    assert wanted_topic("orders", {"clusterRef": {"name": "c"}}) == WantedTopic("orders", 1, 1, {})
+    assert wanted_topic("orders", {"clusterRef": {"name": "c"}}) == WantedTopic("orders", 1, None, {})
     assert wanted_topic("orders", {"topicName": "Orders_v1", "partitions": 2}).name == "Orders_v1"

@@ -30,6 +30,7 @@ from millstream_wire.messages.incremental_alter_configs import (
 
 TOPIC_RESOURCE = 2
 SET = 0
+CLUSTER_DEFAULT = -1
 DYNAMIC_TOPIC_CONFIG = 1
 
 
@@ -74,7 +75,7 @@ async def _create(cluster: KafkaCluster, step: CreateTopic) -> None:
     topic = CreatableTopic(
         name=step.name,
         num_partitions=step.partitions,
-        replication_factor=step.replication_factor,
+        replication_factor=CLUSTER_DEFAULT if step.replication_factor is None else step.replication_factor,
         configs=[CreatableTopicConfig(name=key, value=value) for key, value in sorted(step.config.items())],
     )
     answer = await cluster.request(CreateTopicsRequest(topics=[topic], timeout_ms=REQUEST_TIMEOUT_MS))

@@ -20,7 +20,8 @@ TOPIC_NAME_LENGTH_MAX = 249
 class WantedTopic:
     name: str
     partitions: int
-    replication_factor: int
+    replication_factor: int | None
+    """None: whatever is the cluster's default when the topic is created."""
     config: Mapping[str, str | None]
     """A null leaves the key to whoever sets it elsewhere."""
 
@@ -47,7 +48,7 @@ class TopicSeen:
 class CreateTopic:
     name: str
     partitions: int
-    replication_factor: int
+    replication_factor: int | None
     config: Mapping[str, str]
 
 
@@ -83,7 +84,7 @@ def wanted_topic(resource_name: str, spec: Mapping[str, Any]) -> WantedTopic:
     return WantedTopic(
         name=spec.get("topicName") or resource_name,
         partitions=int(spec.get("partitions", 1)),
-        replication_factor=int(spec.get("replicationFactor", 1)),
+        replication_factor=int(spec["replicationFactor"]) if "replicationFactor" in spec else None,
         config=dict(spec.get("config") or {}),
     )
 
@@ -101,7 +102,7 @@ def plan_topic(wanted: WantedTopic, seen: TopicSeen | None) -> TopicPlan:
         message = f"{wanted.partitions} partitions wanted, {count} there: a topic's partitions cannot become fewer"
         refusal = Condition("Ready", False, "PartitionsCannotShrink", message)
     factor = replication_factor(seen)
-    if refusal is None and factor != wanted.replication_factor:
+    if refusal is None and wanted.replication_factor not in (None, factor):
         message = f"replication factor {wanted.replication_factor} wanted, {factor} there: it cannot be changed yet"
         refusal = Condition("Ready", False, "ReplicationFactorCannotChange", message)
     differing = {key: value for key, value in enforced.items() if seen.config.get(key) != value}

@@ -9,6 +9,7 @@ from millstream_operator.resources.identity import HTTP_PORT, KAFKA_PORTS, Clust
 DATA_DIRECTORY = "/var/lib/millstream"
 USER = 10001
 CONTROLLER_NAMES_MIN = 3
+REPLICAS = 3
 LISTENERS = {Role.BROKER: "PLAINTEXT", Role.CONTROLLER: "CONTROLLER", Role.COORDINATOR: "COORDINATOR"}
 SPEC_FIELDS = {Role.BROKER: "brokers", Role.CONTROLLER: "controllers", Role.COORDINATOR: "coordinators"}
 
@@ -57,7 +58,16 @@ def properties(cluster: ClusterIdentity, spec: Mapping[str, Any], role: Role) ->
             told["controller.store"] = f"kubernetes:{cluster.namespace}/{cluster.name}"
         case Role.COORDINATOR:
             pass
-    return dict(spec.get("config") or {}) | told
+    return replication(int(spec["brokers"]["replicas"])) | dict(spec.get("config") or {}) | told
+
+
+def replication(brokers: int) -> dict[str, str]:
+    """How topics are kept unless the Cluster's config says otherwise: of three brokers one may be away, and nothing stops or is lost.
+
+    The same for any larger number, so that more brokers change no pod.
+    """
+    factor = min(brokers, REPLICAS)
+    return {"default.replication.factor": str(factor), "min.insync.replicas": str(2 if factor >= REPLICAS else 1)}
 
 
 def _controllers(cluster: ClusterIdentity, replicas: int) -> str:

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from millstream_broker.cleaner_config import CleanerConfig
+from millstream_broker.core.replication.throttle import FOLLOWER_RATE
 from millstream_cluster.configs import BROKER_CONFIGS, ConfigError
+from millstream_cluster.configs.key import LONG_MAX
 from millstream_cluster.coordinator_topics import CoordinatorTopics
 from millstream_cluster.ids import COORDINATOR_ID_BASE
 from millstream_cluster.image import Image
@@ -24,6 +26,7 @@ VERIFIES_TRANSACTIONS = "transaction.partition.verification.enable"
 PRODUCER_ID_EXPIRATION = "producer.id.expiration.ms"
 READ_AGAIN = frozenset(
     {
+        FOLLOWER_RATE,
         VERIFIES_TRANSACTIONS,
         PRODUCER_ID_EXPIRATION,
         "log.cleaner.backoff.ms",
@@ -54,9 +57,9 @@ class BrokerConfig:
     """broker.rack"""
     cluster_id: str | None = None
     """cluster.id: refuse any other cluster; unset, whatever the data directory or else the controller says."""
-    heartbeat_interval_ms: int = 2_000
+    heartbeat_interval_ms: int = 500
     """broker.heartbeat.interval.ms"""
-    session_timeout_ms: int = 9_000
+    session_timeout_ms: int = 3_000
     """broker.session.timeout.ms"""
     request_timeout_ms: int = 30_000
     """request.timeout.ms: how long the controller may take to answer what was forwarded, and replicas to have a transaction's marker."""
@@ -100,6 +103,8 @@ class BrokerConfig:
     """max.incremental.fetch.session.cache.slots"""
     producer_id_expiration_ms: int = 86_400_000
     """producer.id.expiration.ms"""
+    follower_throttled_rate: int = LONG_MAX
+    """follower.replication.throttled.rate, in bytes a second"""
     retention_check_interval_ms: int = 300_000
     """log.retention.check.interval.ms"""
     checkpoint_interval_ms: int = 60_000
@@ -122,6 +127,7 @@ class BrokerConfig:
             self,
             verifies_transactions=properties.boolean(VERIFIES_TRANSACTIONS, self.verifies_transactions),
             producer_id_expiration_ms=properties.integer(PRODUCER_ID_EXPIRATION, self.producer_id_expiration_ms),
+            follower_throttled_rate=properties.integer(FOLLOWER_RATE, self.follower_throttled_rate),
             cleaner=CleanerConfig.from_properties(properties),
             limits=limits_of(properties),
         )
@@ -141,8 +147,8 @@ class BrokerConfig:
             nodes_listener=nodes_listener,
             rack=properties.optional("broker.rack"),
             cluster_id=properties.optional("cluster.id"),
-            heartbeat_interval_ms=properties.integer("broker.heartbeat.interval.ms", 2_000, least=1),
-            session_timeout_ms=properties.integer("broker.session.timeout.ms", 9_000, least=1),
+            heartbeat_interval_ms=properties.integer("broker.heartbeat.interval.ms", 500, least=1),
+            session_timeout_ms=properties.integer("broker.session.timeout.ms", 3_000, least=1),
             request_timeout_ms=properties.integer("request.timeout.ms", 30_000, least=1),
             num_partitions=properties.integer("num.partitions", 1, least=1),
             default_replication_factor=properties.integer("default.replication.factor", 1, least=1),
@@ -164,6 +170,7 @@ class BrokerConfig:
             quota_window_ms=properties.integer("quota.window.size.seconds", 1, least=1) * 1_000,
             fetch_session_slots=properties.integer("max.incremental.fetch.session.cache.slots", 1_000, least=0),
             producer_id_expiration_ms=properties.integer(PRODUCER_ID_EXPIRATION, 86_400_000, least=1),
+            follower_throttled_rate=properties.integer(FOLLOWER_RATE, LONG_MAX, least=0),
             retention_check_interval_ms=properties.integer("log.retention.check.interval.ms", 300_000, least=1),
             checkpoint_interval_ms=properties.integer("log.flush.offset.checkpoint.interval.ms", 60_000, least=1),
             cleaner=CleanerConfig.from_properties(properties),

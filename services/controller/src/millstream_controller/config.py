@@ -46,7 +46,7 @@ class ControllerConfig:
     """advertised.listeners: what other nodes are told; unset, the listener's own address."""
     cluster_id: str | None = None
     """cluster.id: refuse a store of any other cluster; a new store is given this one."""
-    takeover_timeout_ms: int = 6_000
+    takeover_timeout_ms: int = 3_000
     """controller.takeover.timeout.ms: how long the active controller may be out of reach."""
     settings: Settings = field(default_factory=Settings)
     limits: Limits = field(default_factory=Limits)
@@ -64,13 +64,13 @@ class ControllerConfig:
             listener=listener,
             advertised=_endpoint("advertised.listeners", advertised) if advertised is not None else None,
             cluster_id=properties.optional("cluster.id"),
-            takeover_timeout_ms=properties.integer("controller.takeover.timeout.ms", 6_000, least=100),
+            takeover_timeout_ms=properties.integer("controller.takeover.timeout.ms", 3_000, least=100),
             settings=Settings(
                 num_partitions=properties.integer("num.partitions", 1, least=1),
                 default_replication_factor=properties.integer("default.replication.factor", 1, least=1),
                 coordinator_topics=_coordinator_topics(properties),
                 delete_topic_enable=properties.boolean("delete.topic.enable", True),
-                session_timeout_ms=properties.integer("broker.session.timeout.ms", 9_000, least=1),
+                session_timeout_ms=properties.integer("broker.session.timeout.ms", 3_000, least=1),
                 verify_timeout_ms=properties.integer("controller.verify.timeout.ms", 4_000, least=1),
                 static=properties.as_dict(),
             ),

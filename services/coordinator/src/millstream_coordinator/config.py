@@ -36,9 +36,9 @@ class CoordinatorConfig:
     """broker.rack"""
     cluster_id: str | None = None
     """cluster.id: refuse any other cluster; unset, whatever the controller says."""
-    heartbeat_interval_ms: int = 2_000
+    heartbeat_interval_ms: int = 500
     """broker.heartbeat.interval.ms"""
-    session_timeout_ms: int = 9_000
+    session_timeout_ms: int = 3_000
     """broker.session.timeout.ms"""
     request_timeout_ms: int = 30_000
     """request.timeout.ms: how long another node may take to answer."""
@@ -78,8 +78,8 @@ class CoordinatorConfig:
             nodes_listener=nodes_listener,
             rack=properties.optional("broker.rack"),
             cluster_id=properties.optional("cluster.id"),
-            heartbeat_interval_ms=properties.integer("broker.heartbeat.interval.ms", 2_000, least=1),
-            session_timeout_ms=properties.integer("broker.session.timeout.ms", 9_000, least=1),
+            heartbeat_interval_ms=properties.integer("broker.heartbeat.interval.ms", 500, least=1),
+            session_timeout_ms=properties.integer("broker.session.timeout.ms", 3_000, least=1),
             request_timeout_ms=properties.integer("request.timeout.ms", 30_000, least=1),
             groups=_group_limits(properties),
             offset_metadata_max_bytes=properties.integer("offset.metadata.max.bytes", 4_096, least=0),

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 from millstream_broker.core.partition import follower as following
 from millstream_broker.core.partition.commit_waits import CommitWaits
 from millstream_broker.core.partition.effects import CommitWaitsEnded, Effect, ProposeIsr
-from millstream_broker.core.partition.isr import InSync, IsrAnswer
+from millstream_broker.core.partition.isr import IsrAnswer
 from millstream_broker.core.partition.progress import Progress
 from millstream_broker.core.partition.standing import Assigned, Partition
 from millstream_broker.core.reads.bounds import follower_refusal
@@ -278,8 +278,7 @@ class Replica:
     def fingerprint(self) -> Hashable:
         partition, follower = self.partition, self.follower
         progress = tuple(
-            (node, *(int(getattr(each, name)) for name in Progress.__slots__))
-            for node, each in partition._followers.items()
+            (node, *(int(getattr(each, name)) for name in _OF_PROGRESS)) for node, each in partition._followers.items()
         )
         standing = (
             *(int(value) for value in (partition._leader_epoch, partition._partition_epoch, partition.high_watermark)),
@@ -306,7 +305,7 @@ class Replica:
         again = self.make(self.node, end_offset=end_offset, high_watermark=high_watermark, min_insync_replicas=MIN_ISR)
         for name in _PLAIN:
             setattr(again, name, getattr(mine, name))
-        for name in InSync.__slots__:
+        for name in _OF_ISR:
             setattr(again._in_sync, name, getattr(mine._in_sync, name))
         again._followers = {node: _copied(progress) for node, progress in mine._followers.items()}
         node_of = {id(progress): node for node, progress in mine._followers.items()}
@@ -317,6 +316,16 @@ class Replica:
         return again
 
 
+# Compiled classes have no list of their attributes, and no other way to copy them.
+_OF_ISR = ("committed", "proposal", "is_in_doubt")
+_OF_PROGRESS = (
+    "end_offset",
+    "broker_epoch",
+    "caught_up_ms",
+    "fetched_ms",
+    "leader_end_offset",
+    "log_start_offset",
+)
 _PLAIN = (
     "_replicas",
     "_leader",
@@ -330,6 +339,6 @@ _PLAIN = (
 
 def _copied(progress: Progress) -> Progress:
     again = Progress()
-    for name in Progress.__slots__:
+    for name in _OF_PROGRESS:
         setattr(again, name, getattr(progress, name))
     return again

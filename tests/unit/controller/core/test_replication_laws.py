@@ -12,7 +12,7 @@ from millstream_controller.core.partitions import change, isr_changes
 from millstream_controller.core.partitions.change import NOBODY, PRESENT, Cause
 from millstream_controller.core.partitions.electorate import Electorate
 
-SEEDS, STEPS = 40, 250
+SEEDS, STEPS = 60, 250
 MUTANT_SEEDS = 200
 
 
@@ -86,7 +86,7 @@ def late_proposals_taken(monkeypatch) -> None:
 
 
 def moves_that_end_at_once(monkeypatch) -> None:
-    def completed(replicas, adding, removing, isr, *, min_isr):
+    def completed(replicas, adding, removing, isr):
         remaining = tuple(node for node in isr if node not in removing)
         return (tuple(node for node in replicas if node not in removing), remaining) if remaining else None
 

@@ -307,7 +307,6 @@ class _Fetch:
                 partition_index=each.wanted.index,
                 error_code=each.code,
                 high_watermark=-1,
-                log_start_offset=self._start_told(each),
                 aborted_transactions=[] if each.code in _NOT_THERE else None,
                 records=b"",
             )
@@ -333,12 +332,6 @@ class _Fetch:
         if each.diverging is not None:
             data.diverging_epoch = EpochEndOffset(epoch=each.diverging.epoch, end_offset=each.diverging.end_offset)
         return data
-
-    def _start_told(self, each: _PartitionRead) -> int:
-        """A follower that is out of range learns where it may begin; consumers ask ListOffsets."""
-        if each.replica is None or each.code is not ErrorCode.OFFSET_OUT_OF_RANGE or not self._is_follower:
-            return -1
-        return each.replica.log.log_start_offset
 
     def _add_leader_hint(self, each: _PartitionRead, data: PartitionData, leaders: list[int]) -> None:
         if self._version < LEADER_HINTS_SINCE:

@@ -16,7 +16,7 @@ class Settings:
     """What the coordinators' topics are created with where whoever asks leaves it open."""
     delete_topic_enable: bool = True
     """Whether DeleteTopics works at all."""
-    session_timeout_ms: int = 9_000
+    session_timeout_ms: int = 3_000
     """How long a silent node counts as alive."""
     verify_timeout_ms: int = 4_000
     """How long the active controller is believed after the store last proved that nobody else had appended. Well below the

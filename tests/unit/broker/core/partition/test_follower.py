@@ -224,6 +224,20 @@ def test_it_waits_longer_each_time_and_tells_a_reason_once() -> None:
     assert follower.on_failed("b", 500) == (BackOff(20, "b", is_news=True),)
 
 
+def test_a_leader_that_learns_later_that_it_leads_is_no_news_unless_it_lasts() -> None:
+    follower = Follower(2, 5, log_of(1))
+    told: list[bool] = []
+    for _ in range(8):
+        asked = follower.question()
+        assert asked is not None
+        answer = Answer(ErrorCode.UNKNOWN_LEADER_EPOCH)
+        (effect,) = follower.on_answer(asked, answer, high_watermark=0, may_have_gaps=False, backoff_max_ms=500)
+        assert isinstance(effect, BackOff)
+        told.append(effect.is_news)
+        follower.on_rested()
+    assert told == [False] * 5 + [True, False, False], "once, when it has waited for as long as it ever does"
+
+
 # ---- whole histories ----
 
 

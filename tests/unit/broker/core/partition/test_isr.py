@@ -94,6 +94,29 @@ def test_who_reaches_where_the_leader_was_a_fetch_ago_kept_up_until_then() -> No
         assert partition.on_tick(900 * step, LAG_MS) == ()
 
 
+def test_who_is_a_fetch_behind_kept_up_until_the_fetch_before_and_no_longer() -> None:
+    partition = leader(1, 2)
+    fetch(partition, 2, 10, 0)
+    partition.on_appended(20, 100)
+    fetch(partition, 2, 10, 100)
+    partition.on_appended(30, 100)
+    fetch(partition, 2, 20, 900)
+    assert partition.on_tick(100 + LAG_MS, LAG_MS) == ()
+    assert partition.on_tick(101 + LAG_MS, LAG_MS) == (proposal(1),)
+
+
+def test_a_fetch_that_is_told_late_is_not_the_last_one() -> None:
+    partition = leader(1, 2)
+    fetch(partition, 2, 10, 0)
+    partition.on_appended(20, 100)
+    fetch(partition, 2, 10, 500)
+    fetch(partition, 2, 10, 100)
+    partition.on_appended(30, 100)
+    fetch(partition, 2, 20, 900)
+    assert partition.on_tick(500 + LAG_MS, LAG_MS) == ()
+    assert partition.on_tick(501 + LAG_MS, LAG_MS) == (proposal(1),)
+
+
 def test_who_fetches_and_does_not_get_nearer_lags() -> None:
     partition = leader(1, 2)
     fetch(partition, 2, 10, 0)

@@ -1,5 +1,6 @@
 """A follower's log is cut in a thread: what else may happen to the partition meanwhile, and what is known of it afterwards."""
 
+import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeAlias
 from uuid import UUID
@@ -49,7 +50,7 @@ def test_who_is_elected_while_its_log_is_cut_leads_once_that_is_done(scene: Scen
         one.may_go.set()
         await brokers.until(lambda: one.replica().partition.leads)
         one.replica().check()
-        assert one.values() == ["a"]
+        assert one.values() == (["a", "b", "c"] if stage == FIND else ["a"]), "what was not cut yet stays"
         one.append("y")
         await brokers.until_same(1, 2)
 
@@ -116,17 +117,13 @@ def test_what_is_cut_is_cut_on_the_disk(scene: Scene) -> None:
 
 def test_retention_and_cleaning_leave_a_log_that_is_cut_alone(scene: Scene) -> None:
     async def scenario(brokers: Any) -> None:
-        brokers_settings = {
-            "cleanup_policy": "compact,delete",
-            "retention_bytes": "1",
-            "min_cleanable_dirty_ratio": "0",
-        }
         one = await diverged(brokers, hold_after=FIND)
-        brokers.configure(**brokers_settings)
-        one.replica().log.roll(0)
+        brokers.configure(cleanup_policy="compact,delete", retention_bytes="1", min_cleanable_dirty_ratio="0")
         segments = one.replica().log.segments
+        assert [each.base_offset for each in segments] == [0, 1]
         await one.upkeep.retain()
-        assert not await one.cleaner.clean_dirtiest()
+        async with asyncio.timeout(1):
+            assert not await one.cleaner.clean_dirtiest()
         assert one.replica().log.segments == segments
         one.may_go.set()
         await brokers.until(lambda: not one.replica().is_cut)

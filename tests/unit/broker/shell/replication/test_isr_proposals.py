@@ -38,6 +38,8 @@ class Controller:
         self.asked: list[AlterPartitionRequest] = []
         self.lost: list[str] = []
         self.error = ErrorCode.NONE
+        """Of whole requests, and below of each proposal."""
+        self.refused = ErrorCode.NONE
         self.closed = False
         self.gate = asyncio.Event()
         """Closed while an answer is to take its time."""
@@ -68,6 +70,8 @@ class Controller:
         return decode(AlterPartitionResponse, 3, encode(answer, 3))
 
     def _take(self, topic_id: UUID, asked: Any) -> ResponsePartitionData:
+        if self.refused is not ErrorCode.NONE:
+            return ResponsePartitionData(partition_index=asked.partition_index, error_code=self.refused)
         key = topic_id, asked.partition_index
         if asked.partition_epoch != self.epochs.get(key, 1):
             return ResponsePartitionData(
@@ -259,6 +263,27 @@ def test_a_request_in_an_earlier_life_is_asked_again(scene: Scene, batch: Any) -
         scene.controller.error = ErrorCode.NONE
         assert await scene.proposals.ask()
         await waiting
+
+    asyncio.run(course())
+
+
+def test_what_is_refused_is_not_proposed_without_a_pause(scene: Scene) -> None:
+    """A follower that is about to stop goes on fetching, and leaders do not know that it stops."""
+
+    async def course() -> None:
+        scene.learn((US,), 2)
+        scene.controller.refused = ErrorCode.INELIGIBLE_REPLICA
+        tasks = asyncio.ensure_future(scene.proposals.run())
+        for _ in range(50):
+            scene.fetch(0)
+            await settled()
+        assert len(scene.controller.asked) == 1
+        scene.controller.refused = ErrorCode.NONE
+        scene.controller.epochs = {(scene.topic_id, 0): 2}
+        await asyncio.sleep(0.1)
+        assert scene.partition().isr == BOTH
+        tasks.cancel()
+        await asyncio.wait([tasks])
 
     asyncio.run(course())
 

@@ -160,6 +160,16 @@ def test_a_cancel_never_takes_what_the_isr_needs(five) -> None:
     assert moving(five) == ((2, 3, 1), (), ())
 
 
+def test_nor_what_the_elr_needs(five) -> None:
+    move(five, (4, 2, 3))
+    five.propose("t", (1, 4))
+    five.fence(4)
+    assert five.partition().eligible_leader_replicas == (4,)
+    assert move(five, None) == ErrorCode.NONE
+    assert moving(five) == ((2, 3, 1, 4), (4,), (4,))
+    assert (led(five)[1], five.partition().eligible_leader_replicas) == ((1,), (4,))
+
+
 def test_a_cancel_that_would_lose_records_is_refused_unless_the_topic_accepts_that(five) -> None:
     move(five, (4, 5, 3))
     five.propose("t", (1, 2, 3, 4))

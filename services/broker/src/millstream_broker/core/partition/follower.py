@@ -16,7 +16,16 @@ from millstream_wire.records import BatchHeader
 NO_EPOCH: Final = -1
 NO_OFFSET: Final = -1
 BACKOFF_FIRST_MS: Final = 20
-"""The leader may learn a moment later than we do that it leads."""
+PASSING: Final = frozenset(
+    {
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    }
+)
+"""One of us learns later than the other that a leader was elected, or a topic created: no news unless it lasts."""
 
 
 class FollowedLog(Protocol):
@@ -101,7 +110,7 @@ class TruncateFully:
 
 @dataclass(frozen=True, slots=True)
 class BackOff:
-    """Ask again after a while (`on_rested`). `is_news`: it was going well before, or the reason was another one."""
+    """Ask again after a while (`on_rested`). `is_news`: nobody was told of this reason since it went well."""
 
     wait_ms: int
     reason: str
@@ -114,7 +123,7 @@ Effect: TypeAlias = Append | Follow | Truncate | TruncateFully | BackOff
 class Follower:
     """Invariant (`check`): it asks only while nothing else is done to the log; each truncation leaves less of what diverges."""
 
-    __slots__ = ("_failures", "_log", "_reason", "leader", "leader_epoch", "phase")
+    __slots__ = ("_failures", "_log", "_told", "leader", "leader_epoch", "phase")
 
     def __init__(self, leader: int, leader_epoch: int, log: FollowedLog) -> None:
         self.leader = leader
@@ -123,7 +132,7 @@ class Follower:
         self._log = log
         self._failures = 0
         """How often it has backed off since an answer was good."""
-        self._reason = ""
+        self._told = ""
 
     def question(self) -> FetchFrom | None:
         """What to ask the leader; None while there is something else to be done first."""
@@ -148,14 +157,15 @@ class Follower:
             if effect is not None:
                 return (effect,)
         if answer.error_code is not ErrorCode.NONE:
-            return (self._back_off(answer.error_code.name, backoff_max_ms),)
+            is_passing = answer.error_code in PASSING
+            return (self._back_off(answer.error_code.name, backoff_max_ms, is_passing=is_passing),)
         if answer.diverging_epoch >= 0:
             return (self._on_diverging(answer.diverging_epoch, answer.diverging_end_offset, high_watermark),)
         return self._on_batches(now, answer, may_have_gaps, backoff_max_ms)
 
     def on_followed(self) -> None:
         """All that an answer asked for is done: the next failure is a new one."""
-        self._failures, self._reason = 0, ""
+        self._failures, self._told = 0, ""
 
     def on_truncated(self) -> None:
         assert self.phase is Phase.TRUNCATING
@@ -232,12 +242,13 @@ class Follower:
             end_offset, last_epoch = batch.next_offset, epoch
         return len(batches), ""
 
-    def _back_off(self, reason: str, max_ms: int) -> BackOff:
+    def _back_off(self, reason: str, max_ms: int, *, is_passing: bool = False) -> BackOff:
         wait_ms = min(BACKOFF_FIRST_MS << min(self._failures, 20), max_ms)
-        is_news = reason != self._reason
+        is_news = reason != self._told and (wait_ms == max_ms or not is_passing)
         self.phase = Phase.BACKING_OFF
         self._failures += 1
-        self._reason = reason
+        if is_news:
+            self._told = reason
         return BackOff(wait_ms, reason, is_news)
 
     def check(self) -> None:

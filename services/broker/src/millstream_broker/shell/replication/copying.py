@@ -139,7 +139,7 @@ class Copying:
             replica = followed.replica
             replica.is_cut = True
             try:
-                await self._cut(replica, effects[0])
+                await self._cut(followed, effects[0])
             except (OSError, LogError, RecordsError) as error:
                 failure: str | None = str(error)
             else:
@@ -153,9 +153,10 @@ class Copying:
                 self.failed(followed, f"not truncated: {failure}")
             self._partitions.assign_held_back(replica)
 
-    async def _cut(self, replica: HostedPartition, effect: Effect) -> None:
+    async def _cut(self, followed: Followed, effect: Effect) -> None:
         """Cut the log and all that is known of its end, as one step for everybody on the event loop."""
         assert isinstance(effect, Truncate | TruncateFully)
+        replica = followed.replica
         log, partition, world = replica.log, replica.partition, self._world
         ended: list[tuple[int, int]] = []
         start_offset = 0
@@ -165,8 +166,8 @@ class Copying:
         else:
             start_offset = effect.start_offset
             cut = cut_of_everything(start_offset, generation=log.generation, now_ms=world.now_ms())
-        if not self._partitions.hosts(replica):
-            return
+        if followed.is_over:
+            return  # nothing has happened yet, and the next leader may be us: then what this one lacks stays
         self._tell_cut(replica, effect, cut)
         truncation = self._directory.start_truncation(replica.name, cut)
         partition.on_truncated(

@@ -6,13 +6,14 @@ controller one append. Who lags is looked for here as well, because only time pa
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Final
 from uuid import UUID
 
 from millstream_broker.core.hosting import ReplicaKey
 from millstream_broker.core.partition.effects import ProposeIsr
-from millstream_broker.core.partition.isr import IsrAnswer
+from millstream_broker.core.partition.isr import IsrAnswer, Verdict, verdict_of
 from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.partition.effects import perform
 from millstream_runtime.nodes.client import ClientError
@@ -78,36 +79,36 @@ class IsrProposals:
         changes = self._partitions.isr_changes
         while True:
             await changes.wake.wait()
-            if await self.ask():
+            if await self.ask():  # a refused proposal is made anew with the next fetch, which may be at once
                 backoff_ms = BACKOFF_FIRST_MS
                 continue
             await asyncio.sleep(backoff_ms * self._world.random.uniform(0.5, 1.0) / 1000)
             backoff_ms = min(2 * backoff_ms, BACKOFF_MAX_MS)
 
     async def ask(self) -> bool:
-        """Ask for all that is proposed; False if some of it has to be asked again."""
+        """Ask for all that is proposed; False if some of it was not taken, and will be asked or proposed again."""
         asked = self._partitions.isr_changes.take()
         answers = await self._answers(asked)
-        asked_again = [self._tell(key, proposal, answers.get(key, NOT_ANSWERED)) for key, proposal in asked.items()]
-        return not any(asked_again)
+        failed: Counter[ErrorCode] = Counter()
+        for key, proposal in asked.items():
+            answer = answers.get(key, NOT_ANSWERED)
+            if answer.error_code is not ErrorCode.NONE:
+                failed[answer.error_code] += 1
+            self._tell(key, proposal, answer)
+        for code, count in failed.items():
+            logger.info("isr not changed partitions=%d error=%s", count, code.name)
+        return all(verdict_of(code) is Verdict.OVERTAKEN for code in failed)
 
-    def _tell(self, key: ReplicaKey, proposal: ProposeIsr, answer: IsrAnswer) -> bool:
-        """Whether the leader asks for the same again."""
+    def _tell(self, key: ReplicaKey, proposal: ProposeIsr, answer: IsrAnswer) -> None:
         hosted = self._partitions.find(*key)
         if hosted is None:
-            return False  # the partition is gone from here, and nobody waits for it
-        isr = [member.node_id for member in proposal.isr]
-        before = hosted.partition.isr
+            return  # the partition is gone from here, and nobody waits for it
         if answer.error_code is ErrorCode.NONE:
-            self._metrics.isr_shrinks += len(isr) < len(before)
-            self._metrics.isr_expands += len(isr) > len(before)
+            before = hosted.partition.isr
+            self._metrics.isr_shrinks += len(proposal.isr) < len(before)
+            self._metrics.isr_expands += len(proposal.isr) > len(before)
             logger.info("isr changed partition=%s isr=%s before=%s", hosted.name, list(answer.isr), list(before))
-        else:
-            code = answer.error_code.name
-            logger.info("isr not changed partition=%s isr=%s error=%s", hosted.name, isr, code)
-        effects = hosted.partition.on_isr_answered(proposal, answer)
-        perform(effects, hosted, self._delays)
-        return proposal in effects
+        perform(hosted.partition.on_isr_answered(proposal, answer), hosted, self._delays)
 
     async def _answers(self, asked: Mapping[ReplicaKey, ProposeIsr]) -> Mapping[ReplicaKey, IsrAnswer]:
         request = request_for(asked, node_id=self._node_id, broker_epoch=self._broker_epoch())

@@ -88,8 +88,8 @@ def cancelled(
 ) -> r.PartitionChanged | None:
     """Back where it was; `original` knows the order of the replicas then. None: it is on its way there already.
 
-    What was added goes at once where it is not needed. If without it fewer were in sync than min.insync.replicas asks for, it has what
-    was acknowledged and nobody else may have: then the move goes back as it came, and that copy leaves in the end.
+    What was added goes at once where it is not needed. If without it fewer were left in the ISR and the ELR than min.insync.replicas
+    asks for, it may have what was acknowledged and hardly anybody else has: then the move goes back as it came, and that copy leaves in the end.
     """
     if not partition.adding_replicas and not partition.removing_replicas:
         raise Refused(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)
@@ -104,10 +104,15 @@ def cancelled(
             why = "because it would require an unclean leader election."
             raise _invalid(f"Unable to revert partition assignment for {name} {why}")
         election = Election.UNCLEAN
-    elif len(isr) < min(electorate.min_isr(partition.topic), len(before), len(partition.isr)):
+    elif _needs_the_added(partition, before, electorate.min_isr(partition.topic)):
         return reassigned(partition, before, electorate)
     cause = Cause(isr=isr, replicas=before, adding_replicas=(), removing_replicas=(), election=election)
     return next_state(partition, electorate, cause)
+
+
+def _needs_the_added(partition: Partition, before: Nodes, min_isr: int) -> bool:
+    good = {*partition.isr, *partition.eligible_leader_replicas}
+    return len(good.intersection(before)) < min(min_isr, len(before), len(good))
 
 
 def _find(machine: ControllerMachine, move: Move) -> Partition:
