@@ -11,15 +11,12 @@ from millstream_broker.core.hosting import ReplicaKey
 from millstream_broker.core.partition.follower import Answer, FetchFrom, Follow, Follower
 from millstream_broker.shell.partition import applied_metadata
 from millstream_controller.core.nodes import nodes
-from millstream_controller.core.partitions import isr_changes
 from millstream_controller.core.partitions.change import PRESENT, Cause, _Draft
-from millstream_controller.core.partitions.electorate import Electorate
 from millstream_log.disk import Disk
 from millstream_runtime.nodes.follower import Applied
 from millstream_simulation.scenario import simulate
 from millstream_simulation.shape import Kind, Shape
 from millstream_simulation.shapes.replicated import replicated
-from millstream_wire.errors import ErrorCode
 
 SEEDS = range(1, 13)
 FAILOVERS = replicated(Kind.CLASSIC, ("kill-broker", "cut-brokers", "slow-follower", "stop-broker"))
@@ -115,25 +112,3 @@ def test_whoever_leaves_an_isr_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(_Draft, "find_eligible", forgetful)
     found = hunt(FAILOVERS)
     assert "has lost nothing" in found, found
-
-
-def test_an_election_of_whoever_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if everybody had accepted that records are lost."""
-
-    def anybody(self: Electorate, topic: str) -> bool:
-        return True
-
-    monkeypatch.setattr(Electorate, "elects_unclean", anybody)
-    assert hunt(FAILOVERS) != ""
-
-
-def test_a_proposal_of_an_earlier_state_that_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = isr_changes._wrong_with
-
-    def lenient(*known: Any) -> ErrorCode:
-        error = honest(*known)
-        stale = (ErrorCode.INELIGIBLE_REPLICA, ErrorCode.INVALID_UPDATE_VERSION, ErrorCode.FENCED_LEADER_EPOCH)
-        return ErrorCode.NONE if error in stale else error
-
-    monkeypatch.setattr(isr_changes, "_wrong_with", lenient)
-    assert hunt(ISOLATIONS) != ""
