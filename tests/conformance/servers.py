@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -134,6 +135,15 @@ class Cluster:
         found: dict[str, dict[str, object]] = json.loads((self._directory / "pids.json").read_text())
         return found
 
+    def metric(self, name: str, metric: str) -> float:
+        """What a process says at /metrics, of all samples together."""
+        told = (self._directory / name / "node.properties").read_text()
+        found = re.search(r"^http\.port=(\d+)$", told, re.MULTILINE)
+        assert found is not None, told
+        with urllib.request.urlopen(f"http://127.0.0.1:{found.group(1)}/metrics", timeout=10) as answer:
+            lines = answer.read().decode().splitlines()
+        return sum(float(line.rsplit(" ", 1)[1]) for line in lines if re.match(rf"{metric}(_total)?[ {{]", line))
+
     def kill(self, name: str) -> None:
         again = self._restarted.pop(name, None)
         if again is not None:
@@ -158,9 +168,11 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def cluster(directory: Path, *settings: str, program: str = MILLSTREAM) -> Iterator[Cluster]:
+def cluster(directory: Path, *settings: str, racks: str = "", program: str = MILLSTREAM) -> Iterator[Cluster]:
     data = directory / "cluster"
     arguments = ["cluster", "--port", "0", "--data", str(data)]
+    if racks:
+        arguments += ["--racks", racks]
     for setting in settings:
         arguments += ["--set", setting]
     running = Cluster(ServerProcess(arguments, directory / "cluster.log", program=program), data)

@@ -65,7 +65,8 @@ def _plan(options: Namespace) -> list[PlannedProcess]:
     else:
         raise PropertyError(f"--port {options.port} leaves no room for {needed} ports")
     settings = {**replication_of(options.brokers), **Properties.read(None, options.set).as_dict()}
-    return plan_processes(counts, ports, options.data.absolute(), settings)
+    racks = options.racks.split(",") if options.racks else ()
+    return plan_processes(counts, ports, options.data.absolute(), settings, racks=racks)
 
 
 class _Supervisor:

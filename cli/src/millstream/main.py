@@ -67,6 +67,9 @@ def _add_cluster(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--brokers", type=int, default=3, metavar="N")
     parser.add_argument("--controllers", type=int, default=2, metavar="N")
     parser.add_argument("--coordinators", type=int, default=2, metavar="N")
+    parser.add_argument(
+        "--racks", metavar="A,B,...", help="broker.rack of the first broker, the second, ..., and round again"
+    )
     parser.add_argument("--port", type=int, default=DEFAULT_PORT, help="of the first process; 0: any free ones")
     parser.add_argument("--data", type=Path, default=DEFAULT_CLUSTER_DATA, metavar="DIR", help="default ./data/cluster")
     _add_common(parser)

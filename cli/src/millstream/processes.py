@@ -48,8 +48,12 @@ def plan_processes(
     data_dir: Path,
     settings: Mapping[str, str],
     host_of: Callable[[str], str] = lambda name: LOOPBACK,
+    racks: Sequence[str] = (),
 ) -> list[PlannedProcess]:
-    """`ports`: two per process, its listener's and HTTP's; brokers come first so that they get the lowest."""
+    """`ports`: two per process, its listener's and HTTP's; brokers come first so that they get the lowest.
+
+    `racks` are given to brokers in turn.
+    """
     roles = (Role.BROKER, Role.CONTROLLER, Role.COORDINATOR)
     order = [(role, number) for role in roles for number in range(1, counts[role] + 1)]
     listeners, https = ports[: len(order)], ports[len(order) :]
@@ -71,6 +75,8 @@ def plan_processes(
             own["controller.store"] = f"file:{data_dir / 'controller-store'}"
         if role is Role.BROKER:
             own["log.dirs"] = str(data_dir / name / "logs")
+            if racks:
+                own["broker.rack"] = racks[(number - 1) % len(racks)]
         planned.append(
             PlannedProcess(name, role, data_dir / name, host_of(name), port, {**ON_ONE_MACHINE, **own, **settings})
         )

@@ -86,3 +86,10 @@ def test_a_planned_cluster_gives_brokers_the_first_ports(tmp_path: Path) -> None
     assert planned[0].command[-2:] == ["--data", str(tmp_path / "broker-1")]
     assert "num.partitions=4\n" in planned[0].config_text()
     assert len({each.properties["controller.store"] for each in planned if each.role is Role.CONTROLLER}) == 1
+    assert all("broker.rack" not in each.properties for each in planned)
+
+
+def test_brokers_of_a_planned_cluster_are_in_racks_in_turn(tmp_path: Path) -> None:
+    counts = {Role.BROKER: 3, Role.CONTROLLER: 1, Role.COORDINATOR: 1}
+    planned = plan_processes(counts, range(9092, 9102), tmp_path, {}, racks=["a", "b"])
+    assert [each.properties.get("broker.rack") for each in planned] == ["a", "b", "a", None, None]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from millstream_broker.cleaner_config import CleanerConfig
+from millstream_broker.core.reads.replica_selection import RACK_AWARE_SELECTOR
 from millstream_broker.core.replication.throttle import FOLLOWER_RATE
 from millstream_cluster.configs import BROKER_CONFIGS, ConfigError
 from millstream_cluster.configs.key import LONG_MAX
@@ -55,6 +56,8 @@ class BrokerConfig:
     """inter.broker.listener.name: where other nodes come in, and nobody else is one; unset, on any listener."""
     rack: str | None = None
     """broker.rack"""
+    selects_closest_replica: bool = False
+    """replica.selector.class: whether consumers are sent to a follower in their rack, or always read from leaders."""
     cluster_id: str | None = None
     """cluster.id: refuse any other cluster; unset, whatever the data directory or else the controller says."""
     heartbeat_interval_ms: int = 500
@@ -146,6 +149,7 @@ class BrokerConfig:
             advertised_listeners=advertised,
             nodes_listener=nodes_listener,
             rack=properties.optional("broker.rack"),
+            selects_closest_replica=properties.optional("replica.selector.class") == RACK_AWARE_SELECTOR,
             cluster_id=properties.optional("cluster.id"),
             heartbeat_interval_ms=properties.integer("broker.heartbeat.interval.ms", 500, least=1),
             session_timeout_ms=properties.integer("broker.session.timeout.ms", 3_000, least=1),

@@ -149,6 +149,7 @@ _OWN = (
     _static("replica.fetch.response.max.bytes", _I, str(10 << 20), "The most bytes of all partitions in an answer to a follower.", at_least(0)),
     _static("replica.fetch.backoff.ms", _I, "1000", "The longest a follower waits before it asks again where a leader did not answer well; the first waits are shorter.", at_least(1)),
     _static("replica.socket.timeout.ms", _I, "10000", "How long a leader may be late with its answer to a follower before the connection is given up.", at_least(1)),
+    _static("replica.selector.class", _S, None, "Where consumers read that say their rack (client.rack): by RackAwareReplicaSelector from a follower in sync in that rack, by LeaderSelector or unset from leaders (KIP-392).", one_of("org.apache.kafka.common.replica.LeaderSelector", "org.apache.kafka.common.replica.RackAwareReplicaSelector")),
     _static("num.replica.fetchers", _I, "1", "Without effect: one fetcher for each leader, with a second connection for partitions that turn up while it waits.", at_least(1)),
 )  # fmt: skip
 

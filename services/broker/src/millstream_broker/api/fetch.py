@@ -1,6 +1,6 @@
-"""Fetch (API key 1), versions 4 to 18: consumers and observers read from the leader, with sessions (KIP-227) and topic ids.
+"""Fetch (API key 1), versions 4 to 18: consumers read from the leader or a follower (KIP-392), followers copy from the leader.
 
-A fetch that finds too little waits until appends bring enough, something else happens, or its time is over. Whole batches
+It has sessions (KIP-227) and topic ids. A fetch that finds too little waits until appends bring enough, something else happens, or its time is over. Whole batches
 go out as slices of files. A reader whose last record is of an epoch that ended before its offset is told where (KIP-595).
 """
 
@@ -14,11 +14,13 @@ from millstream_broker.core.reads.fetch_session import FetchContext, FetchKey, F
 from millstream_broker.core.reads.purgatory import Waiting
 from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.cold_reads import once_loaded
+from millstream_broker.shell.copies import closest, not_here_yet
 from millstream_broker.shell.delays import Resume
 from millstream_broker.shell.epoch_ends import end_of_epoch
 from millstream_broker.shell.leaders import endpoints, leader_elsewhere
 from millstream_broker.shell.partition.hosted import HostedPartition
 from millstream_broker.shell.replication.followers import admitted, note
+from millstream_cluster.ids import NO_NODE
 from millstream_log import AbortedTransaction as Aborted
 from millstream_log import ColdRead, EpochEnd, LogError, Read, StorageError
 from millstream_runtime.serving.context import RawReply, RequestContext
@@ -36,6 +38,8 @@ from millstream_wire.usual.fetch_response import COMPACT_SINCE, TAIL, head_of_on
 
 Answer: TypeAlias = FetchResponse | RawReply
 
+COPIES_SINCE = 11
+"""From here on consumers may say their rack, and read from followers."""
 REPLICA_STATE_SINCE = 15
 LEADER_HINTS_SINCE = 16
 SESSION_ID_MAX = 2**31 - 1
@@ -73,6 +77,8 @@ class _PartitionRead(NamedTuple):
     aborted: "Sequence[Aborted]" = ()
     """Of what was read, for who reads committed records."""
     diverging: EpochEnd | None = None
+    preferred: int = NO_NODE
+    """Who should be asked instead."""
 
 
 class _Fetch:
@@ -85,6 +91,8 @@ class _Fetch:
         "_deadline_ms",
         "_is_follower",
         "_is_noted",
+        "_rack",
+        "_reads_copies",
         "_reads_decided",
         "_replica_id",
         "_request",
@@ -96,12 +104,7 @@ class _Fetch:
     )
 
     def __init__(
-        self,
-        broker: Broker,
-        request: FetchRequest,
-        context: RequestContext,
-        session: FetchContext,
-        replica_id: int,
+        self, broker: Broker, request: FetchRequest, context: RequestContext, session: FetchContext, replica_id: int
     ) -> None:
         self._broker = broker
         self._request = request
@@ -112,6 +115,8 @@ class _Fetch:
         self._is_follower = is_follower(replica_id)
         self._is_noted = False
         """Whether the leader's standing knows of this fetch: it counts once, from when it arrived (KIP-501)."""
+        self._reads_copies = not self._is_follower and context.version >= COPIES_SINCE
+        self._rack = request.rack_id if self._reads_copies and broker.config.selects_closest_replica else ""
         self._bound = bound_of(replica_id, request.isolation_level)
         self._reads_decided = self._bound is Bound.LAST_STABLE_OFFSET
         self._deadline_ms = context.received_at_ms + request.max_wait_ms
@@ -138,19 +143,19 @@ class _Fetch:
         self.is_complete = False
         reads = []
         for key, wanted in self._session.partitions.items():
-            replica = self._broker.locate(key[0], key[1], wanted.current_leader_epoch)
+            epoch = wanted.current_leader_epoch
+            replica = self._broker.locate(key[0], key[1], epoch, or_copy=self._reads_copies)
             if not isinstance(replica, ErrorCode) and self._is_follower:
                 replica = admitted(self._broker, replica, wanted, self._request.replica_state, self._context)
             if isinstance(replica, ErrorCode):
                 self.is_complete = True
                 reads.append(_PartitionRead(key, wanted, replica, None, None))
                 continue
-            if wanted.last_fetched_epoch >= 0:
-                diverging = _diverging(key, wanted, replica)
-                if diverging is not None:
-                    self.is_complete = True
-                    reads.append(diverging)
-                    continue
+            unread = self._unread(key, wanted, replica)
+            if unread is not None:
+                self.is_complete = True
+                reads.append(unread)
+                continue
             if self._is_follower and not self._is_noted:
                 note(self._broker, replica, wanted, self._request.replica_state, self._context)
             each = self._read_partition(key, replica, wanted, left, cold)
@@ -163,6 +168,22 @@ class _Fetch:
         if self.size >= self._request.min_bytes:
             self.is_complete = True
         return reads
+
+    def _unread(self, key: FetchKey, wanted: FetchPartition, replica: HostedPartition) -> _PartitionRead | None:
+        """What there is to say instead of reading, if anything."""
+        offset = wanted.fetch_offset
+        if not replica.partition.leads:
+            code = not_here_yet(replica, offset)
+            if code is not ErrorCode.NONE:
+                return _PartitionRead(key, wanted, code, replica, None)
+            if offset > replica.partition.high_watermark:
+                return None  # what a copy has there may yet be cut: it says nothing about the reader's log
+        elif self._rack:
+            listener_name = self._context.listener_name
+            preferred = closest(self._broker, replica, offset, rack=self._rack, listener_name=listener_name)
+            if preferred != NO_NODE:
+                return _PartitionRead(key, wanted, ErrorCode.NONE, replica, None, preferred=preferred)
+        return _diverging(key, wanted, replica) if wanted.last_fetched_epoch >= 0 else None
 
     def _read_partition(
         self, key: FetchKey, replica: HostedPartition, wanted: FetchPartition, left: int, cold: list[ColdRead] | None
@@ -206,9 +227,7 @@ class _Fetch:
     def _wait(self, answer: "asyncio.Future[Answer]", reads: list[_PartitionRead]) -> None:
         """Answer once there is enough in the partitions or the client's patience is over."""
         _release(reads)
-        places = {
-            each.replica.place(self._bound): each.wanted.fetch_offset for each in reads if each.replica is not None
-        }
+        places = {each.replica.place(self._bound): each.wanted.fetch_offset for each in reads if each.replica}
         self._waiting = self._broker.delays.wait(
             lambda is_final: self._resume(answer, is_final=is_final),
             places,
@@ -270,7 +289,7 @@ class _Fetch:
     def _usual_answer(self, each: _PartitionRead) -> RawReply | None:
         """One partition with nothing special about it is told without making messages."""
         replica, found = each.replica, each.read
-        if replica is None or each.code is not ErrorCode.NONE or each.diverging is not None:
+        if replica is None or each.code is not ErrorCode.NONE or each.diverging is not None or each.preferred >= 0:
             return None
         says_aborted = self._request.isolation_level == READ_COMMITTED
         if each.aborted or (self._is_follower and replica.log.has_gaps):
@@ -294,10 +313,9 @@ class _Fetch:
         topic = topics.get(key[0])
         if topic is None:
             name = key[0]
-            if isinstance(name, str):
-                topic = FetchableTopicResponse(topic=name)
-            else:
-                topic = FetchableTopicResponse(topic_id=name)
+            topic = (
+                FetchableTopicResponse(topic=name) if isinstance(name, str) else FetchableTopicResponse(topic_id=name)
+            )
             topics[name] = topic
         return topic
 
@@ -326,6 +344,7 @@ class _Fetch:
             last_stable_offset=each.replica.last_stable_offset,
             log_start_offset=each.replica.log.log_start_offset,
             aborted_transactions=aborted,
+            preferred_read_replica=each.preferred,
             records=each.read.slice if each.read is not None else b"",
             may_have_gaps=self._is_follower and each.replica.log.has_gaps,
         )
@@ -362,8 +381,8 @@ def _is_news(each: _PartitionRead) -> bool:
     """Whether the client of a session has to be told; an error always."""
     if each.replica is None or each.code is not ErrorCode.NONE:
         return True
-    has_records = each.read is not None or each.diverging is not None
-    return has_records or each.wanted.is_news(each.replica.partition.high_watermark, each.replica.log.log_start_offset)
+    is_told = each.read is not None or each.diverging is not None or each.preferred >= 0
+    return is_told or each.wanted.is_news(each.replica.partition.high_watermark, each.replica.log.log_start_offset)
 
 
 def _note_told(each: _PartitionRead) -> None:

@@ -118,16 +118,21 @@ class Broker:
             raise CloseConnection("no live broker is known") from None
 
     def locate(
-        self, topic: str | bytes | UUID, index: int, current_leader_epoch: int = -1
+        self, topic: str | bytes | UUID, index: int, current_leader_epoch: int = -1, *, or_copy: bool = False
     ) -> HostedPartition | ErrorCode:
-        """The replica to read or write as its leader, or why this broker is not the one to ask."""
+        """The replica to read or write as its leader, or why this broker is not the one to ask.
+
+        `or_copy`: a follower does, too, if it is in sync; a log that is being cut is none to read.
+        """
         replica = self.partitions.find(topic, index)
         if replica is None:
             return self._absence(uuid_of(topic) if isinstance(topic, bytes) else topic, index)
         partition = replica.partition
         if partition.leads and current_leader_epoch in (-1, partition.leader_epoch):
             return replica
-        return partition.refusal(current_leader_epoch)
+        refusal = partition.refusal(current_leader_epoch)
+        is_copy = refusal is ErrorCode.NOT_LEADER_OR_FOLLOWER and partition.follows_in_sync and not replica.is_cut
+        return replica if or_copy and is_copy else refusal
 
     def appended(self, replica: HostedPartition, size: int, *, ended_from: int = NO_OFFSET) -> None:
         """A batch is in the log: commit it if that is up to us, count it, wake who waited for it.

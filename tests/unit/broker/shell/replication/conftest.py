@@ -202,18 +202,18 @@ class Brokers:
         self._records: list[r.MetadataRecord] = [r.ClusterCreated("cluster-1"), elected]
         self._partitions: dict[int, r.PartitionCreated | r.PartitionChanged] = {}
 
-    async def start(self, node_id: int, *, hold: int | None = None, **settings: Any) -> Node:
+    async def start(self, node_id: int, *, hold: int | None = None, rack: str | None = None, **settings: Any) -> Node:
         """Begin a life of a broker: it registers, and knows all of the metadata; `hold` is as for `hold_threads`."""
         epoch = len(self._records) + 100
         endpoint = r.Endpoint("PLAINTEXT", f"b{node_id}", 9092)
         disk = self.disks.get(node_id, DISK)
-        node = Node(self, node_id, epoch, disk, **settings)
+        node = Node(self, node_id, epoch, disk, rack=rack, **settings)
         if hold is not None:
             node.may_go = node.hold_threads(hold)
         node.start()
         await node.listening.wait()
         self.learn(
-            r.NodeRegistered(NodeId(node_id), BrokerEpoch(epoch), UUID(int=node_id), (endpoint,), None),
+            r.NodeRegistered(NodeId(node_id), BrokerEpoch(epoch), UUID(int=node_id), (endpoint,), rack),
             r.NodeUnfenced(NodeId(node_id), BrokerEpoch(epoch)),
         )
         self.nodes[node_id] = node
@@ -345,14 +345,26 @@ class Brokers:
         answer = await self.ask(node_id, request, version=9)
         return ErrorCode(answer.responses[0].partition_responses[0].error_code)
 
-    async def fetch(self, node_id: int, offset: int, isolation_level: int = 0) -> Any:
-        part = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=1 << 20)
-        request = FetchRequest(
-            max_bytes=1 << 20,
-            isolation_level=isolation_level,
-            topics=[FetchTopic(topic_id=TOPIC_ID, partitions=[part])],
+    async def fetch(
+        self,
+        node_id: int,
+        offset: int,
+        *,
+        leader_epoch: int = -1,
+        last_epoch: int = -1,
+        version: int | None = None,
+        **fields: Any,
+    ) -> Any:
+        part = FetchPartition(
+            partition=0,
+            fetch_offset=offset,
+            partition_max_bytes=1 << 20,
+            current_leader_epoch=leader_epoch,
+            last_fetched_epoch=last_epoch,
         )
-        return (await self.ask(node_id, request)).responses[0].partitions[0]
+        topic = FetchTopic(topic=TOPIC, topic_id=TOPIC_ID, partitions=[part])
+        request = FetchRequest(max_bytes=1 << 20, topics=[topic], **fields)
+        return (await self.ask(node_id, request, version)).responses[0].partitions[0]
 
     async def ask(self, node_id: int, message: Any, version: int | None = None) -> Any:
         client = await Client.connect(self._client_world, f"b{node_id}", 9092, client_id="t")

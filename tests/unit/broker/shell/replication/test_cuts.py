@@ -153,7 +153,7 @@ def test_a_follower_knows_what_is_undecided(scene: Scene) -> None:
         assert follower.replica().last_stable_offset == 3
         await brokers.kill(1)
         brokers.elect(2, isr=(2,))
-        data = await brokers.fetch(2, 0, READ_COMMITTED)
+        data = await brokers.fetch(2, 0, isolation_level=READ_COMMITTED)
         assert data.error_code == ErrorCode.NONE
         assert [(each.producer_id, each.first_offset) for each in data.aborted_transactions] == [(7, 0)]
         assert data.last_stable_offset == 3

@@ -121,6 +121,11 @@ class Partition:
         return self._replicas
 
     @property
+    def follows_in_sync(self) -> bool:
+        """Whether another node leads, and this one is in sync as far as it knows."""
+        return self._leader not in (NO_NODE, self._node_id) and self._node_id in self._in_sync.committed
+
+    @property
     def isr(self) -> tuple[int, ...]:
         """As the controller has committed it."""
         return self._in_sync.committed
@@ -388,9 +393,7 @@ class Partition:
         assert self._awaited == tuple(self._followers[node] for node in maximal if node != self._node_id)
         for progress in self._followers.values():
             progress.check()
-        proposal = self._in_sync.proposal
-        if proposal is not None:
-            assert self._leads
-            assert (proposal.leader_epoch, proposal.partition_epoch) == (self._leader_epoch, self._partition_epoch)
+        proposal, known = self._in_sync.proposal, (self._leader_epoch, self._partition_epoch)
+        assert proposal is None or (self._leads and (proposal.leader_epoch, proposal.partition_epoch) == known)
         assert self._leads or not len(self._commit_waits)
         self._commit_waits.check(self._leader_epoch, self.high_watermark)

@@ -31,6 +31,7 @@ class HostedPartition:
         "is_internal",
         "isr_changes",
         "key",
+        "leader_high_watermark",
         "log",
         "markers",
         "name",
@@ -62,6 +63,8 @@ class HostedPartition:
         self.log = log
         self.settings = settings
         self.isr_changes = isr_changes
+        self.leader_high_watermark = 0
+        """Of a follower: what its leader last said. Less may be here, and so be committed here."""
         self.markers = 0
         """How many transactions were ended here since the log was opened."""
         self.flushed_ms = 0

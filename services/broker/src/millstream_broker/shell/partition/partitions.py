@@ -10,7 +10,7 @@ from millstream_broker.core.hosting import Create, Delete, Lose, ReplicaKey, Set
 from millstream_broker.core.partition.standing import Assigned
 from millstream_broker.core.topic_settings import TopicSettings
 from millstream_broker.shell.delays import Delays
-from millstream_broker.shell.partition.effects import perform
+from millstream_broker.shell.partition.effects import perform, wake_all
 from millstream_broker.shell.partition.hosted import HostedPartition
 from millstream_broker.shell.partition.isr_changes import IsrChanges
 from millstream_broker.shell.partition.removals import Removals
@@ -251,7 +251,11 @@ class HostedPartitions:
         event = Assigned(
             partition.replicas, partition.isr, partition.leader, partition.leader_epoch, partition.partition_epoch
         )
-        perform(replica.partition.on_assigned(event), replica, self._delays)
+        standing = replica.partition
+        served = (standing.follows_in_sync, standing.leader_epoch)
+        perform(standing.on_assigned(event), replica, self._delays)
+        if served[0] and served != (standing.follows_in_sync, standing.leader_epoch):
+            wake_all(replica, self._delays)  # consumers who wait at this copy, for what may never come to it
         self.after_assigned(replica, partition)
 
     def _remove(self, key: ReplicaKey, *, keep: bool) -> None:
@@ -272,6 +276,7 @@ class HostedPartitions:
             self.removals.add([self._directory.doom_log(replica.name)], replica.settings.file_delete_delay_ms)
             logger.info("partition deleted partition=%s topic_id=%s", replica.name, replica.topic_id)
         perform(ended, replica, self._delays)
+        wake_all(replica, self._delays)
 
     # ---- checkpoints and the end ----
 

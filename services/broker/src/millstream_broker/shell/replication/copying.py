@@ -101,6 +101,7 @@ class Copying:
     def _follow(self, replica: HostedPartition, copied: Copied, high_watermark: int, log_start_offset: int) -> None:
         """Commit what the leader says is committed, and let go of what it let go of."""
         log, partition = replica.log, replica.partition
+        replica.leader_high_watermark = high_watermark
         effects = partition.on_followed(
             log.log_end_offset, copied.size, high_watermark, _first_unstable(log), copied.ended
         )
