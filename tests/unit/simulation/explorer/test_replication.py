@@ -14,6 +14,7 @@ import pytest
 
 import millstream_broker.core.partition as package
 from millstream_broker.core.partition.standing import Partition
+from millstream_simulation.explorer import replica
 from millstream_simulation.explorer.connections import Answered, Arrives, Breaks, Connection
 from millstream_simulation.explorer.explore import exhaust, replayed, wander
 from millstream_simulation.explorer.replica import REPLICAS, Make
@@ -63,6 +64,15 @@ def mutated(rules: dict[str, tuple[str, str]]) -> Any:
         exec(compile(text, f"{name}.py", "exec"), module.__dict__)
         made[name] = module
     return made["standing"].Partition
+
+
+@pytest.fixture(autouse=True)
+def _bounds_take_mutants(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiled, they take the real `Partition` only."""
+    plain = ModuleType("plain_bounds")
+    text = (Path(str(package.__path__[0])).parent / "reads" / "bounds.py").read_text()
+    exec(compile(text, "bounds.py", "exec"), plain.__dict__)
+    monkeypatch.setattr(replica, "follower_refusal", plain.follower_refusal)
 
 
 @pytest.fixture(autouse=True)
@@ -147,6 +157,7 @@ MUTANTS = {
         "waits: list[CommitWait] = []",
         {"elections": 3, "crashes": 0, "breaks": 0},
         complaint="is not committed",
+        schedules=20_000,
     ),
     "who lacks what is committed joins (hole 2)": Mutant(
         "standing",

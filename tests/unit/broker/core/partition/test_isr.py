@@ -255,11 +255,27 @@ def test_who_is_to_leave_holds_back_what_is_committed_until_it_has_left() -> Non
     (asked,) = partition.on_tick(50_000, LAG_MS)
     assert partition.high_watermark == 10
     assert isinstance(asked, ProposeIsr)
-    assert partition.on_isr_answered(asked, taken(1)) == (
+    assert partition.on_isr_answered(asked, taken(1)) == (), "the metadata may say that more have to be in sync"
+    assert partition.isr == (1, 2)
+    assert partition.on_assigned(assigned(1, partition_epoch=PARTITION_EPOCH + 1)) == (
         Committed(20, 20, 100, 100),
         CommitWaitsEnded([wait], ErrorCode.NONE),
     ), "KAFKA-13091: nobody is left who would fetch"
     assert partition.isr == (1,)
+    partition.check()
+
+
+def test_who_left_under_a_larger_min_isr_misses_nothing_that_is_committed() -> None:
+    """The controller knew min.insync.replicas=2 when it took the ISR, so who left may be elected; this broker learns it later."""
+    partition = leader(1, 2)
+    fetch(partition, 2, 10, 0)
+    partition.on_appended(20, 100)
+    (asked,) = partition.on_tick(50_000, LAG_MS)
+    assert isinstance(asked, ProposeIsr)
+    assert partition.on_isr_answered(asked, taken(1)) == ()
+    assert partition.on_configured(2) == ()
+    assert partition.on_assigned(assigned(1, partition_epoch=PARTITION_EPOCH + 1)) == ()
+    assert partition.high_watermark == 10
     partition.check()
 
 
@@ -306,7 +322,9 @@ def test_the_metadata_may_be_faster_than_the_answer() -> None:
     assert isinstance(next_one, ProposeIsr)
     assert partition.on_isr_answered(asked, taken(1, 2, 3)) == (), "of the proposal before"
     partition.check()
-    assert partition.on_isr_answered(next_one, taken(1, partition_epoch=PARTITION_EPOCH + 2)) != ()
+    assert partition.on_assigned(assigned(1, partition_epoch=PARTITION_EPOCH + 2)) != ()
+    assert partition.isr == (1,)
+    assert partition.on_isr_answered(next_one, taken(1, partition_epoch=PARTITION_EPOCH + 2)) == (), "no news"
     assert partition.isr == (1,)
 
 

@@ -157,6 +157,8 @@ def test_a_follower_that_lags_leaves_and_the_producer_is_answered(scene: Scene, 
         (request,) = scene.controller.asked
         assert (request.broker_id, request.broker_epoch) == (US, OUR_LIFE)
         assert asked_of(request) == [(0, [(US, OUR_LIFE)], LEADER_EPOCH, 1)]
+        assert (scene.partition().isr, waiting.done()) == (BOTH, False), "until the metadata says so, too"
+        scene.learn((US,), 2)
         assert scene.partition().isr == (US,)
         (answer,) = (await waiting).responses[0].partition_responses
         assert answer.error_code == ErrorCode.NONE
@@ -244,8 +246,8 @@ def test_a_lost_answer_is_asked_for_again_and_the_metadata_may_tell(scene: Scene
         assert asked_of(scene.controller.asked[0]) == asked_of(scene.controller.asked[1])
         if how == "after":
             assert scene.partition().isr == BOTH, "INVALID_UPDATE_VERSION: the state is a later one"
-            assert not waiting.done()
-            scene.learn((US,), 2)
+        assert not waiting.done()
+        scene.learn((US,), 2)
         assert (scene.partition().isr, scene.partition().high_watermark) == ((US,), 1)
         await waiting
 
@@ -262,6 +264,7 @@ def test_a_request_in_an_earlier_life_is_asked_again(scene: Scene, batch: Any) -
         assert not await scene.proposals.ask()
         scene.controller.error = ErrorCode.NONE
         assert await scene.proposals.ask()
+        scene.learn((US,), 2)
         await waiting
 
     asyncio.run(course())
@@ -303,7 +306,11 @@ def test_lags_are_looked_for_while_nobody_fetches(scene: Scene, batch: Any) -> N
         scene.fetch(0, scene.node.world.monotonic_ms() - LAG_MS - 1)
         waiting = scene.produce(batch("a"))
         tasks = asyncio.ensure_future(scene.proposals.run())
-        await asyncio.wait_for(waiting, 5)
+        async with asyncio.timeout(5):
+            while not scene.controller.asked:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            scene.learn((US,), 2)
+            await waiting
         tasks.cancel()
         await asyncio.wait([tasks])
 

@@ -213,9 +213,10 @@ class Partition:
         least = self._partition_epoch + (in_sync.proposal != asked)
         if not self._leads or answer.leader_epoch != self._leader_epoch or answer.partition_epoch < least:
             return ()  # the metadata knows better, or soon will
+        if not set(in_sync.committed) <= set(answer.isr):
+            return ()  # the metadata comes first: it may say that more have to be in sync, and who leaves may be elected
         self._partition_epoch = answer.partition_epoch
         in_sync.learn(answer.isr)
-        # Nobody may be left who would fetch (KAFKA-13091).
         return self._look_again()
 
     # ---- events: the log, here and on followers ----
