@@ -335,20 +335,3 @@ def test_a_new_topics_configs_are_told_in_the_same_order(ours: Asking, theirs: A
         (answer,) = ask(asking.bootstrap, _configured(retention_ms=" 5 "))
         told.append([config.name for config in answer.topics[0].configs if config.name != "deletion.protection"])
     assert told[0] == told[1]
-
-
-def test_a_replica_is_not_moved(cluster: servers.Cluster) -> None:
-    topic = create_topics.CreatableTopic(name=TOPIC, num_partitions=1, replication_factor=1)
-    ask(cluster.bootstrap, m.CreateTopicsRequest(topics=[topic]))
-    described, nodes = ask(
-        cluster.bootstrap,
-        m.MetadataRequest(topics=[m.metadata.MetadataRequestTopic(name=TOPIC)]),
-        m.DescribeClusterRequest(),
-    )
-    (here,) = described.topics[0].partitions[0].replica_nodes
-    elsewhere = next(broker.broker_id for broker in nodes.brokers if broker.broker_id != here)
-    for replicas in ([elsewhere], [here, elsewhere]):
-        (answer,) = ask(cluster.bootstrap, _move(replicas))
-        (told,) = answer.responses[0].partitions
-        assert told.error_code == 39
-        assert "keeps one replica" in told.error_message
