@@ -101,9 +101,9 @@ def _until_whole(group: Sequence[Struck], healed: dict[int, float], whole: dict[
 
 
 def _longest(times: Sequence[float], window: _Window, last: float) -> float:
-    """Of the gaps that are over in the window, and one that never is."""
+    """Of the gaps whose middle is in the window, and one that is never over: a fault's begin before it and last into what follows."""
     times = sorted(times)
-    gaps = [after - before for before, after in pairwise(times) if window.begins < after <= window.ends]
+    gaps = [after - before for before, after in pairwise(times) if window.begins < (before + after) / 2 <= window.ends]
     if times[-1] < window.ends:
         gaps.append(last - times[-1])
     return max(gaps, default=0.0)

@@ -70,13 +70,10 @@ OTHER_DEFAULTS = {
     "log.dir",  # its path has Kafka's name
     "node.id",  # Kafka has none
     "process.roles",  # Kafka has none
-    "offsets.topic.replication.factor",  # 3, and we keep one replica
-    "transaction.state.log.replication.factor",
     "queued.max.requests",  # 500 of all connections together
     "socket.listen.backlog.size",  # 50, which thousands of clients that come back at once overflow
     "socket.receive.buffer.bytes",  # 102400, and we leave both to the system
     "socket.send.buffer.bytes",
-    "share.coordinator.state.topic.replication.factor",
 }
 
 

@@ -19,8 +19,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from millstream.ports import free_ports
-from millstream.processes import LOOPBACK, PlannedProcess, plan_processes, replication_of
+from millstream.processes import LOOPBACK, PlannedProcess, plan_processes
 from millstream.roles import Role
+from millstream_cluster.configs.replication import replication_of
 from millstream_runtime.process import configure_logging
 from millstream_runtime.properties import Properties, PropertyError
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from millstream.roles import LISTENER_NAMES, ON_ONE_MACHINE, Role
 
 LOOPBACK = "127.0.0.1"
-REPLICAS = 3
 CONFIG_FILE = "node.properties"
 
 
@@ -41,12 +40,6 @@ class PlannedProcess:
 
     def config_text(self) -> str:
         return "".join(f"{key}={value}\n" for key, value in self.properties.items())
-
-
-def replication_of(brokers: int) -> dict[str, str]:
-    """How topics are kept unless somebody says otherwise: of three brokers one may be away, and nothing stops or is lost."""
-    factor = min(brokers, REPLICAS)
-    return {"default.replication.factor": str(factor), "min.insync.replicas": str(2 if factor >= REPLICAS else 1)}
 
 
 def plan_processes(

@@ -31,6 +31,15 @@ def test_a_gap_belongs_to_the_fault_in_whose_window_it_is() -> None:
     assert found[CALM].gaps == [1, 1]
 
 
+def test_a_gap_that_outlasts_its_fault_is_not_the_next_ones() -> None:
+    found = rows(
+        acks(0, 1, 2, 3, 12, 13, 14),
+        fault(1, "full", "broker-1", 3.1, 9, 9.5),
+        fault(2, "empty", "broker-2", 11, 11.5, 12),
+    )
+    assert (found["full broker"].worst_s, found["empty broker"].worst_s) == (9, 1)
+
+
 def test_faults_of_a_kind_share_a_row() -> None:
     found = rows(
         acks(0, *range(1, 10), 15, *range(16, 30)),

@@ -24,7 +24,7 @@ from millstream_wire.messages import (
 )
 from millstream_wire.messages.create_topics import CreatableTopic
 
-TAKEOVER_MS = 6_000
+TAKEOVER_MS = 3_000
 HOSTS = ("c0", "c1", "c2")
 
 
@@ -134,8 +134,8 @@ class Broker:
                 self.world,
                 self.link,
                 identity,
-                heartbeat_interval_ms=2_000,
-                session_timeout_ms=9_000,
+                heartbeat_interval_ms=500,
+                session_timeout_ms=3_000,
                 metadata_offset=lambda: self.follower.image.offset,
             )
             await self.registration.run()

@@ -35,6 +35,7 @@ from millstream_wire.messages import (
     metadata,
     produce,
 )
+from millstream_wire.messages import alter_partition_reassignments as reassignments
 
 METADATA = "__cluster_metadata"
 METADATA_ID = UUID(int=1)
@@ -76,7 +77,10 @@ class Ask:
         return registered.broker_epoch
 
     async def create(self, name: str, version: int | None = None, **fields):
-        topic = create_topics.CreatableTopic(name=name, num_partitions=1, replication_factor=1, **fields)
+        numbers = {"num_partitions": -1, "replication_factor": -1} if "assignments" in fields else {}
+        topic = create_topics.CreatableTopic(
+            name=name, **{"num_partitions": 1, "replication_factor": 1, **numbers, **fields}
+        )
         return (await self(m.CreateTopicsRequest(topics=[topic]), version)).topics[0]
 
 
@@ -253,6 +257,39 @@ def test_a_leader_changes_the_isr_and_only_in_its_own_name(tmp_path) -> None:
         assert (grown.error_code, grown.isr, grown.leader_recovery_state) == (0, [1, 2], 0)
         stale = await ask(m.AlterPartitionRequest(broker_id=1, broker_epoch=epoch - 1))
         assert stale.error_code == ErrorCode.STALE_BROKER_EPOCH
+
+    with_controllers(tmp_path, scenario, node_id=NodeId(1))
+
+
+def test_replicas_are_moved_and_moved_back_in_both_versions(tmp_path) -> None:
+    async def scenario(ask: Ask) -> None:
+        for node_id in (1, 2, 3):
+            await ask.register(node_id)
+        await ask.create("t", assignments=[create_topics.CreatableReplicaAssignment(broker_ids=[1, 2])])
+
+        async def move(version: int, *partitions: tuple[int, list[int] | None], may_change_factor: bool = True):
+            wanted = [
+                reassignments.ReassignablePartition(partition_index=index, replicas=nodes)
+                for index, nodes in partitions
+            ]
+            request = m.AlterPartitionReassignmentsRequest(
+                topics=[reassignments.ReassignableTopic(name="t", partitions=wanted)],
+                allow_replication_factor_change=may_change_factor,
+            )
+            (topic,) = (await ask(request, version)).responses
+            return [(each.partition_index, each.error_code, each.error_message) for each in topic.partitions]
+
+        for version in (0, 1):
+            assert await move(version, (0, [3, 2]), (7, [1, 2])) == [
+                (0, ErrorCode.NONE, None),
+                (7, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "Unable to find partition t:7."),
+            ]
+            assert await move(version, (0, None)) == [(0, ErrorCode.NONE, None)]
+            assert await move(version, (0, None)) == [(0, ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, None)]
+        refused = await move(1, (0, [2]), may_change_factor=False)
+        message = "The replication factor is changed from 2 to 1"
+        assert refused == [(0, ErrorCode.INVALID_REPLICATION_FACTOR, message)]
+        assert await move(0, (0, [2])) == [(0, ErrorCode.NONE, None)]
 
     with_controllers(tmp_path, scenario, node_id=NodeId(1))
 

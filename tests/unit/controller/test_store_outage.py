@@ -122,7 +122,7 @@ def test_an_outage_of_the_store_for_all_deposes_and_fences_nobody(machines) -> N
         await asyncio.sleep(120)
         assert not broker.registration.fenced
         cut_off(machines, "c1", cut=False)
-        await asyncio.sleep(3)
+        await asyncio.sleep(1)
         cut_off(machines, "c0", cut=False)
         await asyncio.sleep(60)
         assert broker.follower.image.offset == before, "no election, no fencing: nothing happened"

@@ -14,6 +14,11 @@ from millstream_cluster.ids import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTION
 
 NEEDED_CONFIGS: Mapping[str, str] = MappingProxyType({"cleanup.policy": "compact"})
 """Without these a coordinators' topic would lose what is in it, so also one that somebody creates by hand has them."""
+FACTORS = tuple(
+    f"{prefix}.replication.factor"
+    for prefix in ("offsets.topic", "transaction.state.log", "share.coordinator.state.topic")
+)
+"""The settings of how many replicas these topics have."""
 MIN_ISR = "min.insync.replicas"
 UNSET = -1
 """A number that nobody has configured; in CreateTopics, one that is left to the controller."""

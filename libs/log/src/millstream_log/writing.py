@@ -301,6 +301,11 @@ class LogWriter:
         return self._flushes.generation
 
     @property
+    def has_failed(self) -> bool:
+        """Whether a flush failed, which is final: what was appended last may be lost, and may never have been told to anybody."""
+        return self._flushes.failure not in (None, UNDER_TRUNCATION)
+
+    @property
     def recovery_point(self) -> int:
         """Everything before it is on the disk."""
         return self._flushes.recovery_point

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
+from millstream_cluster.configs.replication import replication_of
 from millstream_cluster.ids import Role
 from millstream_operator.resources.identity import HTTP_PORT, KAFKA_PORTS, ClusterIdentity, Manifest
 
 DATA_DIRECTORY = "/var/lib/millstream"
 USER = 10001
 CONTROLLER_NAMES_MIN = 3
-REPLICAS = 3
 LISTENERS = {Role.BROKER: "PLAINTEXT", Role.CONTROLLER: "CONTROLLER", Role.COORDINATOR: "COORDINATOR"}
 SPEC_FIELDS = {Role.BROKER: "brokers", Role.CONTROLLER: "controllers", Role.COORDINATOR: "coordinators"}
 
@@ -58,16 +58,7 @@ def properties(cluster: ClusterIdentity, spec: Mapping[str, Any], role: Role) ->
             told["controller.store"] = f"kubernetes:{cluster.namespace}/{cluster.name}"
         case Role.COORDINATOR:
             pass
-    return replication(int(spec["brokers"]["replicas"])) | dict(spec.get("config") or {}) | told
-
-
-def replication(brokers: int) -> dict[str, str]:
-    """How topics are kept unless the Cluster's config says otherwise: of three brokers one may be away, and nothing stops or is lost.
-
-    The same for any larger number, so that more brokers change no pod.
-    """
-    factor = min(brokers, REPLICAS)
-    return {"default.replication.factor": str(factor), "min.insync.replicas": str(2 if factor >= REPLICAS else 1)}
+    return replication_of(int(spec["brokers"]["replicas"])) | dict(spec.get("config") or {}) | told
 
 
 def _controllers(cluster: ClusterIdentity, replicas: int) -> str:

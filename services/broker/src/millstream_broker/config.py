@@ -10,7 +10,9 @@ from pathlib import Path
 
 from millstream_broker.cleaner_config import CleanerConfig
 from millstream_broker.core.reads.replica_selection import RACK_AWARE_SELECTOR
+from millstream_broker.core.replication.throttle import FOLLOWER_RATE
 from millstream_cluster.configs import BROKER_CONFIGS, ConfigError
+from millstream_cluster.configs.key import LONG_MAX
 from millstream_cluster.coordinator_topics import CoordinatorTopics
 from millstream_cluster.ids import COORDINATOR_ID_BASE
 from millstream_cluster.image import Image
@@ -25,6 +27,7 @@ VERIFIES_TRANSACTIONS = "transaction.partition.verification.enable"
 PRODUCER_ID_EXPIRATION = "producer.id.expiration.ms"
 READ_AGAIN = frozenset(
     {
+        FOLLOWER_RATE,
         VERIFIES_TRANSACTIONS,
         PRODUCER_ID_EXPIRATION,
         "log.cleaner.backoff.ms",
@@ -103,6 +106,8 @@ class BrokerConfig:
     """max.incremental.fetch.session.cache.slots"""
     producer_id_expiration_ms: int = 86_400_000
     """producer.id.expiration.ms"""
+    follower_throttled_rate: int = LONG_MAX
+    """follower.replication.throttled.rate, in bytes a second"""
     retention_check_interval_ms: int = 300_000
     """log.retention.check.interval.ms"""
     checkpoint_interval_ms: int = 60_000
@@ -125,6 +130,7 @@ class BrokerConfig:
             self,
             verifies_transactions=properties.boolean(VERIFIES_TRANSACTIONS, self.verifies_transactions),
             producer_id_expiration_ms=properties.integer(PRODUCER_ID_EXPIRATION, self.producer_id_expiration_ms),
+            follower_throttled_rate=properties.integer(FOLLOWER_RATE, self.follower_throttled_rate),
             cleaner=CleanerConfig.from_properties(properties),
             limits=limits_of(properties),
         )
@@ -168,6 +174,7 @@ class BrokerConfig:
             quota_window_ms=properties.integer("quota.window.size.seconds", 1, least=1) * 1_000,
             fetch_session_slots=properties.integer("max.incremental.fetch.session.cache.slots", 1_000, least=0),
             producer_id_expiration_ms=properties.integer(PRODUCER_ID_EXPIRATION, 86_400_000, least=1),
+            follower_throttled_rate=properties.integer(FOLLOWER_RATE, LONG_MAX, least=0),
             retention_check_interval_ms=properties.integer("log.retention.check.interval.ms", 300_000, least=1),
             checkpoint_interval_ms=properties.integer("log.flush.offset.checkpoint.interval.ms", 60_000, least=1),
             cleaner=CleanerConfig.from_properties(properties),

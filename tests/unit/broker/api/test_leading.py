@@ -167,9 +167,8 @@ def test_what_a_topic_asks_for_counts_before_who_leads_it(
     topic.node.partitions.close(1)
     node = new_broker(tmp_path / "data")
     image = topic.node.image
-    node.hosting.serve(image)
-    assert node.replica("t").partition.high_watermark == 0
     node.hosting.start(image)
+    assert node.replica("t").partition.leads
     assert node.replica("t").partition.high_watermark == 0
     node.partitions.abandon()
 

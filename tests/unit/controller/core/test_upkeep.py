@@ -1,3 +1,4 @@
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
@@ -5,17 +6,19 @@ import pytest
 from millstream_cluster.ids import NO_NODE
 from millstream_controller.core import upkeep
 from millstream_controller.core.nodes import nodes
+from millstream_controller.core.settings import Settings
 from millstream_controller.core.topics.new_topics import NewTopic
 from millstream_controller.core.upkeep import Now, SoftState, keep_up
 
-SESSION_MS = 9_000
+SESSION_MS = Settings().session_timeout_ms
 FORGET_MS = 300_000
 
 
 class Keeper:
     def __init__(self, cluster) -> None:
         self.cluster = cluster
-        self.soft = SoftState.new(cluster.machine.settings)
+        settings = replace(cluster.machine.settings, session_timeout_ms=SESSION_MS, coordinator_forget_ms=FORGET_MS)
+        self.soft = SoftState.new(settings)
         self.sessions = self.soft.sessions
 
     def at(self, now_ms: int) -> int:
@@ -39,7 +42,7 @@ def test_a_silent_node_is_fenced_when_its_session_ends_and_not_before(cluster, k
     cluster.register(2)
     cluster.create(NewTopic("t", 2, 1))
     keeper.at(0)
-    keeper.heard(2, 5_000)
+    keeper.heard(2, SESSION_MS // 2)
     keeper.at(SESSION_MS - 1)
     assert not cluster.image.brokers[1].fenced
     keeper.at(SESSION_MS)

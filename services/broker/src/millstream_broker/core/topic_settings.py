@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from mypy_extensions import i64
 
+from millstream_broker.core.replication.throttle import FOLLOWER_REPLICAS, ThrottledReplicas
 from millstream_log.cleaner import Compaction
 from millstream_log.config import LogConfig, MessageTimestampType
 from millstream_log.retention import Retention
@@ -29,6 +30,8 @@ class TopicSettings:
     """flush.ms: how long appended records may stay off the disk."""
     file_delete_delay_ms: int = 60_000
     """file.delete.delay.ms: how long deleted files stay, out of the way."""
+    follower_throttled: ThrottledReplicas = field(default_factory=ThrottledReplicas)
+    """follower.replication.throttled.replicas"""
     retention: Retention = field(default_factory=Retention)
     compaction: Compaction = field(default_factory=Compaction)
     log: LogConfig = field(default_factory=LogConfig)
@@ -48,6 +51,7 @@ class TopicSettings:
             timestamp_after_max_ms=values["message.timestamp.after.max.ms"],
             flush_ms=values["flush.ms"],
             file_delete_delay_ms=values["file.delete.delay.ms"],
+            follower_throttled=ThrottledReplicas.of(values[FOLLOWER_REPLICAS]),
             retention=Retention(values["retention.ms"], values["retention.bytes"], deletes="delete" in policy),
             compaction=Compaction(
                 min_cleanable_ratio=values["min.cleanable.dirty.ratio"],

@@ -274,6 +274,12 @@ class Replicas:
         if record.leader_recovery_state is not r.LeaderRecoveryState.RECOVERING:
             return
         self._story.note("leader elected uncleanly")
+        best = {before.leader, *before.isr, *before.last_known_elr}
+        if record.leader not in best:
+            name = f"{before.topic}-{before.partition}"
+            raise Violation(
+                f"{name}: broker {record.leader} was elected uncleanly, and the last leader was of {sorted(best)}"
+            )
         host = self._brokers.get(record.leader)
         if host is not None:
             self._refresh(host, key)

@@ -14,7 +14,7 @@ HELD = Copying(throttled=True, in_sync=False, nearly=False)
     [((), set()), (("*",), {(0, 1), (0, 2), (7, 1), (7, 2)}), (("0:1", "7:2"), {(0, 1), (7, 2)})],
 )
 def test_a_topic_names_none_all_or_pairs(items, named) -> None:  # type: ignore[no-untyped-def]
-    replicas = ThrottledReplicas(items)
+    replicas = ThrottledReplicas.of(items)
     assert {(p, b) for p, b in product((0, 7), (1, 2)) if replicas.has(p, b)} == named
 
 

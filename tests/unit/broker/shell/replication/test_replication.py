@@ -276,6 +276,42 @@ def test_a_follower_whose_disk_refuses_tries_again(scene: Scene, caplog: pytest.
     assert "no space left" in told
 
 
+class UnflushedDisk(Disk):
+    """Cannot bring anything to the disk while `is_failing`."""
+
+    is_failing = False
+
+    def fdatasync(self, fd: int) -> None:
+        if self.is_failing:
+            raise OSError(5, "input/output error")
+        super().fdatasync(fd)
+
+
+def test_a_follower_whose_flush_failed_does_not_say_that_it_has_the_records(scene: Scene) -> None:
+    async def scenario(brokers: Any) -> None:
+        disk = brokers.disks[2] = UnflushedDisk()
+        leader = await brokers.start(1)
+        follower = await brokers.start(2)
+        brokers.create(1, 2, flush_messages="1")
+        leader.append("a")
+        await brokers.until(lambda: leader.replica().partition.high_watermark == 1)
+        disk.is_failing = True
+        leader.append("b")
+        await brokers.until(lambda: follower.replica().log.has_failed)
+        disk.is_failing = False
+        await brokers.rest(10)
+        assert leader.replica().partition.high_watermark == 1
+        follower.replica().check()
+        brokers.elect(1)
+        await brokers.rest(5)
+        assert leader.replica().partition.high_watermark == 1, "a new leader epoch does not make the disk better"
+        await brokers.kill(2)
+        await brokers.start(2)
+        await brokers.until(lambda: leader.replica().partition.high_watermark == 2)
+
+    scene(scenario)
+
+
 def test_a_leader_that_is_away_is_asked_again_until_it_is_back(scene: Scene, caplog: pytest.LogCaptureFixture) -> None:
     async def scenario(brokers: Any) -> None:
         leader = await brokers.start(1)

@@ -9,6 +9,7 @@ from millstream_cluster.features import SUPPORTED_RANGES
 from millstream_cluster.ids import NO_NODE
 from millstream_cluster.image import Image
 from millstream_controller.core.machine import ControllerMachine
+from millstream_controller.core.nodes import nodes
 from millstream_controller.core.nodes.nodes import Heartbeat, Registration, fence, heartbeat, register, unregister
 from millstream_controller.core.takeover import prove_active
 from millstream_controller.core.topics.deleted_topics import TopicRef, delete_topics
@@ -194,6 +195,15 @@ def test_a_broker_that_is_forgotten_leaves_isr_and_elr_but_may_not_be_the_last_o
     assert cluster.do(unregister(cluster.machine, 2)).error is ErrorCode.NONE
     assert cluster.partition().eligible_leader_replicas == (1,)
     assert unregister(cluster.machine, 1).reply.error is ErrorCode.POLICY_VIOLATION
+
+
+def test_a_broker_in_very_many_isrs_is_forgotten_in_parts(cluster, monkeypatch) -> None:
+    shared(cluster)
+    monkeypatch.setattr(nodes, "RECORDS_MAX", 1)
+    assert cluster.do(unregister(cluster.machine, 3)).error is ErrorCode.REQUEST_TIMED_OUT
+    assert (cluster.partition().isr, cluster.image.node(3) is None) == ((1, 2), False)
+    assert cluster.do(unregister(cluster.machine, 3)).error is ErrorCode.NONE
+    assert cluster.image.node(3) is None
 
 
 def test_a_broker_is_forgotten_only_when_nothing_depends_on_its_disk(cluster) -> None:

@@ -15,20 +15,24 @@ BURST_MS = 1_000
 """What was not used is kept for as long: a copy that paused does not flood the network."""
 
 
+@dataclass(frozen=True, slots=True)
 class ThrottledReplicas:
     """The replicas that one topic names: none, `*` for all, or pairs of partition and broker."""
 
-    __slots__ = ("_all", "_pairs")
+    all: bool = False
+    pairs: frozenset[tuple[int, int]] = frozenset()
 
-    def __init__(self, items: Iterable[str] = ()) -> None:
+    @staticmethod
+    def of(items: Iterable[str]) -> "ThrottledReplicas":
         """The parsed value of the topic's config, which has been checked."""
         named = tuple(items)
-        self._all = named == ("*",)
-        pairs = (item.partition(":") for item in named if not self._all)
-        self._pairs = frozenset((int(partition), int(broker)) for partition, _, broker in pairs)
+        if named == ("*",):
+            return ThrottledReplicas(all=True)
+        pairs = (item.partition(":") for item in named)
+        return ThrottledReplicas(pairs=frozenset((int(partition), int(broker)) for partition, _, broker in pairs))
 
     def has(self, partition: int, broker: int) -> bool:
-        return self._all or (partition, broker) in self._pairs
+        return self.all or (partition, broker) in self.pairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +44,13 @@ class Copying:
     in_sync: bool
     """Whether it is in the ISR: acknowledgements wait for it."""
     nearly: bool
-    """Whether one more answer brings all that it misses: it is about to join, and would fall behind again if it were held."""
+    """Whether it had all that was committed when it last asked: it is about to join, and would fall behind again if it were held."""
 
 
 class Throttle:
     """One side's bucket of bytes. It fills at the rate, and an answer takes out what it has: at most one answer too much.
 
-    Only copies that the topic names, are not in sync and miss more than one answer wait for it, and only they take from it: so no
+    Only copies that the topic names, are not in sync and not nearly so wait for it, and only they take from it: so no
     replica drops out of the ISR, or never joins, because of a throttle.
     """
 

@@ -18,6 +18,7 @@ from millstream_broker.core.reads.fetch_session import FINAL_EPOCH, NO_SESSION_I
 from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.replication.copying import Copying
 from millstream_broker.shell.replication.followed import Followed
+from millstream_broker.shell.replication.throttling import FollowerThrottling
 from millstream_cluster.ids import NodeId
 from millstream_runtime.nodes.client import ClientError, Disconnected, Nodes
 from millstream_wire.errors import ErrorCode
@@ -35,12 +36,20 @@ _YIELD_BYTES: Final = 256 * 1024
 class Fetcher:
     """Invariant: each followed partition is in at most one request that is under way."""
 
-    def __init__(self, leader: int, broker: Broker, broker_epoch: Callable[[], int], copying: Copying) -> None:
+    def __init__(
+        self,
+        leader: int,
+        broker: Broker,
+        broker_epoch: Callable[[], int],
+        copying: Copying,
+        throttling: FollowerThrottling,
+    ) -> None:
         self._leader = leader
         self._broker = broker
         self._world = broker.world
         self._broker_epoch = broker_epoch
         self._copying = copying
+        self._throttling = throttling
         self._followed: dict[ReplicaKey, Followed] = {}
         self._changed: dict[ReplicaKey, None] = {}
         """Whose question may differ from what the session has."""
@@ -72,7 +81,7 @@ class Fetcher:
             return
         key = followed.replica.key
         self._changed[key] = None
-        if followed.follower.question() is None:
+        if followed.question() is None:
             return
         if not self._is_asking:
             self._wake.set()
@@ -111,7 +120,7 @@ class Fetcher:
         questions: dict[ReplicaKey, FetchFrom | None] = {}
         for key in self._changed:
             followed = self._followed.get(key)
-            question = None if followed is None or key in self._late else followed.follower.question()
+            question = None if followed is None or key in self._late else self._throttling.question(followed)
             questions[key] = question
             if followed is None or question is None:
                 self._in_session.pop(key, None)
@@ -161,7 +170,7 @@ class Fetcher:
             followed = self._followed.get(key)
             if followed is None or self._in_session.get(key) is followed:
                 continue
-            question = followed.follower.question()
+            question = self._throttling.question(followed)
             if question is not None:
                 asked[key] = question
                 self._late[key] = followed
@@ -258,7 +267,9 @@ class Fetcher:
                 followed, question = asked_for.get(key), asked.get(key)
                 if followed is None or question is None or followed.is_over:
                     continue
-                copied += self._copying.take(followed, question, data)
+                size = self._copying.take(followed, question, data)
+                self._throttling.took(followed, size, data.high_watermark)
+                copied += size
                 if copied >= _YIELD_BYTES:
                     copied = 0
                     await asyncio.sleep(0)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from millstream_broker.core.partition.follower import Answer, Follower
+from millstream_broker.core.partition.follower import Answer, FetchFrom, Follower
 from millstream_broker.shell.partition.hosted import HostedPartition
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages.fetch import PartitionData
@@ -19,8 +19,16 @@ class Followed:
     follower: Follower
     on_changed: Callable[["Followed"], None]
     """Called when there may be another question to ask."""
+    is_nearly_in_sync: bool = False
+    """It had all that was committed when its leader last answered."""
+    is_held: bool = False
+    """The throttle holds it; it is looked at again when there is room."""
     is_over: bool = False
     """Nothing is done for it any more."""
+
+    def question(self) -> FetchFrom | None:
+        """What to ask the leader; nothing where a flush has failed: a fetch would say that what came before it is here."""
+        return None if self.replica.log.has_failed else self.follower.question()
 
 
 class Batches(NamedTuple):

@@ -14,6 +14,7 @@ from millstream_broker.shell.partition.hosted import HostedPartition
 from millstream_broker.shell.replication.copying import Copying
 from millstream_broker.shell.replication.fetcher import Fetcher
 from millstream_broker.shell.replication.followed import Followed
+from millstream_broker.shell.replication.throttling import FollowerThrottling
 from millstream_cluster.ids import NO_NODE
 from millstream_cluster.members import Partition
 from millstream_log import DataDir
@@ -26,6 +27,7 @@ class Replication:
         self._broker = broker
         self._broker_epoch = broker_epoch
         self._copying = Copying(broker, directory)
+        self._throttling = FollowerThrottling(broker)
         self._followed: dict[ReplicaKey, Followed] = {}
         self._fetchers: dict[int, Fetcher] = {}
         self._to_start: list[Fetcher] = []
@@ -60,7 +62,7 @@ class Replication:
         leader = int(partition.leader)
         fetcher = self._fetchers.get(leader)
         if fetcher is None:
-            fetcher = Fetcher(leader, self._broker, self._broker_epoch, self._copying)
+            fetcher = Fetcher(leader, self._broker, self._broker_epoch, self._copying, self._throttling)
             self._fetchers[leader] = fetcher
             self._to_start.append(fetcher)
             self._wake.set()

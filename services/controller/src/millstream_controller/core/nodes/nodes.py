@@ -202,7 +202,12 @@ def unregister(machine: ControllerMachine, node_id: int) -> Decision[r.MetadataR
         message = f"broker {node_id} keeps the only in-sync copy of {alone} partition(s): move or delete them first"
         return Decision((), Outcome(ErrorCode.POLICY_VIOLATION, message))
     electorate = Electorate(machine, without={node_id})
-    gone = changes(machine.kept_by(node_id), electorate, Cause(lost=frozenset({node_id})))
+    gone = tuple(islice(changes(machine.kept_by(node_id), electorate, Cause(lost=frozenset({node_id}))), RECORDS_MAX))
+    if len(gone) == RECORDS_MAX:
+        message = (
+            f"broker {node_id} was known to more than {RECORDS_MAX} partitions and leaves them in parts: ask again"
+        )
+        return Decision(gone, Outcome(ErrorCode.REQUEST_TIMED_OUT, message))
     return Decision((*gone, r.NodeUnregistered(node.node_id, node.epoch)), DONE)
 
 

@@ -24,12 +24,14 @@ class Electorate:
         self._configs = EffectiveConfigs(machine.image, machine.settings.static)
         self._min_isr_by_topic: dict[str, int] = {}
         self._unclean_by_topic: dict[str, bool] = {}
+        self._default_min_isr: int | None = None
 
     def min_isr(self, topic: str) -> int:
         """min.insync.replicas: with fewer in sync nothing is committed."""
         found = self._min_isr_by_topic.get(topic)
         if found is None:
-            found = self._min_isr_by_topic[topic] = int(str(self._value(topic, MIN_ISR)))
+            own = self._image.config(ResourceType.TOPIC, topic).get(MIN_ISR)
+            found = self._min_isr_by_topic[topic] = self.default_min_isr if own is None else int(own)
         return found
 
     def set_min_isr(self, topic: str, min_isr: int) -> None:
@@ -39,7 +41,9 @@ class Electorate:
     @property
     def default_min_isr(self) -> int:
         """Of topics that do not set their own."""
-        return int(str(self._configs.topic_value("", MIN_ISR)))
+        if self._default_min_isr is None:
+            self._default_min_isr = int(str(self._configs.topic_value("", MIN_ISR)))
+        return self._default_min_isr
 
     def elects_unclean(self, topic: str) -> bool:
         """Whether a replica out of sync leads rather than nobody; never what fences groups and transactions."""

@@ -1,0 +1,114 @@
+"""Three replicas with a safeguard taken out: some seed must notice, and say what is wrong."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from millstream_broker.core.hosting import ReplicaKey
+from millstream_broker.core.partition.follower import Answer, FetchFrom, Follow, Follower
+from millstream_broker.shell.partition import applied_metadata
+from millstream_controller.core.nodes import nodes
+from millstream_controller.core.partitions.change import PRESENT, Cause, _Draft
+from millstream_log.disk import Disk
+from millstream_runtime.nodes.follower import Applied
+from millstream_simulation.scenario import simulate
+from millstream_simulation.shape import Kind, Shape
+from millstream_simulation.shapes.replicated import replicated
+
+SEEDS = range(1, 13)
+FAILOVERS = replicated(Kind.CLASSIC, ("kill-broker", "cut-brokers", "slow-follower", "stop-broker"))
+LOSSES = replicated(Kind.CLASSIC, ("lose-power-of-one", "lose-disk", "kill-broker"))
+ALL_NEEDED = replace(LOSSES, settings={**LOSSES.settings, "min.insync.replicas": "3"})
+"""Whoever leaves an ISR stays eligible."""
+EXPOSED = replace(replicated(Kind.CLASSIC, ("lose-directory",)), exposed_topics=True)
+ISOLATIONS = replicated(Kind.CLASSIC, ("isolate", "pause", "kill-broker", "cut-brokers"))
+
+
+def hunt(shape: Shape, first: int = 1) -> str:
+    """Run seeds, beginning with one that is known to find it, until one breaks a promise; nothing if none does."""
+    found = (simulate(seed, shape).violation for seed in (first, *SEEDS))
+    return next((violation for violation in found if violation is not None), "")
+
+
+def test_a_life_without_a_proof_taken_for_one_that_ended_cleanly(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = nodes._end_of
+
+    def trusting(*known: Any) -> Cause:
+        cause = honest(*known)
+        return cause if cause.lost else PRESENT
+
+    monkeypatch.setattr(nodes, "_end_of", trusting)
+    found = hunt(ALL_NEEDED, 2)
+    assert "may be elected and has up to" in found, found
+
+
+def test_an_empty_disk_taken_for_the_one_that_was_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    def trusting(*_: Any) -> Cause:
+        return PRESENT
+
+    monkeypatch.setattr(nodes, "_end_of", trusting)
+    found = hunt(LOSSES, 9)
+    assert "may be elected and" in found, found
+
+
+def test_a_broker_that_forgets_which_directories_it_had(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = applied_metadata._load
+
+    def forgetful(path: Path, disk: Disk) -> tuple[Applied | None, frozenset[ReplicaKey]]:
+        return honest(path, disk)[0], frozenset()
+
+    monkeypatch.setattr(applied_metadata, "_load", forgetful)
+    # Who lost a directory was killed: it is out of the ISR until it has copied, unless its proof is believed as well.
+    monkeypatch.setattr(nodes, "_end_of", lambda *_: PRESENT)
+    found = hunt(EXPOSED, 2)
+    assert "may be elected and has up to" in found, found
+
+
+def test_a_follower_that_keeps_what_its_leader_does_not_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = Follower.on_answer
+
+    def stubborn(self: Follower, asked: FetchFrom, answer: Answer, **known: Any) -> Sequence[object]:
+        return honest(self, asked, replace(answer, diverging_epoch=-1), **known)
+
+    monkeypatch.setattr(Follower, "on_answer", stubborn)
+    assert hunt(ISOLATIONS, 2) != ""
+
+
+def test_a_follower_that_takes_all_that_it_has_for_committed(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = Follower._on_batches
+
+    def rash(self: Follower, *answered: Any) -> Sequence[object]:
+        effects = honest(self, *answered)
+        return [replace(each, high_watermark=1 << 40) if isinstance(each, Follow) else each for each in effects]
+
+    monkeypatch.setattr(Follower, "_on_batches", rash)
+    assert hunt(ISOLATIONS) != ""
+
+
+def test_a_copy_that_is_lost_and_stays_in_sync(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = _Draft._in_sync
+
+    def forgiving(self: _Draft, electorate: Any, cause: Cause) -> Any:
+        return honest(self, electorate, replace(cause, lost=frozenset(), unclean=frozenset(), leaving=frozenset()))
+
+    def eligible(self: _Draft, cause: Cause) -> None:
+        had = {*self.before.isr, *self.before.eligible_leader_replicas}.difference(self.isr)
+        self.elr = tuple(node for node in self.replicas if node in had)
+        self.last_known = ()
+
+    monkeypatch.setattr(_Draft, "_in_sync", forgiving)
+    monkeypatch.setattr(_Draft, "find_eligible", eligible)
+    found = hunt(ALL_NEEDED, 3)
+    assert "may be elected and has up to" in found, found
+
+
+def test_whoever_leaves_an_isr_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    def forgetful(self: _Draft, cause: Cause) -> None:
+        self.elr, self.last_known = (), ()
+
+    monkeypatch.setattr(_Draft, "find_eligible", forgetful)
+    found = hunt(FAILOVERS)
+    assert "has lost nothing" in found, found
