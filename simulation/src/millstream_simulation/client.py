@@ -54,6 +54,8 @@ class KafkaClient:
         self._nodes = Nodes(world, client_id=client_id)
         self._topic_id = ZERO_UUID
         self._leaders: dict[int, tuple[str, int]] = {}
+        self._copies: dict[int, list[tuple[str, int]]] = {}
+        """Where each partition's followers in sync are."""
         self._epochs: dict[int, int] = {}
         self._coordinators: dict[tuple[int, str], tuple[str, int]] = {}
 
@@ -100,8 +102,15 @@ class KafkaClient:
         self._leaders = {
             each.partition_index: nodes[each.leader_id] for each in topic.partitions if each.leader_id in nodes
         }
-
+        self._copies = {
+            each.partition_index: [nodes[node] for node in each.isr_nodes if node in nodes and node != each.leader_id]
+            for each in topic.partitions
+        }
         self._epochs = {each.partition_index: each.leader_epoch for each in topic.partitions}
+
+    def has_copies(self, partition: int) -> bool:
+        """Whether there are followers to read from, as far as is known."""
+        return bool(self._copies.get(partition))
 
     def leader_epoch(self, partition: int) -> int:
         """Of the leader that requests go to; of whoever leads next too, until that is known."""
@@ -139,8 +148,16 @@ class KafkaClient:
         result = answer.responses[0].partition_responses[0]
         return self.judged(partition, ErrorCode(result.error_code)), result.base_offset
 
-    async def fetch(self, partition: int, offset: int, *, max_wait_ms: int = 500, committed: bool = False) -> Fetched:
-        """`committed`: read_committed, what was aborted left out as clients do."""
+    async def fetch(
+        self,
+        partition: int,
+        offset: int,
+        *,
+        max_wait_ms: int = 500,
+        committed: bool = False,
+        from_copy: bool = False,
+    ) -> Fetched:
+        """`committed`: read_committed, what was aborted left out as clients do; `from_copy`: from a follower."""
         wanted = FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=FETCH_MAX_BYTES)
         request = FetchRequest(
             max_wait_ms=max_wait_ms,
@@ -149,7 +166,7 @@ class KafkaClient:
             isolation_level=int(committed),
             topics=[FetchTopic(topic=self.topic, topic_id=self._topic_id, partitions=[wanted])],
         )
-        answer = await self.ask_leader(partition, request)
+        answer = await self.ask_leader(partition, request, from_copy=from_copy)
         _expect(answer.error_code)
         if not answer.responses:
             raise NotNow("nothing about the partition")
@@ -202,9 +219,15 @@ class KafkaClient:
         _expect(found.error_code)
         self._coordinators[key_type, key] = (found.host, found.port)
 
-    async def ask_leader(self, partition: int, request: Any, version: int | None = None) -> Any:
+    async def ask_leader(
+        self, partition: int, request: Any, version: int | None = None, *, from_copy: bool = False
+    ) -> Any:
+        """`from_copy`: ask one of its followers instead, each in its turn."""
         await self.expect_leader(partition)
         address = self._leaders[partition]
+        if from_copy and self.has_copies(partition):
+            address = self._copies[partition].pop(0)
+            self._copies[partition].append(address)
         if isinstance(request, (ProduceRequest, FetchRequest)):
             self._stamp(request)
         try:

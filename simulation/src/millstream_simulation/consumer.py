@@ -24,6 +24,8 @@ from millstream_wire.records import Record
 PAUSE_S = 0.2
 ROUND_S = 0.15
 HEARTBEAT_S = 0.5
+COPY_EVERY = 2
+"""The other fetches go to leaders: what a follower has not heard of yet is read all the same."""
 REBALANCE_TIMEOUT_MS = 6_000
 LEAVING_EPOCH = -1
 STATIC_LEAVING_EPOCH = -2
@@ -98,6 +100,8 @@ class Consumer:
         self._lost: set[Partition] = set()
         """Partitions in which it has to look again where to go on."""
         self._topic_ids: dict[UUID, str] = {}
+        self._turns = 0
+        """How often it has read: some reads are from followers."""
         self._says_everything = True
         self._said: frozenset[Partition] | None = None
         self._stopping = False
@@ -233,13 +237,18 @@ class Consumer:
             if partition in self._lost:
                 self._positions |= await self._committed([partition])
                 self._lost.discard(partition)
-            fetched = await self._clients[topic].fetch(index, self._positions[partition], max_wait_ms=30)
+            self._turns += 1
+            client, position = self._clients[topic], self._positions[partition]
+            from_copy = self._turns % COPY_EVERY == 0 and client.has_copies(index)
+            fetched = await client.fetch(index, position, max_wait_ms=30, from_copy=from_copy)
         except NotNow:
             return
         for record in fetched.records:
             self._ledgers[topic].note_read(index, record.offset, record.value or b"")
         if not fetched.records:
             return
+        if from_copy:
+            self._story.note("read from a follower")
         if self.stall_s:
             stall_s, self.stall_s = self.stall_s, 0.0
             await asyncio.sleep(stall_s)

@@ -61,6 +61,7 @@ SITUATIONS: Mapping[str, Situation] = {
     "members timed out": Situation("a group put out members that were silent"),
     "classic group rebalanced": Situation("a member of a classic group was told its partitions"),
     "consumer told its partitions": Situation("a member of a consumer group was told other partitions than before"),
+    "read from a follower": Situation("a consumer got records from a replica that does not lead", within=50),
     "consumer crashed": Situation("a member of a consumer group was gone without a word"),
     "topic grown": Situation("a topic got more partitions while it was read"),
     "transaction committed": Situation("a transaction was committed"),
