@@ -48,7 +48,7 @@ def test_topics_from_first_to_last(anywhere: str, topic: str) -> None:
     assert made == f"created topic {topic}, partitions: 3\n"
     assert "TOPIC_ALREADY_EXISTS" in fail("topic", "create", topic, *at)
     assert succeed("topic", "create", topic, "--if-not-exists", *at) == f"topic {topic} exists\n"
-    assert any(line.split() == [topic, "3", "1"] for line in succeed("topic", "list", *at).splitlines())
+    assert any(line.split()[:2] == [topic, "3"] for line in succeed("topic", "list", *at).splitlines())
     succeed("topic", "alter", topic, "--partitions", "5", *at)
     servers.eventually(lambda: five_partitions(topic, anywhere))
     listed = {each["topic"]: each for each in json.loads(succeed("topic", "list", "--json", *at))}

@@ -180,12 +180,13 @@ class _Scenario:
             audit = Audit(self._stage, self._coordinators)
             auditing = tasks.create_task(audit.follow(_shards(self._shape)))
             await self._live()
+            # A leader that was replaced while it was cut off may answer whoever asks from before, until it has heard of it.
+            await until_in_sync(self.checks.committed)
             for workload in self._workloads:
                 await workload.judge()
             for topics in self._beside.values():
                 await topics.judge()
             await audit.expect_live_states()
-            await until_in_sync(self.checks.committed)
             self.checks.look_at_all()
             auditing.cancel()
             await self._check_metadata(observer)
