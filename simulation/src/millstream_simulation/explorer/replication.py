@@ -92,7 +92,31 @@ class LosesPower:
     leader: int = NOBODY
 
 
-Event = Appends | Fetches | Follows | Learns | LosesPatience | IsFenced | IsUnfenced | LosesPower | Carried
+@dataclass(frozen=True, slots=True)
+class DiskFills:
+    """What a follower copies is refused by its disk."""
+
+    node: int
+
+
+@dataclass(frozen=True, slots=True)
+class DiskHasRoom:
+    node: int
+
+
+Event = (
+    Appends
+    | Fetches
+    | Follows
+    | Learns
+    | LosesPatience
+    | IsFenced
+    | IsUnfenced
+    | LosesPower
+    | DiskFills
+    | DiskHasRoom
+    | Carried
+)
 Message = Fetch | Fetched | Proposed | Judged
 
 
@@ -105,9 +129,10 @@ class Bounds:
     crashes: int = 1
     fences: int = 3
     impatience: int = 2
+    full_disks: int = 0
 
     def as_tuple(self) -> tuple[int, ...]:
-        return self.records, self.elections, self.crashes, self.fences, self.impatience
+        return self.records, self.elections, self.crashes, self.fences, self.impatience, self.full_disks
 
     def copy(self) -> "Bounds":
         return Bounds(*self.as_tuple())
@@ -167,6 +192,10 @@ class ReplicationSystem:
                 yield Learns(node)
             if not known.unfenced[node]:
                 yield IsUnfenced(node)
+            if replica.is_full:
+                yield DiskHasRoom(node)
+            elif left.full_disks:
+                yield DiskFills(node)
             for leader in self._successors(node):
                 if known.unfenced[node] and left.fences:
                     yield IsFenced(node, leader)
@@ -208,6 +237,11 @@ class ReplicationSystem:
                 self._unfence(node)
             case LosesPower(node, kept, leader):
                 self._lose_power(node, kept, leader)
+            case DiskFills(node):
+                self.left.full_disks -= 1
+                self.replicas[node].is_full = True
+            case DiskHasRoom(node):
+                self.replicas[node].is_full = False
             case Arrives(connection):
                 self._arrive(connection, self.connections.arrived(event))
             case Answered(connection):

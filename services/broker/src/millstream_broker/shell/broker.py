@@ -161,6 +161,7 @@ class Broker:
         *,
         arrived_ms: int,
         log_start_offset: int,
+        cannot_append: bool = False,
     ) -> None:
         """A follower, whom its admission has found to be itself, has everything before `offset`: more may be committed."""
         node = self.image.node(follower.replica_id)
@@ -171,6 +172,7 @@ class Broker:
             now_ms=arrived_ms,
             may_join=node is not None and not node.fenced and node.epoch == follower.replica_epoch,
             log_start_offset=log_start_offset,
+            cannot_append=cannot_append,
         )
         perform(fetched, replica, self.delays)
 

@@ -136,6 +136,38 @@ def test_a_fetch_counts_from_when_it_arrived() -> None:
     assert partition.on_tick(901 + LAG_MS, LAG_MS) == (proposal(1),)
 
 
+def test_who_says_that_it_cannot_append_leaves_at_once() -> None:
+    partition = leader(1, 2, 3)
+    for node in 2, 3:
+        fetch(partition, node, 10, 0)
+    partition.on_appended(20, 100)
+    assert fetch(partition, 2, 10, 1, cannot_append=True) == (proposal(1, 3),)
+    assert fetch(partition, 2, 10, 2, cannot_append=True) == (), "that is proposed"
+
+
+def test_who_cannot_append_commits_what_it_has_nevertheless() -> None:
+    partition = leader(1, 2)
+    partition.on_appended(20, 100)
+    committed = Committed(15, 15, 100, 100)
+    assert fetch(partition, 2, 15, cannot_append=True) == (committed, proposal(1))
+
+
+def test_who_cannot_append_while_something_else_is_proposed_leaves_at_the_next_look() -> None:
+    partition = leader(1, 2)
+    asked = proposal(1, 2, 3)
+    assert fetch(partition, 3, 10) == (proposal(1, 2, 3, unheard=(2,)),)
+    partition.on_appended(20, 100)
+    assert fetch(partition, 2, 10, cannot_append=True) == ()
+    partition.on_isr_answered(asked, taken(1, 2, 3))
+    assert partition.on_tick(1, LAG_MS) == (proposal(1, 3, partition_epoch=PARTITION_EPOCH + 1),)
+
+
+def test_who_cannot_append_joins_once_it_can_and_has_caught_up() -> None:
+    partition = leader(1, 3)
+    assert fetch(partition, 2, 10, cannot_append=True) == (), "it has everything, and would hold up the next record"
+    assert fetch(partition, 2, 10) == (proposal(1, 3, 2, unheard=(3,)),)
+
+
 def test_who_never_fetched_has_its_time_from_the_first_look_on() -> None:
     partition = leader(1, 2)
     partition.on_appended(20, 100)

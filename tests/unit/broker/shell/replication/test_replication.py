@@ -265,6 +265,10 @@ def test_a_follower_whose_disk_refuses_tries_again(scene: Scene, caplog: pytest.
         await brokers.until_same(1, 2)
         disk.is_full = True
         leader.append("b")
+        proposed = leader.partitions.isr_changes.wake.is_set
+        assert await brokers.until(proposed) < 0.1, "long before it lags"
+        (proposal,) = leader.partitions.isr_changes.take().values()
+        assert [member.node_id for member in proposal.isr] == [1]
         await brokers.rest(10)
         disk.is_full = False
         assert await brokers.until_same(1, 2) < 2

@@ -78,6 +78,10 @@ class InSync:
         """Whether a replica may be proposed to join now."""
         return node_id not in self.committed and self.proposal is None
 
+    def may_shrink_to(self, isr: Sequence[int]) -> bool:
+        """Whether this may be proposed now, and is less than what is committed."""
+        return len(isr) < len(self.committed) and self.proposal is None
+
     def lagging(
         self, followers: Mapping[int, Progress], leader_end_offset: i64, now_ms: i64, lag_max_ms: i64
     ) -> list[int]:

@@ -33,6 +33,7 @@ logger = logging.getLogger(__name__)
 
 CUTS_AT_ONCE: Final = 4
 _NOTHING: Final = Copied(0, 0, [])
+_NO_BATCHES: Final = Batches(memoryview(b""), [], "")
 
 
 class Copying:
@@ -64,9 +65,13 @@ class Copying:
         return self._perform(followed, effects, batches)
 
     def failed(self, followed: Followed, reason: str) -> None:
-        """Its leader cannot be asked, or its log does not do what it should: try again later."""
+        """Its leader cannot be asked, or its log cannot be cut: try again later."""
         effects = followed.follower.on_failed(reason, self._broker.config.replica_fetch_backoff_ms)
-        self._perform(followed, effects, Batches(memoryview(b""), [], ""))
+        self._perform(followed, effects, _NO_BATCHES)
+
+    def _append_failed(self, followed: Followed, reason: str) -> None:
+        effects = followed.follower.on_append_failed(reason, self._broker.config.replica_fetch_backoff_ms)
+        self._perform(followed, effects, _NO_BATCHES)
 
     def _perform(self, followed: Followed, effects: Sequence[Effect], batches: Batches) -> int:
         """One after the other; what comes after a cut waits for it."""
@@ -80,8 +85,9 @@ class Copying:
                     try:
                         copied = self._append(followed.replica, batches, count)
                     except LogError as error:
-                        self.failed(followed, str(error))
+                        self._append_failed(followed, str(error))
                         return 0
+                    followed.follower.on_appended()
                 case Follow(high_watermark, log_start_offset):
                     self._follow(followed.replica, copied, high_watermark, log_start_offset)
                     followed.follower.on_followed()
