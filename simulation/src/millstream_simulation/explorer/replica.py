@@ -274,7 +274,7 @@ class Replica:
                 for failed in follower.on_append_failed("it is full", 1):
                     self._follow(follower, failed, fetched)
             case following.Append(count):
-                follower.on_appended()
+                follower.on_refusal_over()
                 self.log.records += fetched.records[:count]
                 self.partition.on_followed(len(self.log.records), count, self.partition.high_watermark)
             case following.Follow(high_watermark, _):

@@ -16,16 +16,9 @@ import millstream_broker.core.partition as package
 from millstream_broker.core.partition.standing import Partition
 from millstream_simulation.explorer.connections import Answered, Arrives, Breaks, Connection
 from millstream_simulation.explorer.explore import exhaust, replayed, wander
+from millstream_simulation.explorer.happenings import Appends, Follows, IsFenced, IsUnfenced, Learns
 from millstream_simulation.explorer.replica import REPLICAS, Make
-from millstream_simulation.explorer.replication import (
-    CONTROLLER,
-    Appends,
-    Follows,
-    IsFenced,
-    IsUnfenced,
-    Learns,
-    ReplicationSystem,
-)
+from millstream_simulation.explorer.replication import CONTROLLER, ReplicationSystem
 
 KINDS = {
     "Answered",

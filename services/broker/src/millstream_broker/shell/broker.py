@@ -146,6 +146,7 @@ class Broker:
         effects = replica.partition.on_appended(log.log_end_offset, size, first_unstable, ended_from, is_heard)
         if self._failing and replica.key in self._failing:
             self._failing.discard(replica.key)
+            replica.refusals.on_appended()
             logger.info("append succeeds again partition=%s", replica.name)
         metrics = self.metrics
         metrics.appended_bytes += size
@@ -199,6 +200,12 @@ class Broker:
 
     def storage_failed(self, replica: HostedPartition, error: StorageError) -> None:
         """Note that a log refused an append; what it holds is intact, the producer is told, the broker goes on."""
+        now_ms = self.world.monotonic_ms()
+        replica.refusals.on_refused(now_ms)
+        if replica.refusals.asks(now_ms) and (resigns := replica.partition.on_append_refused()):
+            replica.refusals.on_asked(now_ms)
+            logger.warning("another leader asked for partition=%s reason=%s", replica.name, error)
+            perform(resigns, replica, self.delays)
         if replica.key in self._failing:
             return
         self._failing &= self.partitions.keys

@@ -234,7 +234,7 @@ def test_a_log_that_refuses_is_told_to_the_leader_at_once_and_until_it_takes_som
     follower.on_rested()
     follower.on_followed()
     assert follower.question() == FetchFrom(2, 5, 1, 0, cannot_append=True), "an answer without records proves nothing"
-    follower.on_appended()
+    follower.on_refusal_over()
     assert follower.question() == FetchFrom(2, 5, 1, 0)
 
 

@@ -78,7 +78,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """Append the first `count` batches of the answer, each as its leader stamped it. Then `on_appended`, or `on_append_failed`."""
+    """Append the first `count` batches of the answer, each as its leader stamped it. An error goes to `on_append_failed`."""
 
     count: int
 
@@ -127,7 +127,8 @@ class Follower:
 
     __slots__ = ("_cannot_append", "_failures", "_log", "_told", "leader", "leader_epoch", "phase")
 
-    def __init__(self, leader: int, leader_epoch: int, log: FollowedLog) -> None:
+    def __init__(self, leader: int, leader_epoch: int, log: FollowedLog, *, cannot_append: bool = False) -> None:
+        """`cannot_append`: the log refused an append not long ago, whoever led then."""
         self.leader = leader
         self.leader_epoch = leader_epoch
         self.phase = Phase.FETCHING
@@ -135,8 +136,8 @@ class Follower:
         self._failures = 0
         """How often it has backed off since an answer was good."""
         self._told = ""
-        self._cannot_append = False
-        """The log refused the last append, and lacks what the leader has until one succeeds or the log begins anew."""
+        self._cannot_append = cannot_append
+        """Until the refusal is over, or the log is cut: then there may be room."""
 
     def question(self) -> FetchFrom | None:
         """What to ask the leader; None while there is something else to be done first."""
@@ -176,7 +177,12 @@ class Follower:
         self.phase = Phase.FETCHING
         self._cannot_append = False
 
-    def on_appended(self) -> None:
+    @property
+    def cannot_append(self) -> bool:
+        return self._cannot_append
+
+    def on_refusal_over(self) -> None:
+        """Appends have succeeded for a while, or the refusal is so long ago that it says nothing."""
         self._cannot_append = False
 
     def on_append_failed(self, reason: str, backoff_max_ms: int) -> tuple[Effect, ...]:

@@ -190,6 +190,13 @@ class Partition:
             return ()
         return self._leave_out(self._in_sync.lagging(self._followers, self._marks.end_offset, now_ms, lag_max_ms))
 
+    def on_append_refused(self) -> tuple[Effect, ...]:
+        """The log takes nothing any more: somebody else in sync should lead. Until that is known all goes on as it was."""
+        isr = self._in_sync.committed
+        if not self._leads or len(isr) < 2 or self._in_sync.proposal is not None:
+            return ()
+        return self._propose(isr, resigns=True)
+
     def on_isr_answered(self, asked: ProposeIsr, answer: IsrAnswer) -> tuple[Effect, ...]:
         """The controller answered a proposal, or the answer is lost (any error that may pass); the metadata may have been faster."""
         in_sync = self._in_sync
@@ -335,11 +342,9 @@ class Partition:
         isr = [node for node in self._in_sync.committed if node not in nodes]
         return self._propose(isr) if self._in_sync.may_shrink_to(isr) else ()
 
-    def _propose(self, isr: Sequence[int]) -> tuple[Effect, ...]:
-        leader_epoch, partition_epoch = int(self._leader_epoch), int(self._partition_epoch)
-        proposal = self._in_sync.propose(
-            isr, self._followers, leader_epoch=leader_epoch, partition_epoch=partition_epoch
-        )
+    def _propose(self, isr: Sequence[int], resigns: bool = False) -> tuple[Effect, ...]:
+        epochs = {"leader_epoch": int(self._leader_epoch), "partition_epoch": int(self._partition_epoch)}
+        proposal = self._in_sync.propose(isr, self._followers, **epochs, resigns=resigns)
         # Who is let in holds back the high watermark from now on: the controller may have let it in any moment.
         return (*self._look_again(), proposal)
 
