@@ -133,6 +133,8 @@ class Replica:
     follower: following.Follower | None = None
     asked: bool = False
     """A fetch of the present follower is under way."""
+    is_full: bool = False
+    """Its disk takes nothing that it copies."""
     awaited: dict[tuple[int, int], Record] = field(default_factory=dict)
     """By leader epoch and offset: what producers wait for."""
     acknowledged: tuple[Acknowledged, ...] = ()
@@ -194,12 +196,30 @@ class Replica:
                 return Fetched(asked, ErrorCode.NONE, high_watermark=int(partition.high_watermark), diverging=ended)
         if asked.offset > len(self.log.records):
             return Fetched(asked, ErrorCode.OFFSET_OUT_OF_RANGE)
-        may_join = known.unfenced[fetch.node]
+        before, may_join = partition._in_sync.proposal, known.unfenced[fetch.node]
         self._perform(
-            partition.on_fetched(fetch.node, asked.offset, broker_epoch=fetch.life, now_ms=0, may_join=may_join)
+            partition.on_fetched(
+                fetch.node,
+                asked.offset,
+                broker_epoch=fetch.life,
+                now_ms=0,
+                may_join=may_join,
+                cannot_append=asked.cannot_append,
+            )
         )
+        if asked.cannot_append:
+            self._check_left_out(fetch.node, before)
         records = self.log.records[asked.offset : asked.offset + 2]
         return Fetched(asked, ErrorCode.NONE, records, int(partition.high_watermark))
+
+    def _check_left_out(self, node: int, before: ProposeIsr | None) -> None:
+        """Who said that it cannot append is on its way out of the ISR, and not let in."""
+        in_sync = self.partition._in_sync
+        proposal = in_sync.proposal
+        assert proposal is not None or node not in in_sync.committed, f"replica {node} stays and cannot append"
+        is_new = proposal is not None and proposal != before
+        joins = is_new and proposal is not None and node in (member.node_id for member in proposal.isr)
+        assert not joins, f"replica {node} joins and cannot append"
 
     def lose_patience(self) -> None:
         """So much time has passed that whoever does not have everything lags."""
@@ -250,7 +270,11 @@ class Replica:
 
     def _follow(self, follower: following.Follower, effect: following.Effect, fetched: Fetched) -> None:
         match effect:
+            case following.Append() if self.is_full:
+                for failed in follower.on_append_failed("it is full", 1):
+                    self._follow(follower, failed, fetched)
             case following.Append(count):
+                follower.on_refusal_over()
                 self.log.records += fetched.records[:count]
                 self.partition.on_followed(len(self.log.records), count, self.partition.high_watermark)
             case following.Follow(high_watermark, _):
@@ -287,16 +311,19 @@ class Replica:
             tuple(sorted((offset, wait.leader_epoch) for offset, _, wait in partition._commit_waits._heap)),
             progress,
         )
-        followed = None if follower is None else (follower.leader, follower.leader_epoch, follower.phase)
-        return self.life, self.applied, self.log.records, self.asked, followed, self.proposals, standing
+        followed = None if follower is None else (follower.leader, follower.leader_epoch, follower.question())
+        shown = (self.log.records, self.asked, self.is_full, followed)
+        return self.life, self.applied, shown, self.proposals, standing
 
     def copy(self) -> "Replica":
         again = Replica(self.node, self.make, self.life, RecordLog(self.log.records), self.applied)
         again.partition = self._copied_partition()
         if self.follower is not None:
             again.follower = following.Follower(self.follower.leader, self.follower.leader_epoch, again.log)
+            again.follower._cannot_append = self.follower._cannot_append
         again.awaited = dict(self.awaited)
         again.asked, again.acknowledged, again.proposals = self.asked, self.acknowledged, self.proposals
+        again.is_full = self.is_full
         return again
 
     def _copied_partition(self) -> Partition:
@@ -321,6 +348,7 @@ _OF_ISR = ("committed", "proposal", "is_in_doubt")
 _OF_PROGRESS = (
     "end_offset",
     "broker_epoch",
+    "cannot_append",
     "caught_up_ms",
     "fetched_ms",
     "leader_end_offset",

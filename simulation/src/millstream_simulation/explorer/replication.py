@@ -15,7 +15,20 @@ from typing import Self
 
 from millstream_broker.core.partition.isr import IsrAnswer
 from millstream_broker.core.partition.standing import Partition
-from millstream_simulation.explorer.connections import Answered, Arrives, Breaks, Carried, Connection, Connections, Lost
+from millstream_simulation.explorer.connections import Answered, Arrives, Breaks, Connection, Connections, Lost
+from millstream_simulation.explorer.happenings import (
+    Appends,
+    DiskFills,
+    DiskHasRoom,
+    Event,
+    Fetches,
+    Follows,
+    IsFenced,
+    IsUnfenced,
+    Learns,
+    LosesPatience,
+    LosesPower,
+)
 from millstream_simulation.explorer.replica import (
     MIN_ISR,
     NOBODY,
@@ -33,66 +46,6 @@ from millstream_wire.errors import ErrorCode
 
 CONTROLLER = "controller"
 FIRST_LIFE = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Appends:
-    """A producer with acks=all writes a record to whoever says that it leads."""
-
-    node: int
-
-
-@dataclass(frozen=True, slots=True)
-class Fetches:
-    """A follower asks its leader; the answer may be lost, or late."""
-
-    node: int
-
-
-@dataclass(frozen=True, slots=True)
-class Follows:
-    """A follower asks its leader and is answered at once."""
-
-    node: int
-
-
-@dataclass(frozen=True, slots=True)
-class Learns:
-    """A broker hears of the next change of the metadata."""
-
-    node: int
-
-
-@dataclass(frozen=True, slots=True)
-class LosesPatience:
-    """A leader has everybody who lacks something leave the ISR."""
-
-    node: int
-
-
-@dataclass(frozen=True, slots=True)
-class IsFenced:
-    """The controller has not heard of a broker for too long; if it led, it elects `leader`, or nobody."""
-
-    node: int
-    leader: int = NOBODY
-
-
-@dataclass(frozen=True, slots=True)
-class IsUnfenced:
-    node: int
-
-
-@dataclass(frozen=True, slots=True)
-class LosesPower:
-    """A broker starts again with the first records of its log, and registers without a proof of a clean stop."""
-
-    node: int
-    kept: int
-    leader: int = NOBODY
-
-
-Event = Appends | Fetches | Follows | Learns | LosesPatience | IsFenced | IsUnfenced | LosesPower | Carried
 Message = Fetch | Fetched | Proposed | Judged
 
 
@@ -105,9 +58,10 @@ class Bounds:
     crashes: int = 1
     fences: int = 3
     impatience: int = 2
+    full_disks: int = 0
 
     def as_tuple(self) -> tuple[int, ...]:
-        return self.records, self.elections, self.crashes, self.fences, self.impatience
+        return self.records, self.elections, self.crashes, self.fences, self.impatience, self.full_disks
 
     def copy(self) -> "Bounds":
         return Bounds(*self.as_tuple())
@@ -167,6 +121,10 @@ class ReplicationSystem:
                 yield Learns(node)
             if not known.unfenced[node]:
                 yield IsUnfenced(node)
+            if replica.is_full:
+                yield DiskHasRoom(node)
+            elif left.full_disks:
+                yield DiskFills(node)
             for leader in self._successors(node):
                 if known.unfenced[node] and left.fences:
                     yield IsFenced(node, leader)
@@ -208,6 +166,11 @@ class ReplicationSystem:
                 self._unfence(node)
             case LosesPower(node, kept, leader):
                 self._lose_power(node, kept, leader)
+            case DiskFills(node):
+                self.left.full_disks -= 1
+                self.replicas[node].is_full = True
+            case DiskHasRoom(node):
+                self.replicas[node].is_full = False
             case Arrives(connection):
                 self._arrive(connection, self.connections.arrived(event))
             case Answered(connection):

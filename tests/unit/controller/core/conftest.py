@@ -102,7 +102,16 @@ class Cluster:
         assert node is not None
         self.do(Decision(fence(self.machine, node), None))
 
-    def propose(self, topic: str, isr: Sequence[int], partition: int = 0, recovery: int = 0, **stale: int) -> ErrorCode:
+    def propose(
+        self,
+        topic: str,
+        isr: Sequence[int],
+        partition: int = 0,
+        recovery: int = 0,
+        *,
+        resigns: bool = False,
+        **stale: int,
+    ) -> ErrorCode:
         """The leader proposes this ISR from the present state, but for what is `stale`; the verdict."""
         before = self.image.partition(topic, partition)
         assert before is not None
@@ -114,6 +123,7 @@ class Cluster:
             stale.get("partition_epoch", before.partition_epoch),
             tuple((member, stale.get("member_epoch", NO_EPOCH)) for member in isr),
             recovery,
+            resigns,
         )
         node = self.image.node(leader)
         epoch = NO_EPOCH if node is None else node.epoch

@@ -17,22 +17,17 @@ from millstream_broker.core.partition.standing import Partition
 from millstream_simulation.explorer import replica
 from millstream_simulation.explorer.connections import Answered, Arrives, Breaks, Connection
 from millstream_simulation.explorer.explore import exhaust, replayed, wander
+from millstream_simulation.explorer.happenings import Appends, Follows, IsFenced, IsUnfenced, Learns
 from millstream_simulation.explorer.replica import REPLICAS, Make
-from millstream_simulation.explorer.replication import (
-    CONTROLLER,
-    Appends,
-    Follows,
-    IsFenced,
-    IsUnfenced,
-    Learns,
-    ReplicationSystem,
-)
+from millstream_simulation.explorer.replication import CONTROLLER, ReplicationSystem
 
 KINDS = {
     "Answered",
     "Appends",
     "Arrives",
     "Breaks",
+    "DiskFills",
+    "DiskHasRoom",
     "Fetches",
     "Follows",
     "IsFenced",
@@ -91,7 +86,11 @@ def test_no_promise_is_broken_by_any_short_schedule() -> None:
 
 def test_no_promise_is_broken_by_long_schedules() -> None:
     explored = wander(
-        lambda: ReplicationSystem.of(breaks=2, elections=3), seed=1, schedules=300, steps_max=60, states_max=0
+        lambda: ReplicationSystem.of(breaks=2, elections=3, full_disks=2),
+        seed=1,
+        schedules=300,
+        steps_max=60,
+        states_max=0,
     )
     assert explored.broken is None, str(explored.broken)
     assert explored.happened.keys() == KINDS
@@ -150,7 +149,22 @@ class Mutant:
 JUST_JOINING: dict[str, Any] = {
     "isr": (0, 1), "records": 1, "elections": 0, "crashes": 0, "fences": 0, "impatience": 0
 }  # fmt: skip
+A_FULL_DISK: dict[str, Any] = {"full_disks": 1, "crashes": 0, "fences": 0}
 MUTANTS = {
+    "who says that it cannot append stays": Mutant(
+        "standing",
+        "if cannot_append:",
+        "if False:",
+        A_FULL_DISK,
+        complaint="stays and cannot append",
+    ),
+    "who says that it cannot append joins": Mutant(
+        "standing",
+        "return (*effects, *self._leave_out([replica_id]))",
+        "effects += self._leave_out([replica_id])",
+        {**A_FULL_DISK, "isr": (0, 1)},
+        complaint="joins and cannot append",
+    ),
     "waits live on under the next leader (hole 1)": Mutant(
         "standing",
         "waits = self._commit_waits.take_all()",

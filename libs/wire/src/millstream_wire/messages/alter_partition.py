@@ -1,9 +1,11 @@
 """AlterPartition (API key 56): propose a new in-sync set, from leader to controller."""
 
 from millstream_wire.schema import (
+    OWN_TAGS,
     ZERO_UUID,
     Request,
     Response,
+    boolean,
     field,
     int8,
     int16,
@@ -29,6 +31,8 @@ class RequestPartitionData:
     new_isr_with_epochs: list[BrokerState] = field(default_factory=list, since=3)
     leader_recovery_state: int8 = 0
     partition_epoch: int32 = 0
+    resigns: boolean = field(default=False, tag=OWN_TAGS)
+    """The leader's log refuses appends: let another one in sync lead, and take this one out of the ISR."""
 
 
 @struct

@@ -35,6 +35,8 @@ class FetchPartition:
     partition_max_bytes: int32 = 0
     replica_directory_id: uuid128 = field(default=ZERO_UUID, since=17, tag=0)
     high_watermark: int64 = field(default=9223372036854775807, since=18, tag=1)
+    cannot_append: boolean = field(default=False, since=12, tag=OWN_TAGS)
+    """Of followers: the log refused what the leader sent last, as on a full disk. Who is in sync cannot wait for it."""
 
 
 @struct

@@ -146,6 +146,7 @@ class Broker:
         effects = replica.partition.on_appended(log.log_end_offset, size, first_unstable, ended_from, is_heard)
         if self._failing and replica.key in self._failing:
             self._failing.discard(replica.key)
+            replica.refusals.on_appended()
             logger.info("append succeeds again partition=%s", replica.name)
         metrics = self.metrics
         metrics.appended_bytes += size
@@ -161,6 +162,7 @@ class Broker:
         *,
         arrived_ms: int,
         log_start_offset: int,
+        cannot_append: bool = False,
     ) -> None:
         """A follower, whom its admission has found to be itself, has everything before `offset`: more may be committed."""
         node = self.image.node(follower.replica_id)
@@ -171,6 +173,7 @@ class Broker:
             now_ms=arrived_ms,
             may_join=node is not None and not node.fenced and node.epoch == follower.replica_epoch,
             log_start_offset=log_start_offset,
+            cannot_append=cannot_append,
         )
         perform(fetched, replica, self.delays)
 
@@ -197,6 +200,12 @@ class Broker:
 
     def storage_failed(self, replica: HostedPartition, error: StorageError) -> None:
         """Note that a log refused an append; what it holds is intact, the producer is told, the broker goes on."""
+        now_ms = self.world.monotonic_ms()
+        replica.refusals.on_refused(now_ms)
+        if replica.refusals.asks(now_ms) and (resigns := replica.partition.on_append_refused()):
+            replica.refusals.on_asked(now_ms)
+            logger.warning("another leader asked for partition=%s reason=%s", replica.name, error)
+            perform(resigns, replica, self.delays)
         if replica.key in self._failing:
             return
         self._failing &= self.partitions.keys

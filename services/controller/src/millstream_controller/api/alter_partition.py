@@ -67,7 +67,13 @@ def _proposal(topic_id: UUID, asked: RequestPartitionData, version: int) -> Prop
     else:
         isr = tuple((each.broker_id, each.broker_epoch) for each in asked.new_isr_with_epochs)
     return Proposal(
-        topic_id, asked.partition_index, asked.leader_epoch, asked.partition_epoch, isr, asked.leader_recovery_state
+        topic_id,
+        asked.partition_index,
+        asked.leader_epoch,
+        asked.partition_epoch,
+        isr,
+        asked.leader_recovery_state,
+        asked.resigns,
     )
 
 

@@ -224,6 +224,32 @@ def test_it_waits_longer_each_time_and_tells_a_reason_once() -> None:
     assert follower.on_failed("b", 500) == (BackOff(20, "b", is_news=True),)
 
 
+def test_a_log_that_refuses_is_told_to_the_leader_at_once_and_until_it_takes_something() -> None:
+    log = log_of(1, 1)
+    follower = Follower(2, 5, log)
+    assert follower.on_append_failed("it is full", 1_000) == (BackOff(0, "it is full", is_news=True),)
+    follower.on_rested()
+    assert follower.question() == FetchFrom(2, 5, 1, 0, cannot_append=True)
+    assert follower.on_append_failed("it is full", 1_000) == (BackOff(40, "it is full", is_news=False),)
+    follower.on_rested()
+    follower.on_followed()
+    assert follower.question() == FetchFrom(2, 5, 1, 0, cannot_append=True), "an answer without records proves nothing"
+    follower.on_refusal_over()
+    assert follower.question() == FetchFrom(2, 5, 1, 0)
+
+
+def test_a_log_that_begins_anew_may_take_what_it_refused() -> None:
+    follower = Follower(2, 5, log_of(1, 1))
+    follower.on_append_failed("it is full", 1_000)
+    follower.on_rested()
+    asked = follower.question()
+    assert asked is not None
+    answer = Answer(ErrorCode.OFFSET_OUT_OF_RANGE, log_start_offset=7)
+    follower.on_answer(asked, answer, high_watermark=2, may_have_gaps=False, backoff_max_ms=9)
+    follower.on_truncated()
+    assert follower.question() == FetchFrom(2, 5, 1, 0)
+
+
 def test_a_leader_that_learns_later_that_it_leads_is_no_news_unless_it_lasts() -> None:
     follower = Follower(2, 5, log_of(1))
     told: list[bool] = []

@@ -1,5 +1,6 @@
 """Who is in sync with a leader: who lags, who may join, what the controller answers, and what all of it commits."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -134,6 +135,38 @@ def test_a_fetch_counts_from_when_it_arrived() -> None:
     partition.on_appended(20, 100)
     assert partition.on_tick(900 + LAG_MS, LAG_MS) == ()
     assert partition.on_tick(901 + LAG_MS, LAG_MS) == (proposal(1),)
+
+
+def test_who_says_that_it_cannot_append_leaves_at_once() -> None:
+    partition = leader(1, 2, 3)
+    for node in 2, 3:
+        fetch(partition, node, 10, 0)
+    partition.on_appended(20, 100)
+    assert fetch(partition, 2, 10, 1, cannot_append=True) == (proposal(1, 3),)
+    assert fetch(partition, 2, 10, 2, cannot_append=True) == (), "that is proposed"
+
+
+def test_who_cannot_append_commits_what_it_has_nevertheless() -> None:
+    partition = leader(1, 2)
+    partition.on_appended(20, 100)
+    committed = Committed(15, 15, 100, 100)
+    assert fetch(partition, 2, 15, cannot_append=True) == (committed, proposal(1))
+
+
+def test_who_cannot_append_while_something_else_is_proposed_leaves_at_the_next_look() -> None:
+    partition = leader(1, 2)
+    asked = proposal(1, 2, 3)
+    assert fetch(partition, 3, 10) == (proposal(1, 2, 3, unheard=(2,)),)
+    partition.on_appended(20, 100)
+    assert fetch(partition, 2, 10, cannot_append=True) == ()
+    partition.on_isr_answered(asked, taken(1, 2, 3))
+    assert partition.on_tick(1, LAG_MS) == (proposal(1, 3, partition_epoch=PARTITION_EPOCH + 1),)
+
+
+def test_who_cannot_append_joins_once_it_can_and_has_caught_up() -> None:
+    partition = leader(1, 3)
+    assert fetch(partition, 2, 10, cannot_append=True) == (), "it has everything, and would hold up the next record"
+    assert fetch(partition, 2, 10) == (proposal(1, 3, 2, unheard=(3,)),)
 
 
 def test_who_never_fetched_has_its_time_from_the_first_look_on() -> None:
@@ -493,3 +526,62 @@ def test_deleted_records_are_told_by_where_logs_begin() -> None:
     progress = partition.follower(2)
     assert progress is not None
     assert progress.log_start_offset == 5
+
+
+# ---- a leader that cannot append ----
+
+
+def resigning(*isr: int) -> ProposeIsr:
+    return replace(proposal(*isr), resigns=True)
+
+
+def test_a_leader_whose_log_refuses_asks_for_another_one() -> None:
+    partition = leader(1, 2, 3)
+    for node in 2, 3:
+        fetch(partition, node, 10)
+    assert partition.on_append_refused() == (resigning(1, 2, 3),)
+    partition.check()
+    assert partition.leads, "until the metadata says otherwise"
+    assert partition.on_append_refused() == (), "that is asked"
+
+
+def test_a_leader_without_another_in_sync_goes_on() -> None:
+    assert leader(1).on_append_refused() == ()
+
+
+def test_a_follower_cannot_give_up_what_it_does_not_lead() -> None:
+    partition = Partition(2, end_offset=10, high_watermark=10)
+    partition.on_assigned(assigned(1, 2, 3))
+    assert partition.on_append_refused() == ()
+
+
+def test_a_leader_that_nobody_can_relieve_goes_on() -> None:
+    partition = leader(1, 2)
+    (asked,) = partition.on_append_refused()
+    assert isinstance(asked, ProposeIsr)
+    assert partition.on_isr_answered(asked, IsrAnswer(ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE)) == ()
+    assert (partition.leads, partition.isr) == (True, (1, 2))
+    assert partition.on_append_refused() == (asked,), "when its shell finds that it is time again"
+
+
+def test_a_leader_that_is_relieved_commits_only_what_all_have_who_were_in_sync() -> None:
+    """It hears of that by the metadata; the next leader is one of them."""
+    partition = leader(1, 2)
+    (asked,) = partition.on_append_refused()
+    assert isinstance(asked, ProposeIsr)
+    assert partition.on_isr_answered(asked, IsrAnswer(ErrorCode.NEW_LEADER_ELECTED)) == ()
+    partition.on_appended(11, 10)
+    assert fetch(partition, 2, 10) == ()
+    assert partition.high_watermark == 10
+    later = Assigned((1, 2, 3), (2,), 2, LEADER_EPOCH + 1, PARTITION_EPOCH + 1)
+    partition.on_assigned(later)
+    partition.check()
+    assert not partition.leads
+
+
+def test_a_controller_that_does_not_know_of_it_changes_nothing() -> None:
+    partition = leader(1, 2)
+    (asked,) = partition.on_append_refused()
+    assert isinstance(asked, ProposeIsr)
+    assert partition.on_isr_answered(asked, taken(1, 2, partition_epoch=PARTITION_EPOCH)) == ()
+    assert partition.on_append_refused() == (asked,)

@@ -291,6 +291,19 @@ def test_what_is_refused_is_not_proposed_without_a_pause(scene: Scene) -> None:
     asyncio.run(course())
 
 
+def test_a_leader_that_resigns_says_so_on_the_wire(scene: Scene) -> None:
+    async def course() -> None:
+        replica = scene.node.replica("t", 0)
+        (resigns,) = replica.partition.on_append_refused()
+        replica.isr_changes.add(replica.key, resigns)
+        scene.controller.refused = ErrorCode.NEW_LEADER_ELECTED
+        assert await scene.proposals.ask(), "the metadata tells who leads"
+        (request,) = scene.controller.asked
+        assert [each.resigns for topic in request.topics for each in topic.partitions] == [True]
+
+    asyncio.run(course())
+
+
 def test_a_partition_that_is_gone_needs_no_answer(scene: Scene) -> None:
     async def course() -> None:
         scene.learn((US,), 2)

@@ -244,38 +244,6 @@ def test_a_batch_that_the_leaders_disk_spoilt_is_not_copied(scene: Scene, caplog
     ]
 
 
-class FullDisk(Disk):
-    """Refuses batches while `is_full`."""
-
-    is_full = False
-
-    def pwrite(self, fd: int, data: bytes | bytearray | memoryview, position: int) -> int:
-        if self.is_full:
-            raise OSError(28, "no space left on device")
-        return super().pwrite(fd, data, position)
-
-
-def test_a_follower_whose_disk_refuses_tries_again(scene: Scene, caplog: pytest.LogCaptureFixture) -> None:
-    async def scenario(brokers: Any) -> None:
-        disk = brokers.disks[2] = FullDisk()
-        leader = await brokers.start(1)
-        await brokers.start(2)
-        brokers.create(1, 2)
-        leader.append("a")
-        await brokers.until_same(1, 2)
-        disk.is_full = True
-        leader.append("b")
-        await brokers.rest(10)
-        disk.is_full = False
-        assert await brokers.until_same(1, 2) < 2
-
-    with caplog.at_level(logging.WARNING):
-        scene(scenario)
-    (told,) = [each.getMessage() for each in caplog.records]
-    assert "replica not copied partition=orders-0" in told
-    assert "no space left" in told
-
-
 class UnflushedDisk(Disk):
     """Cannot bring anything to the disk while `is_failing`."""
 

@@ -3,6 +3,7 @@
 import pytest
 
 from millstream_cluster.records import LeaderRecoveryState
+from millstream_controller.core.partitions.elections import Ballot, ElectionType, elect_leaders
 from millstream_controller.core.partitions.isr_changes import Proposal, Proposals, alter_partitions
 from millstream_controller.core.topics.new_topics import NewTopic
 from millstream_wire.errors import ErrorCode
@@ -118,3 +119,65 @@ def test_a_leader_elected_uncleanly_recovers_before_anybody_joins_it(three) -> N
     assert three.propose("u", (2,)) is ErrorCode.NONE
     assert three.partition("u").leader_recovery_state is LeaderRecoveryState.RECOVERED
     assert three.propose("u", (2, 1)) is ErrorCode.NONE
+
+
+# ---- leaders that resign ----
+
+
+def test_a_leader_whose_log_refuses_is_relieved_and_leaves_the_isr(three) -> None:
+    before = three.partition()
+    assert three.propose("t", (1, 2, 3), resigns=True) is ErrorCode.NEW_LEADER_ELECTED
+    after = three.partition()
+    assert (after.leader, after.isr, after.eligible_leader_replicas) == (2, (2, 3), ())
+    assert (after.leader_epoch, after.partition_epoch) == (before.leader_epoch + 1, before.partition_epoch + 1)
+
+
+def test_below_the_least_isr_the_relieved_leader_may_still_be_elected(three) -> None:
+    assert three.propose("t", (1, 2)) is ErrorCode.NONE
+    assert three.propose("t", (1, 2), resigns=True) is ErrorCode.NEW_LEADER_ELECTED
+    after = three.partition()
+    assert (after.leader, after.isr, after.eligible_leader_replicas) == (2, (2,), (1,))
+
+
+def test_who_stops_does_not_take_over_and_hinders_nobody_who_does(three) -> None:
+    three.register(4)
+    three.create(NewTopic("v", assignments=((0, (2, 4)),)))  # so that 2 has to wait for 4, and stays in ISRs
+    three.fence(4)
+    assert not three.beat(2, want_shut_down=True).should_shut_down
+    before = three.partition()
+    assert three.propose("t", before.isr, resigns=True) is ErrorCode.NEW_LEADER_ELECTED
+    assert three.partition().leader == 3
+
+
+def test_nothing_changes_where_nobody_else_is_in_sync(three) -> None:
+    three.create(NewTopic("u", assignments=((0, (1,)),)))
+    assert three.propose("t", (1,)) is ErrorCode.NONE
+    for topic in "t", "u":
+        before = three.partition(topic)
+        assert three.propose(topic, (1,), resigns=True) is ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE
+        assert three.partition(topic) == before
+
+
+@pytest.mark.parametrize(
+    ("stale", "error"),
+    [
+        ({"leader_epoch": -1}, ErrorCode.FENCED_LEADER_EPOCH),
+        ({"leader": 2}, ErrorCode.INVALID_REQUEST),
+        ({"partition_epoch": 0}, ErrorCode.INVALID_UPDATE_VERSION),
+    ],
+)
+def test_only_the_present_leader_resigns_and_only_from_the_present_state(three, stale, error) -> None:
+    assert three.propose("t", (1, 2)) is ErrorCode.NONE
+    before = three.partition()
+    assert three.propose("t", (1, 2), resigns=True, **stale) is error
+    assert three.partition() == before
+
+
+def test_who_resigned_leads_again_as_preferred_only_when_it_is_in_sync(three) -> None:
+    assert three.propose("t", (1, 2, 3), resigns=True) is ErrorCode.NEW_LEADER_ELECTED
+    ballots = (Ballot("t", (0,)),)
+    (((_, ((_, refused),)),)) = three.do(elect_leaders(three.machine, ElectionType.PREFERRED, ballots))
+    assert refused.error is ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
+    assert three.propose("t", (2, 3, 1)) is ErrorCode.NONE
+    three.do(elect_leaders(three.machine, ElectionType.PREFERRED, ballots))
+    assert three.partition().leader == 1

@@ -90,6 +90,8 @@ class ProposeIsr:
     leader_epoch: int
     partition_epoch: int
     """The state that it is to follow: the controller refuses it for any other."""
+    resigns: bool = False
+    """Rather than this ISR, ask for another leader out of it: this one's log refuses appends."""
 
 
 @dataclass(frozen=True, slots=True)

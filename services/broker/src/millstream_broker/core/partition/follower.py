@@ -56,6 +56,8 @@ class FetchFrom:
     leader_epoch: int
     last_fetched_epoch: int
     log_start_offset: int
+    cannot_append: bool = False
+    """What we were sent last could not be appended: the leader need not keep the others waiting for us."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +125,10 @@ Effect: TypeAlias = Append | Follow | Truncate | TruncateFully | BackOff
 class Follower:
     """Invariant (`check`): it asks only while nothing else is done to the log; each truncation leaves less of what diverges."""
 
-    __slots__ = ("_failures", "_log", "_told", "leader", "leader_epoch", "phase")
+    __slots__ = ("_cannot_append", "_failures", "_log", "_told", "leader", "leader_epoch", "phase")
 
-    def __init__(self, leader: int, leader_epoch: int, log: FollowedLog) -> None:
+    def __init__(self, leader: int, leader_epoch: int, log: FollowedLog, *, cannot_append: bool = False) -> None:
+        """`cannot_append`: the log refused an append not long ago, whoever led then."""
         self.leader = leader
         self.leader_epoch = leader_epoch
         self.phase = Phase.FETCHING
@@ -133,6 +136,8 @@ class Follower:
         self._failures = 0
         """How often it has backed off since an answer was good."""
         self._told = ""
+        self._cannot_append = cannot_append
+        """Until the refusal is over, or the log is cut: then there may be room."""
 
     def question(self) -> FetchFrom | None:
         """What to ask the leader; None while there is something else to be done first."""
@@ -141,7 +146,7 @@ class Follower:
         log = self._log
         epochs = log.epochs
         last = epochs[-1].epoch if epochs else NO_EPOCH
-        return FetchFrom(log.log_end_offset, self.leader_epoch, last, log.log_start_offset)
+        return FetchFrom(log.log_end_offset, self.leader_epoch, last, log.log_start_offset, self._cannot_append)
 
     # ---- events ----
 
@@ -170,9 +175,23 @@ class Follower:
     def on_truncated(self) -> None:
         assert self.phase is Phase.TRUNCATING
         self.phase = Phase.FETCHING
+        self._cannot_append = False
+
+    @property
+    def cannot_append(self) -> bool:
+        return self._cannot_append
+
+    def on_refusal_over(self) -> None:
+        """Appends have succeeded for a while, or the refusal is so long ago that it says nothing."""
+        self._cannot_append = False
+
+    def on_append_failed(self, reason: str, backoff_max_ms: int) -> tuple[Effect, ...]:
+        """Ask again at once, which tells the leader and tries the log a second time; then after longer and longer."""
+        is_told, self._cannot_append = self._cannot_append, True
+        return (self._back_off(reason, backoff_max_ms, is_waiting=is_told),)
 
     def on_failed(self, reason: str, backoff_max_ms: int) -> tuple[Effect, ...]:
-        """The leader could not be asked, or the log could not be appended to or cut."""
+        """The leader could not be asked, or the log could not be cut."""
         return (self._back_off(reason, backoff_max_ms),)
 
     def on_rested(self) -> None:
@@ -242,8 +261,8 @@ class Follower:
             end_offset, last_epoch = batch.next_offset, epoch
         return len(batches), ""
 
-    def _back_off(self, reason: str, max_ms: int, *, is_passing: bool = False) -> BackOff:
-        wait_ms = min(BACKOFF_FIRST_MS << min(self._failures, 20), max_ms)
+    def _back_off(self, reason: str, max_ms: int, *, is_passing: bool = False, is_waiting: bool = True) -> BackOff:
+        wait_ms = min(BACKOFF_FIRST_MS << min(self._failures, 20), max_ms) if is_waiting else 0
         is_news = reason != self._told and (wait_ms == max_ms or not is_passing)
         self.phase = Phase.BACKING_OFF
         self._failures += 1

@@ -42,6 +42,7 @@ _VERDICTS: Final = {
     ErrorCode.NONE: Verdict.TAKEN,
     ErrorCode.INELIGIBLE_REPLICA: Verdict.REFUSED,
     ErrorCode.OPERATION_NOT_ATTEMPTED: Verdict.REFUSED,
+    ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE: Verdict.REFUSED,
     ErrorCode.FENCED_LEADER_EPOCH: Verdict.OVERTAKEN,
     ErrorCode.INVALID_UPDATE_VERSION: Verdict.OVERTAKEN,
     ErrorCode.INVALID_REQUEST: Verdict.OVERTAKEN,
@@ -77,6 +78,10 @@ class InSync:
     def lacks(self, node_id: int) -> bool:
         """Whether a replica may be proposed to join now."""
         return node_id not in self.committed and self.proposal is None
+
+    def may_shrink_to(self, isr: Sequence[int]) -> bool:
+        """Whether this may be proposed now, and is less than what is committed."""
+        return len(isr) < len(self.committed) and self.proposal is None
 
     def lagging(
         self, followers: Mapping[int, Progress], leader_end_offset: i64, now_ms: i64, lag_max_ms: i64
@@ -125,11 +130,17 @@ class InSync:
         return False
 
     def propose(
-        self, isr: Sequence[int], followers: Mapping[int, Progress], *, leader_epoch: int, partition_epoch: int
+        self,
+        isr: Sequence[int],
+        followers: Mapping[int, Progress],
+        *,
+        leader_epoch: int,
+        partition_epoch: int,
+        resigns: bool = False,
     ) -> ProposeIsr:
         assert self.proposal is None, "one at a time"
         members = [IsrMember(node, int(_life(followers.get(node)))) for node in isr]
-        self.proposal = ProposeIsr(tuple(members), leader_epoch, partition_epoch)
+        self.proposal = ProposeIsr(tuple(members), leader_epoch, partition_epoch, resigns)
         return self.proposal
 
 

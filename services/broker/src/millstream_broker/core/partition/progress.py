@@ -16,7 +16,15 @@ UNKNOWN_END: Final = -1
 class Progress:
     """Invariant (`check`): nothing is known of who has not fetched; times do not go back."""
 
-    __slots__ = ("broker_epoch", "caught_up_ms", "end_offset", "fetched_ms", "leader_end_offset", "log_start_offset")
+    __slots__ = (
+        "broker_epoch",
+        "cannot_append",
+        "caught_up_ms",
+        "end_offset",
+        "fetched_ms",
+        "leader_end_offset",
+        "log_start_offset",
+    )
 
     def __init__(self) -> None:
         self.end_offset: i64 = UNKNOWN_END
@@ -31,6 +39,8 @@ class Progress:
         """Where the leader's log ended then."""
         self.log_start_offset: i64 = UNKNOWN_END
         """Where its log begins, as it last said."""
+        self.cannot_append = False
+        """Its log refused an append, as it last said: it will not have more before that is mended."""
 
     def on_fetched(self, fetch_offset: i64, *, leader_end_offset: i64, broker_epoch: i64, now_ms: i64) -> bool:
         """Note a fetch that arrived at `now_ms`; False if it is of an earlier life."""
@@ -57,9 +67,12 @@ class Progress:
             self.caught_up_ms = now_ms
 
     def lags(self, leader_end_offset: i64, now_ms: i64, lag_max_ms: i64) -> bool:
+        """Who cannot append lags from the moment that it says so: waiting for it would be in vain."""
+        if self.cannot_append:
+            return True
         return self.end_offset < leader_end_offset and now_ms - self.caught_up_ms > lag_max_ms
 
     def check(self) -> None:
         assert (self.fetched_ms < 0) == (self.end_offset < 0)
-        assert self.end_offset >= 0 or self.broker_epoch == NO_BROKER_EPOCH
+        assert self.end_offset >= 0 or (self.broker_epoch == NO_BROKER_EPOCH and not self.cannot_append)
         assert self.end_offset <= self.leader_end_offset or self.end_offset < 0

@@ -5,11 +5,11 @@ in, effects come out. It knows nothing of files and clients; who executes the ef
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from mypy_extensions import i64
 
+from millstream_broker.core.partition.assigned import Assigned as Assigned
 from millstream_broker.core.partition.commit_waits import Answer, CommitWait, CommitWaits
 from millstream_broker.core.partition.effects import (
     Committed,
@@ -29,17 +29,6 @@ from millstream_cluster.ids import NO_NODE
 from millstream_wire.errors import ErrorCode
 
 NO_EPOCH: Final = -1
-
-
-@dataclass(frozen=True, slots=True)
-class Assigned:
-    """The metadata log says this about the partition."""
-
-    replicas: tuple[int, ...]
-    isr: tuple[int, ...]
-    leader: int
-    leader_epoch: int
-    partition_epoch: int
 
 
 class Partition:
@@ -199,10 +188,14 @@ class Partition:
         """Time has passed: who did not keep up leaves the ISR."""
         if not self._leads:
             return ()
-        lagging = self._in_sync.lagging(self._followers, self._marks.end_offset, now_ms, lag_max_ms)
-        if not lagging or self._in_sync.proposal is not None:
+        return self._leave_out(self._in_sync.lagging(self._followers, self._marks.end_offset, now_ms, lag_max_ms))
+
+    def on_append_refused(self) -> tuple[Effect, ...]:
+        """The log takes nothing any more: somebody else in sync should lead. Until that is known all goes on as it was."""
+        isr = self._in_sync.committed
+        if not self._leads or len(isr) < 2 or self._in_sync.proposal is not None:
             return ()
-        return self._propose([node for node in self._in_sync.committed if node not in lagging])
+        return self._propose(isr, resigns=True)
 
     def on_isr_answered(self, asked: ProposeIsr, answer: IsrAnswer) -> tuple[Effect, ...]:
         """The controller answered a proposal, or the answer is lost (any error that may pass); the metadata may have been faster."""
@@ -252,11 +245,12 @@ class Partition:
         now_ms: i64,
         may_join: bool,
         log_start_offset: i64 = NO_OFFSET,
+        cannot_append: bool = False,
     ) -> tuple[Effect, ...]:
         """A follower asks for what comes at `fetch_offset` in the present epoch: it has everything before.
 
         The fetch arrived at `now_ms`, from the follower's life `broker_epoch`. `may_join`: as far as is known here that life
-        is registered, unfenced and not about to stop (KIP-841).
+        is registered, unfenced and not about to stop (KIP-841). `cannot_append`: it says that its log refuses more.
         """
         progress = self._followers.get(replica_id)
         if progress is None:
@@ -267,11 +261,13 @@ class Partition:
             min(fetch_offset, end_offset), leader_end_offset=end_offset, broker_epoch=broker_epoch, now_ms=now_ms
         ):
             return ()
-        progress.log_start_offset = log_start_offset
+        progress.log_start_offset, progress.cannot_append = log_start_offset, cannot_append
         is_over = self._in_sync.met(replica_id, broker_epoch)
         effects: list[Effect] = [*(self._look_again() if is_over else self._advance())]
         if log_start_offset > known_start:
             effects.append(LogStartsMoved())
+        if cannot_append:
+            return (*effects, *self._leave_out([replica_id]))
         # Leaders before may have committed up to where this epoch begins, and have told nobody (KAFKA-7128).
         required = max(self._marks.high_watermark, self._epoch_start_offset)
         if may_join and progress.end_offset >= required and self._in_sync.lacks(replica_id):
@@ -343,11 +339,13 @@ class Partition:
         refused: list[Effect] = [CommitWaitsEnded(waits, ErrorCode.NOT_LEADER_OR_FOLLOWER)] if waits else []
         return [LeadershipEnded(), *refused]
 
-    def _propose(self, isr: Sequence[int]) -> tuple[Effect, ...]:
-        leader_epoch, partition_epoch = int(self._leader_epoch), int(self._partition_epoch)
-        proposal = self._in_sync.propose(
-            isr, self._followers, leader_epoch=leader_epoch, partition_epoch=partition_epoch
-        )
+    def _leave_out(self, nodes: Sequence[int]) -> tuple[Effect, ...]:
+        isr = [node for node in self._in_sync.committed if node not in nodes]
+        return self._propose(isr) if self._in_sync.may_shrink_to(isr) else ()
+
+    def _propose(self, isr: Sequence[int], resigns: bool = False) -> tuple[Effect, ...]:
+        epochs = {"leader_epoch": int(self._leader_epoch), "partition_epoch": int(self._partition_epoch)}
+        proposal = self._in_sync.propose(isr, self._followers, **epochs, resigns=resigns)
         # Who is let in holds back the high watermark from now on: the controller may have let it in any moment.
         return (*self._look_again(), proposal)
 

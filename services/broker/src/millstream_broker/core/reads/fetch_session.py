@@ -26,6 +26,7 @@ class FetchPartition:
     """What a client wants of one partition, and what it was last told about it."""
 
     __slots__ = (
+        "cannot_append",
         "current_leader_epoch",
         "fetch_offset",
         "index",
@@ -46,6 +47,7 @@ class FetchPartition:
         self.current_leader_epoch = -1
         self.last_fetched_epoch = -1
         self.log_start_offset = -1
+        self.cannot_append = False
         self.max_bytes = 0
         self.sent_high_watermark = -1
         self.sent_log_start_offset = -1
@@ -218,6 +220,7 @@ def _update(partitions: dict[FetchKey, FetchPartition], request: FetchRequest, *
             partition.current_leader_epoch = max(asked.current_leader_epoch, NO_EPOCH)
             partition.last_fetched_epoch = asked.last_fetched_epoch
             partition.log_start_offset = asked.log_start_offset
+            partition.cannot_append = asked.cannot_append
             partition.max_bytes = asked.partition_max_bytes
 
 

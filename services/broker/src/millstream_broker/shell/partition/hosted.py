@@ -5,6 +5,7 @@ from typing import Final
 from uuid import UUID
 
 from millstream_broker.core.hosting import ReplicaKey
+from millstream_broker.core.partition.refusals import Refusals
 from millstream_broker.core.partition.standing import NO_OFFSET, Partition
 from millstream_broker.core.reads.bounds import Bound
 from millstream_broker.core.reads.purgatory import Place
@@ -36,6 +37,7 @@ class HostedPartition:
         "markers",
         "name",
         "partition",
+        "refusals",
         "settings",
         "starts_place",
         "topic",
@@ -71,6 +73,8 @@ class HostedPartition:
         """When the log was last seen to be on the disk, by the monotonic clock."""
         self.is_cut = False
         """Its log is being truncated, in a thread: nothing else may change the log, and nobody may lead the partition."""
+        self.refusals = Refusals()
+        """Of appends, as leader and as follower."""
         unstable = log.first_unstable_offset
         self.partition = Partition(
             node_id,

@@ -19,6 +19,7 @@ from millstream_broker.core.partition.follower import (
     Truncate,
     TruncateFully,
 )
+from millstream_broker.core.partition.refusals import CALM_MS
 from millstream_broker.core.partition.standing import NO_OFFSET
 from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.partition.effects import perform
@@ -33,6 +34,7 @@ logger = logging.getLogger(__name__)
 
 CUTS_AT_ONCE: Final = 4
 _NOTHING: Final = Copied(0, 0, [])
+_NO_BATCHES: Final = Batches(memoryview(b""), [], "")
 
 
 class Copying:
@@ -64,9 +66,31 @@ class Copying:
         return self._perform(followed, effects, batches)
 
     def failed(self, followed: Followed, reason: str) -> None:
-        """Its leader cannot be asked, or its log does not do what it should: try again later."""
+        """Its leader cannot be asked, or its log cannot be cut: try again later."""
         effects = followed.follower.on_failed(reason, self._broker.config.replica_fetch_backoff_ms)
-        self._perform(followed, effects, Batches(memoryview(b""), [], ""))
+        self._perform(followed, effects, _NO_BATCHES)
+
+    def _append_failed(self, followed: Followed, reason: str) -> None:
+        followed.replica.refusals.on_refused(self._world.monotonic_ms())
+        effects = followed.follower.on_append_failed(reason, self._broker.config.replica_fetch_backoff_ms)
+        self._perform(followed, effects, _NO_BATCHES)
+        self.watch(followed)
+
+    def watch(self, followed: Followed) -> None:
+        """Its log has refused an append: look whether that is over, until it is."""
+        if not followed.is_watched:
+            followed.is_watched = True
+            asyncio.get_running_loop().call_later(CALM_MS / 1000, self._look, followed)
+
+    def _look(self, followed: Followed) -> None:
+        followed.is_watched = False
+        if followed.is_over or not followed.follower.cannot_append:
+            return
+        if followed.replica.refusals.is_over(self._world.monotonic_ms()):
+            followed.follower.on_refusal_over()
+            followed.on_changed(followed)
+        else:
+            self.watch(followed)
 
     def _perform(self, followed: Followed, effects: Sequence[Effect], batches: Batches) -> int:
         """One after the other; what comes after a cut waits for it."""
@@ -80,8 +104,9 @@ class Copying:
                     try:
                         copied = self._append(followed.replica, batches, count)
                     except LogError as error:
-                        self.failed(followed, str(error))
+                        self._append_failed(followed, str(error))
                         return 0
+                    followed.replica.refusals.on_appended()
                 case Follow(high_watermark, log_start_offset):
                     self._follow(followed.replica, copied, high_watermark, log_start_offset)
                     followed.follower.on_followed()

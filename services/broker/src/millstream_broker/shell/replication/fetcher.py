@@ -239,6 +239,7 @@ class Fetcher:
                     fetch_offset=question.offset,
                     last_fetched_epoch=question.last_fetched_epoch,
                     log_start_offset=question.log_start_offset,
+                    cannot_append=question.cannot_append,
                     partition_max_bytes=config.replica_fetch_max_bytes,
                 )
             )

@@ -23,6 +23,8 @@ class Followed:
     """It had all that was committed when its leader last answered."""
     is_held: bool = False
     """The throttle holds it; it is looked at again when there is room."""
+    is_watched: bool = False
+    """Its log has refused an append; whether that is over is looked at again and again."""
     is_over: bool = False
     """Nothing is done for it any more."""
 

@@ -43,4 +43,5 @@ def note(
             wanted.fetch_offset,
             arrived_ms=context.received_at_ms,
             log_start_offset=wanted.log_start_offset,
+            cannot_append=wanted.cannot_append,
         )

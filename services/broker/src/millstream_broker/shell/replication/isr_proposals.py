@@ -140,6 +140,7 @@ def request_for(asked: Mapping[ReplicaKey, ProposeIsr], *, node_id: int, broker_
                 leader_epoch=proposal.leader_epoch,
                 new_isr_with_epochs=members,
                 partition_epoch=proposal.partition_epoch,
+                resigns=proposal.resigns,
             )
         )
     return AlterPartitionRequest(broker_id=node_id, broker_epoch=broker_epoch, topics=list(topics.values()))

@@ -66,8 +66,12 @@ class Replication:
             self._fetchers[leader] = fetcher
             self._to_start.append(fetcher)
             self._wake.set()
-        followed = Followed(replica, Follower(leader, partition.leader_epoch, replica.log), fetcher.on_changed)
+        cannot_append = not replica.refusals.is_over(self._broker.world.monotonic_ms())
+        follower = Follower(leader, partition.leader_epoch, replica.log, cannot_append=cannot_append)
+        followed = Followed(replica, follower, fetcher.on_changed)
         self._followed[replica.key] = followed
+        if cannot_append:
+            self._copying.watch(followed)
         fetcher.add(followed)
 
     def _is_followed_as(self, followed: Followed, partition: Partition) -> bool:

@@ -35,6 +35,8 @@ class Proposal:
     isr: tuple[tuple[int, int], ...]
     """Members and the broker epochs in which they fetched; NO_EPOCH: not known."""
     recovery: int = RECOVERED
+    resigns: bool = False
+    """The leader asks for another one, and to be out of sync: its log refuses appends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ def alter_partitions(machine: ControllerMachine, wanted: Proposals) -> Decision[
         if error is not ErrorCode.NONE or partition is None:
             verdicts.append(Verdict(proposal, error))
             continue
-        change = next_state(partition, electorate, _cause(proposal))
+        change = next_state(partition, electorate, _cause(wanted.node_id, proposal))
         if change is not None and len(changes) == RECORDS_MAX:
             verdicts.append(Verdict(proposal, ErrorCode.OPERATION_NOT_ATTEMPTED))
             continue
@@ -91,13 +93,15 @@ def alter_partitions(machine: ControllerMachine, wanted: Proposals) -> Decision[
     return Decision(tuple(changes.values()), Judged(ErrorCode.NONE, tuple(verdicts)))
 
 
-def _cause(proposal: Proposal) -> Cause:
+def _cause(leader: int, proposal: Proposal) -> Cause:
+    if proposal.resigns:
+        return Cause(leaving=frozenset({leader}))
     isr = tuple(NodeId(node_id) for node_id, _ in proposal.isr)
     return Cause(isr=isr, recovered=proposal.recovery == RECOVERED)
 
 
 def _verdict(proposal: Proposal, partition: Partition, change: r.PartitionChanged | None) -> Verdict:
-    """Kafka's one error that comes with a record: the move that this ISR completes gave the leadership to another."""
+    """Kafka's one error that comes with a record: another one leads, because a move is complete, or the leader asked for it."""
     state = partition if change is None else Partition.of(change, partition.topic)
     if state.leader != partition.leader:
         return Verdict(proposal, ErrorCode.NEW_LEADER_ELECTED)
@@ -126,6 +130,9 @@ def _wrong_with(
         return ErrorCode.INVALID_REQUEST
     if proposal.recovery not in (RECOVERED, RECOVERING):
         return ErrorCode.INVALID_REQUEST
+    if proposal.resigns:
+        another = not electorate.electable.isdisjoint(set(partition.isr) - {node_id})
+        return ErrorCode.NONE if another else ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE
     for member, epoch in proposal.isr:
         if member != node_id and member not in electorate.electable:
             return ErrorCode.INELIGIBLE_REPLICA
