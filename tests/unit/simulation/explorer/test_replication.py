@@ -195,8 +195,8 @@ MUTANTS = {
     ),
     "nobody looks again when the controller has answered (hole 3)": Mutant(
         "standing",
-        "# Nobody may be left who would fetch (KAFKA-13091).\n        return self._look_again()",
-        "return ()",
+        "in_sync.learn(answer.isr)\n        return self._look_again()",
+        "in_sync.learn(answer.isr)\n        return ()",
         {"trusts": False},
         complaint="",
     ),
