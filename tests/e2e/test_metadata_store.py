@@ -37,6 +37,8 @@ def namespace() -> Iterator[None]:
     """A namespace with the slots' CRD, which is left as it was found."""
     had_crd = bool(kubectl("get", CRD_NAME, "--ignore-not-found"))
     kubectl("apply", "-f", str(CRD))
+    # Right after it is applied it has no conditions at all, which `kubectl wait` does not wait for.
+    kubectl("wait", "--for=jsonpath={.status.acceptedNames.kind}=MetadataSlot", CRD_NAME)
     kubectl("wait", "--for=condition=Established", CRD_NAME)
     kubectl("create", "namespace", NAMESPACE)
     # A new kind's storage answers 429 for a moment; kubectl waits and tries again, a store's first load would say "away".

@@ -236,8 +236,8 @@ def test_a_leader_changes_the_isr_and_only_in_its_own_name(tmp_path) -> None:
         )
         topic_id = (await ask(m.CreateTopicsRequest(topics=[topic]))).topics[0].topic_id
 
-        async def propose(broker_id: int, version: int, partition_epoch: int, isr: dict[int, int]):
-            part = alter_partition.RequestPartitionData(partition_epoch=partition_epoch)
+        async def propose(broker_id: int, version: int, partition_epoch: int, isr: dict[int, int], resigns=False):
+            part = alter_partition.RequestPartitionData(partition_epoch=partition_epoch, resigns=resigns)
             if version == 2:
                 part.new_isr = list(isr)
             else:
@@ -255,6 +255,8 @@ def test_a_leader_changes_the_isr_and_only_in_its_own_name(tmp_path) -> None:
         assert late.error_code == ErrorCode.INVALID_UPDATE_VERSION
         grown = (await propose(1, 2, 1, {1: epoch, 2: other})).topics[0].partitions[0]
         assert (grown.error_code, grown.isr, grown.leader_recovery_state) == (0, [1, 2], 0)
+        resigned = (await propose(1, 3, 2, {1: epoch, 2: other}, resigns=True)).topics[0].partitions[0]
+        assert resigned.error_code == ErrorCode.NEW_LEADER_ELECTED
         stale = await ask(m.AlterPartitionRequest(broker_id=1, broker_epoch=epoch - 1))
         assert stale.error_code == ErrorCode.STALE_BROKER_EPOCH
 

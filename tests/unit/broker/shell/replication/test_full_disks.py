@@ -91,6 +91,19 @@ def test_a_leader_whose_disk_goes_on_refusing_asks_for_another_one_once_in_a_whi
     scene(scenario)
 
 
+def test_a_leader_whose_disk_takes_something_in_between_goes_on(scene: Scene) -> None:
+    async def scenario(brokers: Any) -> None:
+        one, _, disk = await led_by_one_with_a_full_disk(brokers)
+        for is_full in True, False, True:
+            disk.is_full = is_full
+            code = ErrorCode.KAFKA_STORAGE_ERROR if is_full else ErrorCode.NONE
+            assert await brokers.produce(1, "b") is code
+            await brokers.rest(0.1)
+        assert asked_for(one) == []
+
+    scene(scenario)
+
+
 def test_who_was_relieved_joins_again_once_its_disk_has_taken_what_came_since(scene: Scene) -> None:
     async def scenario(brokers: Any) -> None:
         one, two, disk = await led_by_one_with_a_full_disk(brokers)
