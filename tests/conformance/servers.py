@@ -150,7 +150,9 @@ class Cluster:
             again.kill()
             again.wait(STOP_TIMEOUT_S)
             return
-        os.kill(int(str(self.processes()[name]["pid"])), signal.SIGKILL)
+        pid = int(str(self.processes()[name]["pid"]))
+        os.kill(pid, signal.SIGKILL)
+        eventually(lambda: _expect_dead(pid), every_s=0.01)  # until then it holds its port
 
     def restart(self, name: str) -> None:
         command = self.processes()[name]["command"]
@@ -181,6 +183,11 @@ def cluster(directory: Path, *settings: str, racks: str = "", program: str = MIL
         yield running
     finally:
         running.end()
+
+
+def _expect_dead(pid: int) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        assert Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
 
 
 def eventually(check: Callable[[], None], *, within_s: float = 30, every_s: float = 0.2) -> None:
