@@ -63,6 +63,7 @@ READ_AT_START = {
     "group.consumer.assignment.interval.ms",
     "group.share.assignment.interval.ms",
     "listeners",
+    "num.replica.fetchers",
 }
 """What Kafka can change while it runs, and we read once."""
 
