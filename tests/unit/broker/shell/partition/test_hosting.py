@@ -1,6 +1,7 @@
 """HostedPartitions in line with the metadata: made, configured, deleted, set aside, and found again after a restart."""
 
 import asyncio
+import errno
 import shutil
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from millstream_broker.shell.partition import applied_metadata, hosting
 from millstream_cluster import records as r
 from millstream_cluster.ids import LeaderEpoch, NodeId, PartitionEpoch
+from millstream_log import DataDir
 from millstream_wire.errors import ErrorCode
 from millstream_wire.records import check
 
@@ -53,6 +55,23 @@ def test_a_topic_deleted_and_created_again_starts_empty(node: Any, batch: Any) -
     node.create_topic("more")
     node.create_topic("orders")
     assert node.replica("orders").log.log_end_offset == 0
+
+
+def test_a_deleted_partition_whose_files_cannot_be_moved_stops_nobody(
+    node: Any, batch: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Seed 88: a disk that gave EIO ended the broker when a topic was deleted."""
+
+    def refuse(*_: Any) -> Path:
+        raise OSError(errno.EIO, "Input/output error")
+
+    topic_id = node.create_topic("orders")
+    node.create_topic("payments")
+    monkeypatch.setattr(DataDir, "doom_log", refuse)
+    node.learn(r.TopicDeleted(topic_id))
+    assert "partition's files stay partition=orders-0" in caplog.text
+    append(node, batch("a"), "payments")
+    assert node.replica("payments").log.log_end_offset == 1
 
 
 def test_a_restart_finds_its_logs_and_waits_for_the_metadata(new_broker: Any, tmp_path: Path, batch: Any) -> None:

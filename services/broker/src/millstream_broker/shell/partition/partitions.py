@@ -270,11 +270,15 @@ class HostedPartitions:
             if not partitions:
                 del self._by_topic[topic]
         ended = replica.partition.on_given_up()
-        if keep:
-            self._directory.set_aside(replica.name)
-        else:
-            self.removals.add([self._directory.doom_log(replica.name)], replica.settings.file_delete_delay_ms)
-            logger.info("partition deleted partition=%s topic_id=%s", replica.name, replica.topic_id)
+        try:
+            if keep:
+                self._directory.set_aside(replica.name)
+            else:
+                self.removals.add([self._directory.doom_log(replica.name)], replica.settings.file_delete_delay_ms)
+                logger.info("partition deleted partition=%s topic_id=%s", replica.name, replica.topic_id)
+        except OSError as error:
+            # It is not served any more, and the next start finds what is left: the others need not stop for one disk's error.
+            logger.error("partition's files stay partition=%s reason=%s", replica.name, error)
         perform(ended, replica, self._delays)
         wake_all(replica, self._delays)
 
