@@ -1,0 +1,1 @@
+"""The SASL mechanisms, both sides, as step machines over tokens. Pure: randomness and time are arguments."""
