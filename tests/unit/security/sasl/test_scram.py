@@ -114,6 +114,23 @@ def test_a_replayed_login_fails_by_the_nonce() -> None:
     assert refused(later, final) == WRONG
 
 
+def test_a_client_that_says_its_nonce_twice_is_let_in_as_kafka_lets_it() -> None:
+    """librdkafka up to 2.0, which kcat is built with."""
+    import hashlib
+    import hmac
+    from base64 import b64encode
+
+    answers = server()
+    first = answers.step(b"n,,n=alice,r=clt", 0).content
+    unproved = b"c=biws,r=cltcltsrv"
+    salted = SHA_256.salted_password("wonder", b"some salt", 4096)
+    key = hmac.digest(salted, b"Client Key", "sha256")
+    message = b"n=alice,r=clt," + first + b"," + unproved
+    signature = hmac.digest(hashlib.sha256(key).digest(), message, "sha256")
+    proof = bytes(one ^ other for one, other in zip(key, signature, strict=True))
+    assert isinstance(answers.step(unproved + b",p=" + b64encode(proof), 0), Accepted)
+
+
 def _exchange() -> tuple[ScramServer, bytes]:
     asks, answers = client(), server()
     return answers, asks.step(answers.step(asks.first(), 0).content)
