@@ -20,7 +20,7 @@ from millstream_cluster.records import Endpoint, ResourceType
 from millstream_runtime.network.links import Limits
 from millstream_runtime.properties import Properties, PropertyError
 from millstream_runtime.serving.listeners import limits_of, listeners_of
-from millstream_runtime.serving.security import PLAIN_SECURITY, Security, nodes_first, security_of
+from millstream_runtime.serving.security import PLAIN_SECURITY, TOKEN_SECRET, Security, nodes_first, security_of
 
 DEFAULT_LISTENER = "PLAINTEXT"
 DEFAULT_PORT = 9092
@@ -57,6 +57,8 @@ class BrokerConfig:
     """inter.broker.listener.name: where other nodes come in, and nobody else is one; unset, on any listener."""
     security: Security = PLAIN_SECURITY
     """listener.security.protocol.map, ssl.*: what each listener asks for, and what is shown to other nodes."""
+    token_secret: str | None = field(default=None, repr=False)
+    """delegation.token.secret.key: the same on all nodes; unset, there are no delegation tokens."""
     rack: str | None = None
     """broker.rack"""
     selects_closest_replica: bool = False
@@ -119,7 +121,7 @@ class BrokerConfig:
     """How long a clean stop waits for the controller to let go; Kafka retries instead of having a key for it."""
     cleaner: CleanerConfig = field(default_factory=CleanerConfig)
     limits: Limits = field(default_factory=Limits)
-    properties: Mapping[str, str] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Every property of the process, for DescribeConfigs and topic defaults."""
 
     def as_set(self, image: Image) -> "BrokerConfig":
@@ -152,6 +154,7 @@ class BrokerConfig:
             advertised_listeners=advertised,
             nodes_listener=nodes_listener,
             security=security_of(properties, listeners, nodes_listener),
+            token_secret=properties.optional(TOKEN_SECRET),
             rack=properties.optional("broker.rack"),
             selects_closest_replica=properties.optional("replica.selector.class") == RACK_AWARE_SELECTOR,
             cluster_id=properties.optional("cluster.id"),

@@ -8,11 +8,12 @@ from millstream_cluster.configs import ConfigError
 from millstream_cluster.coordinator_topics import CoordinatorTopics
 from millstream_cluster.ids import COORDINATOR_ID_BASE, NodeId, Role, node_id_of
 from millstream_cluster.records import Endpoint
+from millstream_controller.core.logins.token_settings import TokenSettings
 from millstream_controller.core.settings import Settings
 from millstream_runtime.network.links import Limits
 from millstream_runtime.properties import Properties, PropertyError, parse_address
 from millstream_runtime.serving.listeners import WILDCARDS, limits_of
-from millstream_runtime.serving.security import PLAIN_SECURITY, Security, controller_security_of
+from millstream_runtime.serving.security import PLAIN_SECURITY, TOKEN_SECRET, Security, controller_security_of
 
 DEFAULT_LISTENER = "CONTROLLER://127.0.0.1:9093"
 
@@ -75,6 +76,7 @@ class ControllerConfig:
                 coordinator_topics=_coordinator_topics(properties),
                 delete_topic_enable=properties.boolean("delete.topic.enable", True),
                 session_timeout_ms=properties.integer("broker.session.timeout.ms", 3_000, least=1),
+                tokens=_tokens(properties),
                 verify_timeout_ms=properties.integer("controller.verify.timeout.ms", 4_000, least=1),
                 static=properties.as_dict(),
             ),
@@ -87,6 +89,18 @@ def _coordinator_topics(properties: Properties) -> CoordinatorTopics:
         return CoordinatorTopics.from_properties(properties.as_dict())
     except ConfigError as error:
         raise PropertyError(str(error)) from None
+
+
+def _tokens(properties: Properties) -> TokenSettings:
+    defaults = TokenSettings()
+    return TokenSettings(
+        secret_key=properties.optional(TOKEN_SECRET),
+        max_lifetime_ms=properties.integer("delegation.token.max.lifetime.ms", defaults.max_lifetime_ms, least=1),
+        expiry_ms=properties.integer("delegation.token.expiry.time.ms", defaults.expiry_ms, least=1),
+        check_interval_ms=properties.integer(
+            "delegation.token.expiry.check.interval.ms", defaults.check_interval_ms, least=1
+        ),
+    )
 
 
 def _store(text: str) -> StorePlace:

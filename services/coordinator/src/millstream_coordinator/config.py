@@ -14,7 +14,7 @@ from millstream_coordinator.core.transactions.limits import TransactionLimits
 from millstream_runtime.network.links import Limits
 from millstream_runtime.properties import Properties, PropertyError
 from millstream_runtime.serving.listeners import limits_of, listeners_of
-from millstream_runtime.serving.security import PLAIN_SECURITY, Security, nodes_first, security_of
+from millstream_runtime.serving.security import PLAIN_SECURITY, TOKEN_SECRET, Security, nodes_first, security_of
 
 DEFAULT_LISTENER = "PLAINTEXT"
 DEFAULT_PORT = 9094
@@ -35,6 +35,8 @@ class CoordinatorConfig:
     """inter.broker.listener.name: where other nodes come in, and nobody else is one; unset, on any listener."""
     security: Security = PLAIN_SECURITY
     """listener.security.protocol.map, ssl.*: what each listener asks for, and what is shown to other nodes."""
+    token_secret: str | None = field(default=None, repr=False)
+    """delegation.token.secret.key: the same on all nodes; unset, there are no delegation tokens."""
     rack: str | None = None
     """broker.rack"""
     cluster_id: str | None = None
@@ -64,7 +66,7 @@ class CoordinatorConfig:
     """transaction.max.timeout.ms, transaction.abort.timed.out.transaction.cleanup.interval.ms,
     transactional.id.expiration.ms, transaction.remove.expired.transaction.cleanup.interval.ms"""
     limits: Limits = field(default_factory=Limits)
-    properties: Mapping[str, str] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Every property of the process, for DescribeConfigs."""
 
     @staticmethod
@@ -80,6 +82,7 @@ class CoordinatorConfig:
             advertised_listeners=advertised,
             nodes_listener=nodes_listener,
             security=security_of(properties, listeners, nodes_listener),
+            token_secret=properties.optional(TOKEN_SECRET),
             rack=properties.optional("broker.rack"),
             cluster_id=properties.optional("cluster.id"),
             heartbeat_interval_ms=properties.integer("broker.heartbeat.interval.ms", 500, least=1),

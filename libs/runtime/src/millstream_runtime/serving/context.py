@@ -7,7 +7,7 @@ from typing import Any
 from mypy_extensions import mypyc_attr
 
 from millstream_runtime.network.frames import Frame, Part
-from millstream_runtime.serving.peer import ANONYMOUS_CLIENT, ListenerKind, Peer
+from millstream_runtime.serving.peer import ANONYMOUS_CLIENT, ListenerKind, NodePeer, Peer
 from millstream_wire.api import ApiKey
 
 
@@ -31,6 +31,10 @@ class Connection:
     """Whether the listener asks for credentials: then no word of who one is counts without them."""
     has_met: bool = False
     """Whether that ApiVersions was there."""
+    by_token: bool = False
+    """Whether the peer logged in by a delegation token, which may not ask for tokens."""
+    introduction: NodePeer | None = None
+    """Which node the peer says it is, where that is judged by its credentials."""
     software: tuple[str, str] = ("unknown", "unknown")
     """Name and version of the client's program, as its ApiVersions told."""
     state: dict[str, Any] = field(default_factory=dict)

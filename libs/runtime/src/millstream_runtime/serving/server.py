@@ -7,7 +7,7 @@ means is not. One connection's requests and answers are in `connection.py`.
 import asyncio
 import inspect
 from collections.abc import Callable, Coroutine, Iterable, Mapping
-from typing import Any, Generic
+from typing import TYPE_CHECKING, Any, Generic
 
 from millstream_runtime.network.channel import Channel
 from millstream_runtime.network.links import DEFAULT_LIMITS, Limits, Listener
@@ -21,6 +21,10 @@ from millstream_runtime.serving.peer import ListenerKind, introduced
 from millstream_runtime.world import World
 from millstream_wire.api import API, ApiKey
 from millstream_wire.messages import ApiVersionsRequest, ApiVersionsResponse
+
+if TYPE_CHECKING:
+    from millstream_runtime.serving.accounts import Accounts
+    from millstream_runtime.serving.logins import Logins
 
 __all__ = ["Connection", "Features", "Handler", "RawReply", "RequestContext", "Server"]
 
@@ -45,11 +49,13 @@ class Server(Generic[App]):
         features: Callable[[], Features] = lambda: NO_FEATURES,
         identity: Callable[[], Identity] = lambda: ANYBODY,
         may_be_node: Callable[[Connection], bool] = nobody,
+        accounts: "Accounts | None" = None,
     ) -> None:
         """`unadvertised`: served but left out of ApiVersions (what only nodes of the cluster send).
 
         `versions` narrows what the table of APIs says; `features` and `identity` are asked at each ApiVersions request.
         `may_be_node`: whether who has shown credentials on a listener for nodes, and says that they are one, may be one.
+        `accounts`: who may log in, for listeners where somebody has to.
         """
         self.name = name
         self.app = app
@@ -58,6 +64,7 @@ class Server(Generic[App]):
         self.features = features
         self.identity = identity
         self.may_be_node = may_be_node
+        self.accounts = accounts
         self.counters = world.metrics.server(name)
         self.advertised = _advertised(handlers, frozenset(unadvertised), versions or {})
         served: dict[ApiKey, Handler[App]] = dict(handlers)
@@ -85,12 +92,15 @@ class Server(Generic[App]):
         guard: Guard = NO_GUARD,
     ) -> Listener:
         """Take connections on host:port; raises OSError (port in use)."""
+        logins = await self._logins(listener_name, guard)
 
         def accept(channel: Channel) -> ServedConnection:
             peer = guard.peer_of(channel.certificate)
             self._accepted += 1
             met = Connection(self._accepted, channel.peer, listener_name, kind, peer, is_guarded=guard.is_set)
             connection = ServedConnection(self, met, channel)
+            if logins is not None:
+                logins.guard(connection, met, lambda: self._judge(met))
             self._connections[self._accepted] = connection
             self.counters.connections += 1
             return connection
@@ -178,9 +188,28 @@ class Server(Generic[App]):
         """Take note of who is at the other end, the first time that it says so."""
         if not connection.has_met and connection.kind is ListenerKind.NODES:
             node = introduced(request, client_id, is_guarded=connection.is_guarded)
-            if node is not None and (not connection.is_guarded or self.may_be_node(connection)):
+            if node is not None and connection.is_guarded:
+                connection.introduction = node
+                self._judge(connection)
+            elif node is not None:
                 connection.peer = node
         connection.has_met = True
+
+    def _judge(self, connection: Connection) -> None:
+        """Whoever has shown credentials, and said that it is a node, is one if its principal may be."""
+        if connection.introduction is not None and self.may_be_node(connection):
+            connection.peer = connection.introduction
+
+    async def _logins(self, listener_name: str, guard: Guard) -> "Logins | None":
+        if guard.sasl is None:
+            return None
+        from millstream_runtime.serving.logins import Logins  # what nobody needs where nobody logs in
+
+        assert self.accounts is not None, "where somebody logs in, somebody knows them"
+        logins = Logins(listener_name, guard.sasl, self.accounts, self.world, server_name=self.name)
+        await logins.begin()
+        self.start(logins.run())
+        return logins
 
 
 def _advertised(
