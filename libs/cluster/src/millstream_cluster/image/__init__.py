@@ -12,6 +12,7 @@ from uuid import UUID
 
 from millstream_cluster import records as r
 from millstream_cluster.ids import Offset, ProducerId, Role
+from millstream_cluster.image.acls import AclsImage
 from millstream_cluster.image.configs import ConfigsImage
 from millstream_cluster.image.expectation import expect
 from millstream_cluster.image.nodes import NodesImage
@@ -42,6 +43,7 @@ class Image:
         self._topics = TopicsImage()
         self._configs = ConfigsImage()
         self._quotas = QuotasImage()
+        self.acls = AclsImage()
         self.metadata_version = OLDEST
         """What the log may hold from here on; it only grows."""
         self._features: dict[str, int] = {}
@@ -143,6 +145,7 @@ class Image:
     def _behind_topics(self) -> Iterator[r.MetadataRecord]:
         yield from self._configs.records()
         yield from self._quotas.records()
+        yield from self.acls.records()
         yield from (r.FeatureLevelSet(name, level) for name, level in self._features.items())
         yield from self._shards.records()
 
@@ -178,6 +181,8 @@ class Image:
                 self._configs.apply(record)
             case r.ClientQuotaChanged():
                 self._quotas.apply(record)
+            case r.AclAdded() | r.AclRemoved():
+                self.acls.apply(record)
             case r.MetadataVersionSet():
                 expect(record.level > self.metadata_version, record, f"it is {self.metadata_version}")
                 self.metadata_version = MetadataVersion(record.level)
