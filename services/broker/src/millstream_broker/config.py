@@ -19,7 +19,9 @@ from millstream_cluster.image import Image
 from millstream_cluster.records import Endpoint, ResourceType
 from millstream_runtime.network.links import Limits
 from millstream_runtime.properties import Properties, PropertyError
+from millstream_runtime.serving.authorization import authorizer_config_of
 from millstream_runtime.serving.listeners import limits_of, listeners_of, nodes_first
+from millstream_security.authorization.authorizer import AuthorizerConfig
 
 DEFAULT_LISTENER = "PLAINTEXT"
 DEFAULT_PORT = 9092
@@ -116,6 +118,8 @@ class BrokerConfig:
     """How long a clean stop waits for the controller to let go; Kafka retries instead of having a key for it."""
     cleaner: CleanerConfig = field(default_factory=CleanerConfig)
     limits: Limits = field(default_factory=Limits)
+    authorizer: AuthorizerConfig | None = None
+    """authorizer.class.name, super.users, allow.everyone.if.no.acl.found; None: everybody may do everything."""
     properties: Mapping[str, str] = field(default_factory=dict)
     """Every property of the process, for DescribeConfigs and topic defaults."""
 
@@ -179,6 +183,7 @@ class BrokerConfig:
             checkpoint_interval_ms=properties.integer("log.flush.offset.checkpoint.interval.ms", 60_000, least=1),
             cleaner=CleanerConfig.from_properties(properties),
             limits=limits_of(properties),
+            authorizer=authorizer_config_of(properties, has_credentials=False),
             properties=properties.as_dict(),
         )
 

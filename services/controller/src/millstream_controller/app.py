@@ -19,6 +19,7 @@ from millstream_controller.shell.open_store import OpenStore, open_store
 from millstream_controller.shell.standby import Standby
 from millstream_controller.shell.store import Fenced, Store, StoreBroken, StoreUnavailable
 from millstream_runtime.service import Health, ServiceFailed
+from millstream_runtime.serving.authorization import authorizer_of
 from millstream_runtime.serving.listeners import listen_on
 from millstream_runtime.serving.server import Server
 from millstream_runtime.world import World
@@ -52,7 +53,13 @@ class ControllerApp:
 
     async def run(self) -> None:
         server = Server(
-            self.name, HANDLERS, self._controller, self.world, self.config.limits, unadvertised=UNADVERTISED
+            self.name,
+            HANDLERS,
+            self._controller,
+            self.world,
+            self.config.limits,
+            unadvertised=UNADVERTISED,
+            authorizer=authorizer_of(self.config.authorizer, lambda: self._controller.active.log.image.acls),
         )
         metrics = ControllerMetrics(self._controller.find_active)
         self.world.metrics.register(metrics)

@@ -11,7 +11,9 @@ from millstream_cluster.records import Endpoint
 from millstream_controller.core.settings import Settings
 from millstream_runtime.network.links import Limits
 from millstream_runtime.properties import Properties, PropertyError, parse_address
+from millstream_runtime.serving.authorization import authorizer_config_of
 from millstream_runtime.serving.listeners import WILDCARDS, limits_of
+from millstream_security.authorization.authorizer import AuthorizerConfig
 
 DEFAULT_LISTENER = "CONTROLLER://127.0.0.1:9093"
 
@@ -50,6 +52,8 @@ class ControllerConfig:
     """controller.takeover.timeout.ms: how long the active controller may be out of reach."""
     settings: Settings = field(default_factory=Settings)
     limits: Limits = field(default_factory=Limits)
+    authorizer: AuthorizerConfig | None = None
+    """authorizer.class.name, super.users, allow.everyone.if.no.acl.found; None: everybody may do everything."""
 
     @staticmethod
     def from_properties(properties: Properties) -> "ControllerConfig":
@@ -75,6 +79,7 @@ class ControllerConfig:
                 static=properties.as_dict(),
             ),
             limits=limits_of(properties),
+            authorizer=authorizer_config_of(properties, has_credentials=False),
         )
 
 

@@ -13,7 +13,9 @@ from millstream_coordinator.core.share.limits import ShareLimits
 from millstream_coordinator.core.transactions.limits import TransactionLimits
 from millstream_runtime.network.links import Limits
 from millstream_runtime.properties import Properties, PropertyError
+from millstream_runtime.serving.authorization import authorizer_config_of
 from millstream_runtime.serving.listeners import limits_of, listeners_of, nodes_first
+from millstream_security.authorization.authorizer import AuthorizerConfig
 
 DEFAULT_LISTENER = "PLAINTEXT"
 DEFAULT_PORT = 9094
@@ -61,6 +63,8 @@ class CoordinatorConfig:
     """transaction.max.timeout.ms, transaction.abort.timed.out.transaction.cleanup.interval.ms,
     transactional.id.expiration.ms, transaction.remove.expired.transaction.cleanup.interval.ms"""
     limits: Limits = field(default_factory=Limits)
+    authorizer: AuthorizerConfig | None = None
+    """authorizer.class.name, super.users, allow.everyone.if.no.acl.found; None: everybody may do everything."""
     properties: Mapping[str, str] = field(default_factory=dict)
     """Every property of the process, for DescribeConfigs."""
 
@@ -92,6 +96,7 @@ class CoordinatorConfig:
             offsets_load_buffer_bytes=properties.integer("offsets.load.buffer.size", 5 << 20, least=1),
             transactions=_transaction_limits(properties),
             limits=limits_of(properties),
+            authorizer=authorizer_config_of(properties, has_credentials=False),
             properties=properties.as_dict(),
         )
 

@@ -67,7 +67,8 @@ def _sender(request: EnvelopeRequest, context: RequestContext) -> Connection:
     address = f"{_unpacked(request.client_host_address)}:0"
     peer = ClientPeer(Principal(data.type, data.name))
     number, listener_name = context.connection.number, context.listener_name
-    return Connection(number, address, listener_name, ListenerKind.CLIENTS, peer)
+    authorizer = context.connection.authorizer
+    return Connection(number, address, listener_name, ListenerKind.CLIENTS, peer, authorizer=authorizer)
 
 
 def _joined(parts: Sequence[Part]) -> bytes:

@@ -18,6 +18,7 @@ from millstream_runtime.serving.context import Connection, RawReply, RequestCont
 from millstream_runtime.serving.handlers import App, Handler, Handlers, serve
 from millstream_runtime.serving.peer import ListenerKind, introduced
 from millstream_runtime.world import World
+from millstream_security.authorization.authorizer import Authorizer
 from millstream_wire.api import API, ApiKey
 from millstream_wire.messages import ApiVersionsRequest, ApiVersionsResponse
 
@@ -39,10 +40,12 @@ class Server(Generic[App]):
         versions: Mapping[ApiKey, tuple[int, int]] | None = None,
         features: Callable[[], Features] = lambda: NO_FEATURES,
         identity: Callable[[], Identity] = lambda: ANYBODY,
+        authorizer: Authorizer | None = None,
     ) -> None:
         """`unadvertised`: served but left out of ApiVersions (what only nodes of the cluster send).
 
         `versions` narrows what the table of APIs says; `features` and `identity` are asked at each ApiVersions request.
+        `authorizer`: who knows what clients may do; without one they may do everything.
         """
         self.name = name
         self.app = app
@@ -50,6 +53,7 @@ class Server(Generic[App]):
         self.limits = limits
         self.features = features
         self.identity = identity
+        self.authorizer = authorizer
         self.counters = world.metrics.server(name)
         self.advertised = _advertised(handlers, frozenset(unadvertised), versions or {})
         served: dict[ApiKey, Handler[App]] = dict(handlers)
@@ -74,7 +78,8 @@ class Server(Generic[App]):
 
         def accept(channel: Channel) -> ServedConnection:
             self._accepted += 1
-            connection = ServedConnection(self, Connection(self._accepted, channel.peer, listener_name, kind), channel)
+            met = Connection(self._accepted, channel.peer, listener_name, kind, authorizer=self.authorizer)
+            connection = ServedConnection(self, met, channel)
             self._connections[self._accepted] = connection
             self.counters.connections += 1
             return connection

@@ -1,5 +1,6 @@
 """The APIs a broker serves, each by the function that handles it; ApiVersions is derived from this table."""
 
+from millstream_broker.api.acl_requests import handle_acl_change, handle_describe_acls
 from millstream_broker.api.alter_replica_log_dirs import handle_alter_replica_log_dirs
 from millstream_broker.api.delete_records import handle_delete_records
 from millstream_broker.api.describe_client_quotas import handle_describe_client_quotas
@@ -58,9 +59,9 @@ HANDLERS: Handlers[Broker] = {
     ApiKey.END_TXN: serve(m.EndTxnRequest, handle_transaction_request),
     ApiKey.WRITE_TXN_MARKERS: serve(m.WriteTxnMarkersRequest, handle_write_txn_markers),
     ApiKey.TXN_OFFSET_COMMIT: serve(m.TxnOffsetCommitRequest, handle_transaction_request),
-    ApiKey.DESCRIBE_ACLS: serve(m.DescribeAclsRequest, handle_security_request),
-    ApiKey.CREATE_ACLS: serve(m.CreateAclsRequest, handle_security_request),
-    ApiKey.DELETE_ACLS: serve(m.DeleteAclsRequest, handle_security_request),
+    ApiKey.DESCRIBE_ACLS: serve(m.DescribeAclsRequest, handle_describe_acls),
+    ApiKey.CREATE_ACLS: serve(m.CreateAclsRequest, handle_acl_change),
+    ApiKey.DELETE_ACLS: serve(m.DeleteAclsRequest, handle_acl_change),
     ApiKey.DESCRIBE_CONFIGS: serve(m.DescribeConfigsRequest, handle_describe_configs),
     ApiKey.ALTER_CONFIGS: serve(m.AlterConfigsRequest, handle_forwarded),
     ApiKey.ALTER_REPLICA_LOG_DIRS: serve(m.AlterReplicaLogDirsRequest, handle_alter_replica_log_dirs),

@@ -1,5 +1,6 @@
 """The APIs a coordinator serves, each by the function that handles it; ApiVersions is derived from this table."""
 
+from millstream_coordinator.api.acl_requests import handle_acl_change, handle_describe_acls
 from millstream_coordinator.api.add_offsets_to_txn import handle_add_offsets_to_txn
 from millstream_coordinator.api.add_partitions_to_txn import handle_add_partitions_to_txn
 from millstream_coordinator.api.alter_share_group_offsets import handle_alter_share_group_offsets
@@ -72,9 +73,9 @@ HANDLERS: Handlers[Coordinator] = {
     ApiKey.END_TXN: serve(m.EndTxnRequest, handle_end_txn),
     ApiKey.WRITE_TXN_MARKERS: serve(m.WriteTxnMarkersRequest, handle_write_txn_markers),
     ApiKey.TXN_OFFSET_COMMIT: serve(m.TxnOffsetCommitRequest, handle_txn_offset_commit),
-    ApiKey.DESCRIBE_ACLS: serve(m.DescribeAclsRequest, handle_security_request),
-    ApiKey.CREATE_ACLS: serve(m.CreateAclsRequest, handle_security_request),
-    ApiKey.DELETE_ACLS: serve(m.DeleteAclsRequest, handle_security_request),
+    ApiKey.DESCRIBE_ACLS: serve(m.DescribeAclsRequest, handle_describe_acls),
+    ApiKey.CREATE_ACLS: serve(m.CreateAclsRequest, handle_acl_change),
+    ApiKey.DELETE_ACLS: serve(m.DeleteAclsRequest, handle_acl_change),
     ApiKey.DESCRIBE_CONFIGS: serve(m.DescribeConfigsRequest, handle_describe_configs),
     ApiKey.ALTER_CONFIGS: serve(m.AlterConfigsRequest, handle_forwarded),
     ApiKey.DESCRIBE_LOG_DIRS: serve(m.DescribeLogDirsRequest, handle_describe_log_dirs),
