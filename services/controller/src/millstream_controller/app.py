@@ -9,6 +9,8 @@ from collections.abc import Sequence
 
 from millstream_cluster.errors import ClusterError
 from millstream_cluster.ids import uuid_text
+from millstream_cluster.image import Image
+from millstream_cluster.image.acls import AclsImage
 from millstream_cluster.records import MetadataRecord
 from millstream_controller.api import HANDLERS, UNADVERTISED
 from millstream_controller.config import ControllerConfig
@@ -22,12 +24,15 @@ from millstream_controller.shell.standby import Standby, ignore
 from millstream_controller.shell.store import Fenced, Store, StoreBroken, StoreUnavailable
 from millstream_runtime.service import Health, ServiceFailed
 from millstream_runtime.serving.accounts import Accounts
+from millstream_runtime.serving.authorization import authorizer_of
 from millstream_runtime.serving.listeners import LOOPBACKS, be_at_home, listen_on
 from millstream_runtime.serving.server import Server
 from millstream_runtime.world import World
 from millstream_wire.records import RecordsError
 
 logger = logging.getLogger(__name__)
+
+NO_ACLS = AclsImage()
 
 STORE_RETRY_S = 1.0
 PATIENCE_DOUBLINGS_MAX = 4
@@ -73,8 +78,8 @@ class ControllerApp:
             self.world,
             self.config.limits,
             unadvertised=UNADVERTISED,
-            may_be_node=self.config.security.may_be_node,
             accounts=self._accounts(),
+            authorizer=authorizer_of(self.config.authorizer, self._acls),
         )
         metrics = ControllerMetrics(self._controller.find_active)
         self.world.metrics.register(metrics)
@@ -114,10 +119,18 @@ class ControllerApp:
         """Of the log, which a controller has before anybody could send it anything: the first node logs in here."""
         return Accounts(
             self.world,
-            lambda: None if self._log is None else self._log.image,
+            self._image,
             self._loaded.wait,
             self.config.settings.tokens.secret_key,
         )
+
+    def _image(self) -> Image | None:
+        """What is committed, as far as this controller knows."""
+        return None if self._log is None else self._log.image
+
+    def _acls(self) -> AclsImage:
+        image = self._image()
+        return NO_ACLS if image is None else image.acls
 
     async def _govern(self, store: Store) -> None:
         """Load, lead or follow, and again; until cancelled or the store cannot be trusted."""

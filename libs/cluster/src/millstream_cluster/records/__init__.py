@@ -6,6 +6,7 @@ its value JSON that a person can read. What may be written depends on the cluste
 a field, a value or a level that this version does not know is a RecordError, because skipping a fact would make two nodes see two clusters.
 """
 
+from millstream_cluster.records.acls import AclAdded, AclRemoved
 from millstream_cluster.records.cluster import ClusterCreated, ControllerElected, ControllerResigned
 from millstream_cluster.records.codec import decode_record, encode_record
 from millstream_cluster.records.configs import (
@@ -42,6 +43,8 @@ from millstream_cluster.records.topics import (
 )
 
 __all__ = [
+    "AclAdded",
+    "AclRemoved",
     "ClientQuotaChanged",
     "ClusterCreated",
     "ConfigChanged",

@@ -2,6 +2,7 @@
 
 from typing import TypeAlias
 
+from millstream_cluster.records.acls import AclAdded, AclRemoved
 from millstream_cluster.records.cluster import ClusterCreated, ControllerElected, ControllerResigned
 from millstream_cluster.records.configs import ClientQuotaChanged, ConfigChanged
 from millstream_cluster.records.features import FeatureLevelSet, MetadataVersionSet
@@ -39,4 +40,6 @@ MetadataRecord: TypeAlias = (
     | LoginSecretSet
     | DelegationTokenSet
     | DelegationTokenRemoved
+    | AclAdded
+    | AclRemoved
 )

@@ -69,8 +69,15 @@ def _sender(request: EnvelopeRequest, context: RequestContext) -> Connection:
     address = f"{_unpacked(request.client_host_address)}:0"
     peer = ClientPeer(Principal(data.type, data.name))
     number, listener_name = context.connection.number, context.listener_name
-    by_token = data.token_authenticated
-    return Connection(number, address, listener_name, ListenerKind.CLIENTS, peer, by_token=by_token)
+    return Connection(
+        number,
+        address,
+        listener_name,
+        ListenerKind.CLIENTS,
+        peer,
+        by_token=data.token_authenticated,
+        authorizer=context.connection.authorizer,
+    )
 
 
 def _joined(parts: Sequence[Part]) -> bytes:

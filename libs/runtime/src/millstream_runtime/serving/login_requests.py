@@ -1,9 +1,8 @@
 """What clients ask about logins that a node answers of its own: DescribeUserScramCredentials (50) and DescribeDelegationToken (41),
 and whether somebody may ask for delegation tokens at all."""
 
-from collections.abc import Callable
-
 from millstream_cluster import records as r
+from millstream_cluster.acls import AclOperation, AclResource
 from millstream_cluster.image import Image
 from millstream_cluster.principal import ANONYMOUS
 from millstream_runtime.serving.context import RequestContext
@@ -25,9 +24,7 @@ def describe_tokens(
     context: RequestContext,
     image: Image,
     secret_key: str | None,
-    may_see: Callable[[r.DelegationTokenSet], bool],
 ) -> DescribeDelegationTokenResponse:
-    """`may_see`: tokens of others."""
     peer = context.peer
     if not may_ask_for_tokens(context) or not isinstance(peer, ClientPeer):
         return DescribeDelegationTokenResponse(error_code=ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
@@ -41,9 +38,16 @@ def describe_tokens(
         _described(token, secret_key)
         for token in image.logins.tokens.values()
         if (owners is None or token.owner in owners)
-        and (asker in (token.owner, token.requester, *token.renewers) or may_see(token))
+        and (asker in (token.owner, token.requester, *token.renewers) or _may_see(token, context))
     ]
     return DescribeDelegationTokenResponse(tokens=shown)
+
+
+def _may_see(token: r.DelegationTokenSet, context: RequestContext) -> bool:
+    """A token of others."""
+    return context.may(AclOperation.DESCRIBE, AclResource.DELEGATION_TOKEN, token.token_id) or context.may(
+        AclOperation.DESCRIBE_TOKENS, AclResource.USER, token.owner
+    )
 
 
 def _described(token: r.DelegationTokenSet, secret_key: str) -> DescribedDelegationToken:

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from millstream_cluster.records import Endpoint
 from millstream_runtime.nodes.credentials import PLAIN, Credentials
 from millstream_runtime.properties import Properties, PropertyError
-from millstream_runtime.serving.context import Connection
 from millstream_runtime.serving.guard import NO_GUARD, Guard
-from millstream_runtime.serving.peer import ClientPeer
 from millstream_security.protocol import ListenerProperties, ListenerSecurity, SecurityProtocol
 
 if TYPE_CHECKING:
@@ -41,21 +39,16 @@ class Security:
     controllers: Credentials = PLAIN
     """For connections to controllers."""
 
-    super_users: frozenset[str] = frozenset()
-    """super.users: `User:name`"""
-
-    def may_be_node(self, connection: Connection) -> bool:
-        """Who may do everything may be a node, if they say that they are."""
-        peer = connection.peer
-        return isinstance(peer, ClientPeer) and str(peer.principal) in self.super_users
+    others_ask: bool = False
+    """listener.security.protocol.map names a protocol with credentials, here or for another role: what comes from there is forwarded."""
 
     def guard(self, listener: str) -> Guard:
         return self.guards.get(listener, NO_GUARD)
 
     @property
     def asks_for_credentials(self) -> bool:
-        """Whether anybody may have to show who they are, on any of the listeners."""
-        return any(not guard.security.is_plain for guard in self.guards.values())
+        """Whether anybody may have to show who they are, on any of the listeners or on another node's."""
+        return self.others_ask or any(not guard.security.is_plain for guard in self.guards.values())
 
 
 PLAIN_SECURITY = Security()
@@ -72,7 +65,7 @@ def security_of(properties: Properties, listeners: Sequence[Endpoint], nodes_lis
         guards,
         _credentials(nodes, INTER_BROKER_MECHANISM, properties.optional),
         _credentials(controllers, CONTROLLER_MECHANISM, properties.optional),
-        super_users=_super_users(properties),
+        others_ask=protocols.ask_for_credentials,
     )
 
 
@@ -83,7 +76,9 @@ def controller_security_of(properties: Properties, listener: Endpoint) -> Securi
     security = protocols.security(listener.name)
     protocols.know_the_others()
     controllers = _credentials(security, CONTROLLER_MECHANISM, properties.optional)
-    return Security({listener.name: _guard(security)}, controllers=controllers, super_users=_super_users(properties))
+    return Security(
+        {listener.name: _guard(security)}, controllers=controllers, others_ask=protocols.ask_for_credentials
+    )
 
 
 def controller_listener_of(properties: Properties) -> str:
@@ -92,11 +87,6 @@ def controller_listener_of(properties: Properties) -> str:
     if not names:
         raise PropertyError(f"{CONTROLLER_LISTENERS} must name at least one listener")
     return names[0]
-
-
-def _super_users(properties: Properties) -> frozenset[str]:
-    users = properties.optional("super.users") or ""
-    return frozenset(user.strip() for user in users.split(";") if user.strip())
 
 
 def nodes_first(properties: Properties, listeners: tuple[Endpoint, ...]) -> tuple[tuple[Endpoint, ...], str | None]:
@@ -140,6 +130,10 @@ class _Protocols:
         return ListenerSecurity(
             listener, self._protocol_of(listener), ListenerProperties(listener, self._properties.optional)
         )
+
+    @property
+    def ask_for_credentials(self) -> bool:
+        return any(protocol is not SecurityProtocol.PLAINTEXT for protocol in self._map.values())
 
     def know_the_others(self) -> None:
         """A file that several processes share has settings of listeners which this one does not have."""

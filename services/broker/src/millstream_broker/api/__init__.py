@@ -1,5 +1,6 @@
 """The APIs a broker serves, each by the function that handles it; ApiVersions is derived from this table."""
 
+from millstream_broker.api.acl_requests import handle_acl_change, handle_describe_acls
 from millstream_broker.api.alter_replica_log_dirs import handle_alter_replica_log_dirs
 from millstream_broker.api.delete_records import handle_delete_records
 from millstream_broker.api.describe_client_quotas import handle_describe_client_quotas
@@ -28,7 +29,6 @@ from millstream_broker.api.metadata import handle_metadata
 from millstream_broker.api.offset_for_leader_epoch import handle_offset_for_leader_epoch
 from millstream_broker.api.produce import answer_single_produce, handle_produce
 from millstream_broker.api.push_telemetry import handle_push_telemetry
-from millstream_broker.api.security_requests import handle_security_request
 from millstream_broker.api.share_acknowledge import handle_share_acknowledge
 from millstream_broker.api.share_fetch import handle_share_fetch
 from millstream_broker.api.topic_requests import handle_create_partitions, handle_create_topics, handle_delete_topics
@@ -64,9 +64,9 @@ HANDLERS: Handlers[Broker] = {
     ApiKey.END_TXN: serve(m.EndTxnRequest, handle_transaction_request),
     ApiKey.WRITE_TXN_MARKERS: serve(m.WriteTxnMarkersRequest, handle_write_txn_markers),
     ApiKey.TXN_OFFSET_COMMIT: serve(m.TxnOffsetCommitRequest, handle_transaction_request),
-    ApiKey.DESCRIBE_ACLS: serve(m.DescribeAclsRequest, handle_security_request),
-    ApiKey.CREATE_ACLS: serve(m.CreateAclsRequest, handle_security_request),
-    ApiKey.DELETE_ACLS: serve(m.DeleteAclsRequest, handle_security_request),
+    ApiKey.DESCRIBE_ACLS: serve(m.DescribeAclsRequest, handle_describe_acls),
+    ApiKey.CREATE_ACLS: serve(m.CreateAclsRequest, handle_acl_change),
+    ApiKey.DELETE_ACLS: serve(m.DeleteAclsRequest, handle_acl_change),
     ApiKey.DESCRIBE_CONFIGS: serve(m.DescribeConfigsRequest, handle_describe_configs),
     ApiKey.ALTER_CONFIGS: serve(m.AlterConfigsRequest, handle_forwarded),
     ApiKey.ALTER_REPLICA_LOG_DIRS: serve(m.AlterReplicaLogDirsRequest, handle_alter_replica_log_dirs),

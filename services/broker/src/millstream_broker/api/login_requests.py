@@ -8,10 +8,12 @@ from typing import TypeVar
 
 from millstream_broker.api.forwarded import handle_forwarded
 from millstream_broker.shell.broker import Broker
+from millstream_cluster.acls import AclOperation
 from millstream_cluster.answers.describe_user_scram_credentials import describe_scram_credentials
 from millstream_cluster.answers.no_security import refuse_security
 from millstream_runtime.serving.context import RawReply, RequestContext
 from millstream_runtime.serving.login_requests import describe_tokens, may_ask_for_tokens
+from millstream_runtime.serving.refusals import refuse_all
 from millstream_wire.messages import (
     DescribeDelegationTokenRequest,
     DescribeDelegationTokenResponse,
@@ -36,10 +38,11 @@ async def handle_token_request(broker: Broker, request: Request[R], context: Req
 def handle_describe_delegation_token(
     broker: Broker, request: DescribeDelegationTokenRequest, context: RequestContext
 ) -> DescribeDelegationTokenResponse:
-    return describe_tokens(request, context, broker.image, broker.config.token_secret, lambda token: False)
+    return describe_tokens(request, context, broker.image, broker.config.token_secret)
 
 
 def handle_describe_user_scram_credentials(
     broker: Broker, request: DescribeUserScramCredentialsRequest, context: RequestContext
 ) -> DescribeUserScramCredentialsResponse:
-    return describe_scram_credentials(request, broker.image.logins)
+    denied = refuse_all(request, context, AclOperation.DESCRIBE)
+    return denied or describe_scram_credentials(request, broker.image.logins)

@@ -9,6 +9,7 @@ from millstream_controller.api.alter_user_scram_credentials import handle_alter_
 from millstream_controller.api.assign_replicas_to_dirs import handle_assign_replicas_to_dirs
 from millstream_controller.api.broker_heartbeat import handle_broker_heartbeat
 from millstream_controller.api.broker_registration import handle_broker_registration
+from millstream_controller.api.create_acls import handle_create_acls
 from millstream_controller.api.create_partitions import handle_create_partitions
 from millstream_controller.api.create_topics import handle_create_topics
 from millstream_controller.api.delegation_tokens import (
@@ -16,6 +17,7 @@ from millstream_controller.api.delegation_tokens import (
     handle_expire_delegation_token,
     handle_renew_delegation_token,
 )
+from millstream_controller.api.delete_acls import handle_delete_acls
 from millstream_controller.api.delete_topics import handle_delete_topics
 from millstream_controller.api.describe_quorum import handle_describe_quorum
 from millstream_controller.api.elect_leaders import handle_elect_leaders
@@ -38,6 +40,8 @@ from millstream_wire.api import ApiKey
 FORWARDED: Handlers[Controller] = {
     ApiKey.CREATE_TOPICS: serve(m.CreateTopicsRequest, handle_create_topics),
     ApiKey.DELETE_TOPICS: serve(m.DeleteTopicsRequest, handle_delete_topics),
+    ApiKey.CREATE_ACLS: serve(m.CreateAclsRequest, handle_create_acls),
+    ApiKey.DELETE_ACLS: serve(m.DeleteAclsRequest, handle_delete_acls),
     ApiKey.ALTER_CONFIGS: serve(m.AlterConfigsRequest, handle_alter_configs),
     ApiKey.CREATE_PARTITIONS: serve(m.CreatePartitionsRequest, handle_create_partitions),
     ApiKey.ELECT_LEADERS: serve(m.ElectLeadersRequest, handle_elect_leaders),

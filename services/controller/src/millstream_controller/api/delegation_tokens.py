@@ -6,6 +6,7 @@ In the name of whoever asked the node that passed it on, and that node has seen 
 from collections.abc import Callable
 from typing import TypeAlias
 
+from millstream_cluster.acls import AclOperation, AclResource
 from millstream_cluster.decision import Decision
 from millstream_cluster.ids import uuid_text
 from millstream_cluster.principal import Principal
@@ -52,6 +53,8 @@ async def handle_create_delegation_token(
     owner = asker
     if context.version >= 3 and request.owner_principal_name:
         owner = Principal(request.owner_principal_type or asker.type, request.owner_principal_name)
+    if owner != asker and not context.may(AclOperation.CREATE_TOKENS, AclResource.USER, str(owner)):
+        return _refused_for(owner, asker, ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED)
     renewers = [Principal(each.principal_type, each.principal_name) for each in request.renewers]
     wanted = NewToken(owner, asker, renewers, request.max_lifetime_ms)
     token_id, now_ms = uuid_text(controller.new_id()), controller.world.now_ms()
@@ -61,9 +64,9 @@ async def handle_create_delegation_token(
             lambda machine: create_token(machine, machine.settings.tokens, wanted, token_id, now_ms)
         )
     except NotActive:
-        return error_response(request, context.version, ErrorCode.NOT_CONTROLLER)
+        return _refused_for(owner, asker, ErrorCode.NOT_CONTROLLER)
     except Refused as refused:
-        return error_response(request, context.version, refused.error)
+        return _refused_for(owner, asker, refused.error)
     return CreateDelegationTokenResponse(
         principal_type=owner.type,
         principal_name=owner.name,
@@ -74,6 +77,19 @@ async def handle_create_delegation_token(
         max_timestamp_ms=made.token.max_ms,
         token_id=token_id,
         hmac=made.hmac,
+    )
+
+
+def _refused_for(owner: Principal, asker: Principal, error: ErrorCode) -> CreateDelegationTokenResponse:
+    return CreateDelegationTokenResponse(
+        error_code=error,
+        principal_type=owner.type,
+        principal_name=owner.name,
+        token_requester_principal_type=asker.type,
+        token_requester_principal_name=asker.name,
+        issue_timestamp_ms=NO_TIME,
+        expiry_timestamp_ms=NO_TIME,
+        max_timestamp_ms=NO_TIME,
     )
 
 

@@ -1,5 +1,6 @@
 """The APIs a coordinator serves, each by the function that handles it; ApiVersions is derived from this table."""
 
+from millstream_coordinator.api.acl_requests import handle_acl_change, handle_describe_acls
 from millstream_coordinator.api.add_offsets_to_txn import handle_add_offsets_to_txn
 from millstream_coordinator.api.add_partitions_to_txn import handle_add_partitions_to_txn
 from millstream_coordinator.api.alter_share_group_offsets import handle_alter_share_group_offsets
@@ -38,7 +39,6 @@ from millstream_coordinator.api.offset_commit import handle_offset_commit
 from millstream_coordinator.api.offset_delete import handle_offset_delete
 from millstream_coordinator.api.offset_fetch import handle_offset_fetch
 from millstream_coordinator.api.produce import handle_produce
-from millstream_coordinator.api.security_requests import handle_security_request
 from millstream_coordinator.api.share_group_describe import handle_share_group_describe
 from millstream_coordinator.api.share_group_heartbeat import handle_share_group_heartbeat
 from millstream_coordinator.api.share_group_state import (
@@ -78,9 +78,9 @@ HANDLERS: Handlers[Coordinator] = {
     ApiKey.END_TXN: serve(m.EndTxnRequest, handle_end_txn),
     ApiKey.WRITE_TXN_MARKERS: serve(m.WriteTxnMarkersRequest, handle_write_txn_markers),
     ApiKey.TXN_OFFSET_COMMIT: serve(m.TxnOffsetCommitRequest, handle_txn_offset_commit),
-    ApiKey.DESCRIBE_ACLS: serve(m.DescribeAclsRequest, handle_security_request),
-    ApiKey.CREATE_ACLS: serve(m.CreateAclsRequest, handle_security_request),
-    ApiKey.DELETE_ACLS: serve(m.DeleteAclsRequest, handle_security_request),
+    ApiKey.DESCRIBE_ACLS: serve(m.DescribeAclsRequest, handle_describe_acls),
+    ApiKey.CREATE_ACLS: serve(m.CreateAclsRequest, handle_acl_change),
+    ApiKey.DELETE_ACLS: serve(m.DeleteAclsRequest, handle_acl_change),
     ApiKey.DESCRIBE_CONFIGS: serve(m.DescribeConfigsRequest, handle_describe_configs),
     ApiKey.ALTER_CONFIGS: serve(m.AlterConfigsRequest, handle_forwarded),
     ApiKey.DESCRIBE_LOG_DIRS: serve(m.DescribeLogDirsRequest, handle_describe_log_dirs),

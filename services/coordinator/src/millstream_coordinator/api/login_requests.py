@@ -6,12 +6,14 @@ A login itself is over before a request comes here (runtime/serving/login_gate.p
 
 from typing import TypeVar
 
+from millstream_cluster.acls import AclOperation
 from millstream_cluster.answers.describe_user_scram_credentials import describe_scram_credentials
 from millstream_cluster.answers.no_security import refuse_security
 from millstream_coordinator.api.forwarded import handle_forwarded
 from millstream_coordinator.shell.coordinator import Coordinator
 from millstream_runtime.serving.context import RawReply, RequestContext
 from millstream_runtime.serving.login_requests import describe_tokens, may_ask_for_tokens
+from millstream_runtime.serving.refusals import refuse_all
 from millstream_wire.messages import (
     DescribeDelegationTokenRequest,
     DescribeDelegationTokenResponse,
@@ -36,10 +38,11 @@ async def handle_token_request(coordinator: Coordinator, request: Request[R], co
 def handle_describe_delegation_token(
     coordinator: Coordinator, request: DescribeDelegationTokenRequest, context: RequestContext
 ) -> DescribeDelegationTokenResponse:
-    return describe_tokens(request, context, coordinator.image, coordinator.config.token_secret, lambda token: False)
+    return describe_tokens(request, context, coordinator.image, coordinator.config.token_secret)
 
 
 def handle_describe_user_scram_credentials(
     coordinator: Coordinator, request: DescribeUserScramCredentialsRequest, context: RequestContext
 ) -> DescribeUserScramCredentialsResponse:
-    return describe_scram_credentials(request, coordinator.image.logins)
+    denied = refuse_all(request, context, AclOperation.DESCRIBE)
+    return denied or describe_scram_credentials(request, coordinator.image.logins)
