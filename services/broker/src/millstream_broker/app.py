@@ -207,6 +207,7 @@ class BrokerApp:
             self.config.limits,
             features=lambda: _features(follower.image),
             identity=lambda: _identity(follower.image, self.config.node_id),
+            may_be_node=self.config.security.may_be_node,
         )
 
     async def _listen(self, server: Server[Broker]) -> None:

@@ -52,7 +52,13 @@ class ControllerApp:
 
     async def run(self) -> None:
         server = Server(
-            self.name, HANDLERS, self._controller, self.world, self.config.limits, unadvertised=UNADVERTISED
+            self.name,
+            HANDLERS,
+            self._controller,
+            self.world,
+            self.config.limits,
+            unadvertised=UNADVERTISED,
+            may_be_node=self.config.security.may_be_node,
         )
         metrics = ControllerMetrics(self._controller.find_active)
         self.world.metrics.register(metrics)

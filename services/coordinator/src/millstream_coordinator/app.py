@@ -131,6 +131,7 @@ class CoordinatorApp:
             unadvertised=UNADVERTISED,
             features=lambda: _features(follower.image),
             identity=lambda: _identity(follower.image, config.node_id),
+            may_be_node=config.security.may_be_node,
         )
         metrics = CoordinatorMetrics(config.node_id, self._shards)
         world.metrics.register(metrics)

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from millstream_cluster.records import Endpoint
 from millstream_runtime.nodes.credentials import PLAIN, Credentials
 from millstream_runtime.properties import Properties, PropertyError
+from millstream_runtime.serving.context import Connection
 from millstream_runtime.serving.guard import NO_GUARD, Guard
+from millstream_runtime.serving.peer import ClientPeer
 from millstream_security.protocol import ListenerProperties, ListenerSecurity, SecurityProtocol
 
 PROTOCOL_MAP = "listener.security.protocol.map"
@@ -28,6 +30,14 @@ class Security:
     controllers: Credentials = PLAIN
     """For connections to controllers."""
 
+    super_users: frozenset[str] = frozenset()
+    """super.users: `User:name`"""
+
+    def may_be_node(self, connection: Connection) -> bool:
+        """Who may do everything may be a node, if they say that they are."""
+        peer = connection.peer
+        return isinstance(peer, ClientPeer) and str(peer.principal) in self.super_users
+
     def guard(self, listener: str) -> Guard:
         return self.guards.get(listener, NO_GUARD)
 
@@ -47,7 +57,7 @@ def security_of(properties: Properties, listeners: Sequence[Endpoint], nodes_lis
     nodes = guards[nodes_listener or listeners[0].name].security
     controllers = protocols.security(controller_listener_of(properties))
     protocols.know_the_others()
-    return Security(guards, _credentials(nodes), _credentials(controllers))
+    return Security(guards, _credentials(nodes), _credentials(controllers), super_users=_super_users(properties))
 
 
 def controller_security_of(properties: Properties, listener: Endpoint) -> Security:
@@ -56,7 +66,8 @@ def controller_security_of(properties: Properties, listener: Endpoint) -> Securi
     controller_listener_of(properties)
     security = protocols.security(listener.name)
     protocols.know_the_others()
-    return Security({listener.name: _guard(security)}, controllers=_credentials(security))
+    controllers = _credentials(security)
+    return Security({listener.name: _guard(security)}, controllers=controllers, super_users=_super_users(properties))
 
 
 def controller_listener_of(properties: Properties) -> str:
@@ -65,6 +76,11 @@ def controller_listener_of(properties: Properties) -> str:
     if not names:
         raise PropertyError(f"{CONTROLLER_LISTENERS} must name at least one listener")
     return names[0]
+
+
+def _super_users(properties: Properties) -> frozenset[str]:
+    users = properties.optional("super.users") or ""
+    return frozenset(user.strip() for user in users.split(";") if user.strip())
 
 
 def nodes_first(properties: Properties, listeners: tuple[Endpoint, ...]) -> tuple[tuple[Endpoint, ...], str | None]:
