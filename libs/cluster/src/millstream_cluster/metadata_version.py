@@ -30,7 +30,9 @@ _PARTITION_FIELDS = (
     "directories",
 )
 
-TYPES_SINCE: Mapping[str, MetadataVersion] = MappingProxyType({"MetadataVersionSet": MetadataVersion.RELEASE_0_2})
+TYPES_SINCE: Mapping[str, MetadataVersion] = MappingProxyType(
+    {"MetadataVersionSet": MetadataVersion.RELEASE_0_2, "NodeLogDirsChanged": MetadataVersion.RELEASE_0_2}
+)
 """Record types that came with a level."""
 
 FIELDS_SINCE: Mapping[tuple[str, str], MetadataVersion] = MappingProxyType(

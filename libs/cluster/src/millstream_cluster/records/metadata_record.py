@@ -5,7 +5,13 @@ from typing import TypeAlias
 from millstream_cluster.records.cluster import ClusterCreated, ControllerElected, ControllerResigned
 from millstream_cluster.records.configs import ClientQuotaChanged, ConfigChanged
 from millstream_cluster.records.features import FeatureLevelSet, MetadataVersionSet
-from millstream_cluster.records.nodes import NodeFenced, NodeRegistered, NodeUnfenced, NodeUnregistered
+from millstream_cluster.records.nodes import (
+    NodeFenced,
+    NodeLogDirsChanged,
+    NodeRegistered,
+    NodeUnfenced,
+    NodeUnregistered,
+)
 from millstream_cluster.records.shards import ProducerIdsAllocated, ShardAssigned
 from millstream_cluster.records.topics import PartitionChanged, PartitionCreated, TopicCreated, TopicDeleted
 
@@ -16,6 +22,7 @@ MetadataRecord: TypeAlias = (
     | NodeRegistered
     | NodeFenced
     | NodeUnfenced
+    | NodeLogDirsChanged
     | NodeUnregistered
     | TopicCreated
     | PartitionCreated
