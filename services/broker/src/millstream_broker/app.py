@@ -32,6 +32,7 @@ from millstream_runtime.nodes.controllers import ControllerLink
 from millstream_runtime.nodes.follower import MetadataFollower
 from millstream_runtime.nodes.registration import NodeIdentity, Registration, health_of
 from millstream_runtime.service import Health, ServiceFailed
+from millstream_runtime.serving.accounts import Accounts
 from millstream_runtime.serving.api_versions import Identity
 from millstream_runtime.serving.authorization import authorizer_of
 from millstream_runtime.serving.door import Door
@@ -120,7 +121,7 @@ class BrokerApp:
 
     async def _serve(self, directory: DataDir, partitions: HostedPartitions, delays: Delays) -> None:
         config, world = self.config, self._world
-        link = ControllerLink(world, config.controllers, client_id=self.name, node_id=NodeId(config.node_id))
+        link = self._controllers()
         applied = self._applied_metadata()
         hosting = Hosting(config, partitions, applied)
 
@@ -189,6 +190,16 @@ class BrokerApp:
             await broker.close()
             await link.close()
 
+    def _controllers(self) -> ControllerLink:
+        config = self.config
+        return ControllerLink(
+            self._world,
+            config.controllers,
+            client_id=self.name,
+            node_id=NodeId(config.node_id),
+            credentials=config.security.controllers,
+        )
+
     def _server(self, broker: Broker, follower: MetadataFollower) -> Server[Broker]:
         return Server(
             self.name,
@@ -198,11 +209,20 @@ class BrokerApp:
             self.config.limits,
             features=lambda: _features(follower.image),
             identity=lambda: _identity(follower.image, self.config.node_id),
+            accounts=Accounts(
+                self._world,
+                lambda: follower.image if follower.caught_up.is_set() else None,
+                follower.caught_up.wait,
+                self.config.token_secret,
+            ),
             authorizer=authorizer_of(self.config.authorizer, lambda: follower.image.acls),
         )
 
     async def _listen(self, server: Server[Broker]) -> None:
-        self.listeners |= await listen_on(server, self.config.listeners, nodes_listener=self.config.nodes_listener)
+        config = self.config
+        self.listeners |= await listen_on(
+            server, config.listeners, nodes_listener=config.nodes_listener, security=config.security
+        )
         if self._door is not None:
             self._door.open(server, self.listeners)
 
@@ -248,7 +268,7 @@ class BrokerApp:
             node_id=config.node_id,
             cluster_id=directory.cluster_id,
             incarnation_id=directory.directory_id,
-            listeners=advertise(self._world, self.listeners, config.advertised_listeners),
+            listeners=advertise(self._world, self.listeners, config.advertised_listeners, config.security),
             rack=config.rack,
             log_dirs=(directory.directory_id,),
         )

@@ -15,6 +15,7 @@ from millstream_cluster.ids import Offset, ProducerId, Role
 from millstream_cluster.image.acls import AclsImage
 from millstream_cluster.image.configs import ConfigsImage
 from millstream_cluster.image.expectation import expect
+from millstream_cluster.image.logins import LoginsImage
 from millstream_cluster.image.nodes import NodesImage
 from millstream_cluster.image.quotas import QuotasImage
 from millstream_cluster.image.shards import ShardsImage
@@ -44,6 +45,7 @@ class Image:
         self._configs = ConfigsImage()
         self._quotas = QuotasImage()
         self.acls = AclsImage()
+        self.logins = LoginsImage()
         self.metadata_version = OLDEST
         """What the log may hold from here on; it only grows."""
         self._features: dict[str, int] = {}
@@ -148,6 +150,7 @@ class Image:
         yield from self.acls.records()
         yield from (r.FeatureLevelSet(name, level) for name, level in self._features.items())
         yield from self._shards.records()
+        yield from self.logins.records()
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Image):
@@ -192,6 +195,14 @@ class Image:
                 self._delete_topic(record)
             case r.TopicCreated() | r.PartitionCreated() | r.PartitionChanged():
                 self._topics.apply(record)
+            case (
+                r.ScramCredentialSet()
+                | r.ScramCredentialRemoved()
+                | r.LoginSecretSet()
+                | r.DelegationTokenSet()
+                | r.DelegationTokenRemoved()
+            ):
+                self.logins.apply(record)
             case r.ShardAssigned():
                 self._shards.apply(record, self._topics)
             case _:

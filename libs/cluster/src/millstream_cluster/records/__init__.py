@@ -17,6 +17,13 @@ from millstream_cluster.records.configs import (
     ResourceType,
 )
 from millstream_cluster.records.features import FeatureLevelSet, MetadataVersionSet
+from millstream_cluster.records.logins import (
+    DelegationTokenRemoved,
+    DelegationTokenSet,
+    LoginSecretSet,
+    ScramCredentialRemoved,
+    ScramCredentialSet,
+)
 from millstream_cluster.records.metadata_record import MetadataRecord
 from millstream_cluster.records.nodes import (
     Endpoint,
@@ -43,10 +50,13 @@ __all__ = [
     "ConfigChanged",
     "ControllerElected",
     "ControllerResigned",
+    "DelegationTokenRemoved",
+    "DelegationTokenSet",
     "Endpoint",
     "FeatureLevelSet",
     "FeatureRange",
     "LeaderRecoveryState",
+    "LoginSecretSet",
     "MetadataRecord",
     "MetadataVersionSet",
     "NodeFenced",
@@ -59,6 +69,8 @@ __all__ = [
     "QuotaEntity",
     "QuotaEntityType",
     "ResourceType",
+    "ScramCredentialRemoved",
+    "ScramCredentialSet",
     "ShardAssigned",
     "TopicCreated",
     "TopicDeleted",

@@ -29,8 +29,14 @@ class Connection:
     kind: ListenerKind = ListenerKind.NODES
     peer: Peer = ANONYMOUS_CLIENT
     """Who is at the other end; the connection's first ApiVersions is the last that can say so."""
+    is_guarded: bool = False
+    """Whether the listener asks for credentials: then no word of who one is counts without them."""
     has_met: bool = False
     """Whether that ApiVersions was there."""
+    by_token: bool = False
+    """Whether the peer logged in by a delegation token, which may not ask for tokens."""
+    introduction: NodePeer | None = None
+    """Which node the peer says it is, where that is judged by its credentials."""
     software: tuple[str, str] = ("unknown", "unknown")
     """Name and version of the client's program, as its ApiVersions told."""
     state: dict[str, Any] = field(default_factory=dict)
