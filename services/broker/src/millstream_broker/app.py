@@ -258,6 +258,7 @@ class BrokerApp:
             session_timeout_ms=config.session_timeout_ms,
             metadata_offset=lambda: hosting.settled_offset,
             previous_epoch=directory.clean_broker_epoch,
+            on_session_lost=hosting.on_session_lost,
         )
         return self.registration
 
