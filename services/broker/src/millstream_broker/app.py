@@ -295,6 +295,7 @@ class BrokerApp:
             metadata_offset=lambda: hosting.settled_offset,
             previous_epoch=directories.clean_broker_epoch,
             offline_log_dirs=lambda: directories.offline_ids,
+            on_session_lost=hosting.on_session_lost,
         )
         return self.registration
 

@@ -115,8 +115,8 @@ class HostedPartitions:
         for directory, name in self.directories.partitions():
             try:
                 found.setdefault(name, []).append((directory, directory.topic_id(name)))
-            except (OSError, LogError) as error:
-                self._tell_unopened(name, error)
+            except (OSError, LogError) as unnamed:
+                self._tell_unopened(name, unnamed)
         for name, copies in found.items():
             if len(copies) > 1:
                 copies.sort(key=lambda copy: places.get((copy[1] or NO_TOPIC, name.partition)) != copy[0].directory_id)
