@@ -97,7 +97,7 @@ def test_a_login_in_requests_of_their_own(version) -> None:
     assert not login.is_open
     verdict = login.take(authenticate(ALICE, version), 0)
     assert isinstance(verdict, LoggedIn)
-    assert read(verdict.content, SaslAuthenticateResponse, version) == SaslAuthenticateResponse()
+    assert read(verdict.content, SaslAuthenticateResponse, version) == SaslAuthenticateResponse(error_message="")
     assert (verdict.accepted.principal, verdict.lifetime_ms, verdict.again) == (Principal("User", "alice"), None, False)
     assert login.is_open
 
