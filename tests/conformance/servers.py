@@ -96,9 +96,11 @@ class ServerProcess:
 
 
 @contextlib.contextmanager
-def node(directory: Path, *settings: str, port: int = 0, program: str = MILLSTREAM) -> Iterator[ServerProcess]:
+def node(
+    directory: Path, *settings: str, port: int = 0, program: str = MILLSTREAM, more: Sequence[str] = ()
+) -> Iterator[ServerProcess]:
     """The all-in-one node, as `make run` starts it."""
-    arguments = ["node", "--port", str(port), "--data", str(directory / "data")]
+    arguments = ["node", "--port", str(port), "--data", str(directory / "data"), *more]
     for setting in settings:
         arguments += ["--set", setting]
     server = ServerProcess(arguments, directory / "node.log", program=program)
@@ -170,9 +172,11 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def cluster(directory: Path, *settings: str, racks: str = "", program: str = MILLSTREAM) -> Iterator[Cluster]:
+def cluster(
+    directory: Path, *settings: str, racks: str = "", program: str = MILLSTREAM, more: Sequence[str] = ()
+) -> Iterator[Cluster]:
     data = directory / "cluster"
-    arguments = ["cluster", "--port", "0", "--data", str(data)]
+    arguments = ["cluster", "--port", "0", "--data", str(data), *more]
     if racks:
         arguments += ["--racks", racks]
     for setting in settings:
