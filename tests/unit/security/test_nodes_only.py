@@ -46,7 +46,9 @@ def answers(directory: Path, *, node_id: NodeId = NO_NODE, **settings: str) -> l
         app = ControllerApp(ControllerConfig.from_properties(Properties(values)), world)
         world.start(app.run())
         await app.ready.wait()
-        client = await Client.connect(SimulatedWorld(network, "client", seed), "c", 9093, client_id="x", node_id=node_id)
+        client = await Client.connect(
+            SimulatedWorld(network, "client", seed), "c", 9093, client_id="x", node_id=node_id
+        )
         return [int((await client.request(each, timeout_ms=10_000)).error_code) for each in NODES_ONLY]
 
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
