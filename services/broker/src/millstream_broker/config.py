@@ -26,10 +26,12 @@ DEFAULT_PORT = 9092
 VERIFIES_TRANSACTIONS = "transaction.partition.verification.enable"
 PRODUCER_ID_EXPIRATION = "producer.id.expiration.ms"
 CORDONED = "cordoned.log.dirs"
+LOG_DIRS_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
 READ_AGAIN = frozenset(
     {
         CORDONED,
         FOLLOWER_RATE,
+        LOG_DIRS_RATE,
         VERIFIES_TRANSACTIONS,
         PRODUCER_ID_EXPIRATION,
         "log.cleaner.backoff.ms",
@@ -114,6 +116,8 @@ class BrokerConfig:
     """log.retention.check.interval.ms"""
     other_data_dirs: tuple[Path, ...] = ()
     """log.dirs: the others."""
+    log_dirs_bytes_per_s: int = LONG_MAX
+    """replica.alter.log.dirs.io.max.bytes.per.second: how fast replicas move from one to another."""
     cordoned_log_dirs: tuple[str, ...] = ()
     """cordoned.log.dirs: which of them get no new partitions; *: all of them"""
     checkpoint_interval_ms: int = 60_000
@@ -142,6 +146,7 @@ class BrokerConfig:
             producer_id_expiration_ms=properties.integer(PRODUCER_ID_EXPIRATION, self.producer_id_expiration_ms),
             follower_throttled_rate=properties.integer(FOLLOWER_RATE, self.follower_throttled_rate),
             cordoned_log_dirs=_paths(properties, CORDONED),
+            log_dirs_bytes_per_s=properties.integer(LOG_DIRS_RATE, self.log_dirs_bytes_per_s),
             cleaner=CleanerConfig.from_properties(properties),
             limits=limits_of(properties),
         )
@@ -157,6 +162,7 @@ class BrokerConfig:
             data_dir=data_dirs[0],
             other_data_dirs=data_dirs[1:],
             cordoned_log_dirs=_paths(properties, CORDONED),
+            log_dirs_bytes_per_s=properties.integer(LOG_DIRS_RATE, LONG_MAX, least=1),
             controllers=properties.addresses("controller.bootstrap.servers"),
             listeners=listeners,
             advertised_listeners=advertised,

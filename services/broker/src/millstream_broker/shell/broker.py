@@ -19,6 +19,7 @@ from millstream_broker.shell.delays import Delays
 from millstream_broker.shell.metrics import BrokerMetrics
 from millstream_broker.shell.partition.effects import perform
 from millstream_broker.shell.partition.hosted import HostedPartition
+from millstream_broker.shell.partition.moves import Moves
 from millstream_broker.shell.partition.partitions import HostedPartitions
 from millstream_broker.shell.producer_id_blocks import ProducerIdBlocks
 from millstream_broker.shell.share.groups import ShareGroups
@@ -78,6 +79,8 @@ class Broker:
         self.metrics = BrokerMetrics(config.node_id, partitions, self.share_groups)
         self.client_metrics = ClientMetrics(config, world, image)
         self.log_dir_space = log_dir_space
+        self.moves: Moves | None = None
+        """Of replicas between directories, once the metadata is proven."""
         self._failing: set[ReplicaKey] = set()
         """Partitions whose last append the file system refused: said once, not for every producer's retry."""
         self._unreadable: dict[ReplicaKey, int] = {}

@@ -21,6 +21,7 @@ logger = logging.getLogger(__name__)
 LOOK_MS = 5_000
 """How often it is seen to that the directories are there at all: nobody may have asked them for anything."""
 ALL = "*"
+PREFERRED_MAX = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,7 @@ class LogDirs:
         """The one below all of them, for what belongs to none."""
         self.cordoned: Collection[str] = ()
         """Paths that get no new partitions (KIP-1066)."""
+        self._preferred: dict[TopicPartition, DataDir] = {}
         self._reports: list[tuple[Path, OSError]] = []
         self._reported: set[Path] = set()
         self._told = asyncio.Event()
@@ -122,8 +124,16 @@ class LogDirs:
         for directory in self.online:
             if (directory.path / str(name)).is_dir():
                 return directory
+        preferred = self._preferred.pop(name, None)
+        if preferred in self.online:
+            return preferred
         open_ones = [each for each in self.online if not self.is_cordoned(each.path)] or self.online
         return min(open_ones, key=lambda directory: len(directory.logs))
+
+    def prefer(self, name: TopicPartition, directory: DataDir) -> None:
+        """Where somebody wants a partition to be made, should it come."""
+        if len(self._preferred) < PREFERRED_MAX or name in self._preferred:
+            self._preferred[name] = directory
 
     # ---- failures ----
 

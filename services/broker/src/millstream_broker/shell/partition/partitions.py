@@ -288,6 +288,13 @@ class HostedPartitions:
             self.misplaced[key] = place
             self.on_untold()
 
+    def on_moved(self, replica: HostedPartition, partition: Partition | None) -> None:
+        """Its log is another one, with the same records: whoever holds the old one lets go of it."""
+        self.on_removed(replica)
+        if partition is not None:
+            self._assign(replica, partition)
+        wake_all(replica, self._delays)
+
     def _remove(self, key: ReplicaKey, *, keep: bool) -> None:
         self._failed.pop(key, None)
         replica = self._by_id[key]

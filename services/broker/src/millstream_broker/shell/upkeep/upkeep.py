@@ -85,7 +85,7 @@ class Upkeep:
             try:
                 await self._bring_to_disk(replica)
             except (OSError, LogError) as error:
-                if self._partitions.hosts(replica):
+                if self._partitions.hosts(replica) and replica.log is log:
                     logger.error("flush failed partition=%s reason=%s", replica.name, error)
                 return
         replica.flushed_ms = started_ms
@@ -100,7 +100,7 @@ class Upkeep:
             await self._world.run_blocking(flush.perform)
         except StorageError:
             return  # another flush of this log failed meanwhile, and says so
-        if self._partitions.hosts(replica):
+        if self._partitions.hosts(replica) and replica.log is log:
             log.finish_flush(flush)
 
     def _retain(self, replica: HostedPartition, now_ms: int) -> None:
