@@ -37,7 +37,9 @@ from millstream_runtime.nodes.controllers import ControllerLink
 from millstream_runtime.nodes.follower import MetadataFollower
 from millstream_runtime.nodes.registration import NodeIdentity, Registration, health_of
 from millstream_runtime.service import Health, ServiceFailed
+from millstream_runtime.serving.accounts import Accounts
 from millstream_runtime.serving.api_versions import Identity
+from millstream_runtime.serving.authorization import authorizer_of
 from millstream_runtime.serving.door import Door
 from millstream_runtime.serving.listeners import advertise, listen_on
 from millstream_runtime.serving.server import Features, Server
@@ -127,7 +129,7 @@ class BrokerApp:
 
     async def _serve(self, partitions: HostedPartitions, applied: AppliedMetadata, delays: Delays) -> None:
         config, world = self.config, self._world
-        link = ControllerLink(world, config.controllers, client_id=self.name, node_id=NodeId(config.node_id))
+        link = self._controllers()
         directories = partitions.directories
         hosting = Hosting(config, partitions, applied)
         hosting.on_directories_failed(directories.take_failed())
@@ -206,6 +208,16 @@ class BrokerApp:
             chores.append(Cleaner(lambda: broker.config.cleaner, world, partitions).run)
         return chores
 
+    def _controllers(self) -> ControllerLink:
+        config = self.config
+        return ControllerLink(
+            self._world,
+            config.controllers,
+            client_id=self.name,
+            node_id=NodeId(config.node_id),
+            credentials=config.security.controllers,
+        )
+
     async def _watch(self, directories: LogDirs, hosting: Hosting, registration: Registration) -> None:
         def on_failed(failed: Sequence[DataDir]) -> None:
             hosting.on_directories_failed(failed)
@@ -222,10 +234,20 @@ class BrokerApp:
             self.config.limits,
             features=lambda: _features(follower.image),
             identity=lambda: _identity(follower.image, self.config.node_id),
+            accounts=Accounts(
+                self._world,
+                lambda: follower.image if follower.caught_up.is_set() else None,
+                follower.caught_up.wait,
+                self.config.token_secret,
+            ),
+            authorizer=authorizer_of(self.config.authorizer, lambda: follower.image.acls),
         )
 
     async def _listen(self, server: Server[Broker]) -> None:
-        self.listeners |= await listen_on(server, self.config.listeners, nodes_listener=self.config.nodes_listener)
+        config = self.config
+        self.listeners |= await listen_on(
+            server, config.listeners, nodes_listener=config.nodes_listener, security=config.security
+        )
         if self._door is not None:
             self._door.open(server, self.listeners)
 
@@ -271,7 +293,7 @@ class BrokerApp:
             node_id=config.node_id,
             cluster_id=directories.cluster_id,
             incarnation_id=directories.incarnation_id,
-            listeners=advertise(self._world, self.listeners, config.advertised_listeners),
+            listeners=advertise(self._world, self.listeners, config.advertised_listeners, config.security),
             rack=config.rack,
             log_dirs=directories.ids,
         )
@@ -284,6 +306,7 @@ class BrokerApp:
             metadata_offset=lambda: hosting.settled_offset,
             previous_epoch=directories.clean_broker_epoch,
             offline_log_dirs=lambda: directories.offline_ids,
+            on_session_lost=hosting.on_session_lost,
         )
         return self.registration
 

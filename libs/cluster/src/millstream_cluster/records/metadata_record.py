@@ -2,9 +2,17 @@
 
 from typing import TypeAlias
 
+from millstream_cluster.records.acls import AclAdded, AclRemoved
 from millstream_cluster.records.cluster import ClusterCreated, ControllerElected, ControllerResigned
 from millstream_cluster.records.configs import ClientQuotaChanged, ConfigChanged
 from millstream_cluster.records.features import FeatureLevelSet, MetadataVersionSet
+from millstream_cluster.records.logins import (
+    DelegationTokenRemoved,
+    DelegationTokenSet,
+    LoginSecretSet,
+    ScramCredentialRemoved,
+    ScramCredentialSet,
+)
 from millstream_cluster.records.nodes import (
     NodeFenced,
     NodeLogDirsChanged,
@@ -34,4 +42,11 @@ MetadataRecord: TypeAlias = (
     | MetadataVersionSet
     | ProducerIdsAllocated
     | ShardAssigned
+    | ScramCredentialSet
+    | ScramCredentialRemoved
+    | LoginSecretSet
+    | DelegationTokenSet
+    | DelegationTokenRemoved
+    | AclAdded
+    | AclRemoved
 )

@@ -5,8 +5,10 @@ yet is remembered until it comes (KIP-113), by this process.
 """
 
 from millstream_broker.shell.broker import Broker
+from millstream_cluster.acls import AclOperation
 from millstream_log import DataDir, LogError, TopicPartition
 from millstream_runtime.serving.context import RequestContext
+from millstream_runtime.serving.refusals import refuse_all
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse
 from millstream_wire.messages.alter_replica_log_dirs import (
@@ -23,6 +25,9 @@ def handle_alter_replica_log_dirs(
     broker: Broker, request: AlterReplicaLogDirsRequest, context: RequestContext
 ) -> AlterReplicaLogDirsResponse:
     """Of a partition's directories, the last counts."""
+    refused = refuse_all(request, context, AclOperation.ALTER)
+    if refused is not None:
+        return refused
     wanted = {
         (topic.name, index): directory.path
         for directory in request.dirs

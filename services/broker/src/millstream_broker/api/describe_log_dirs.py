@@ -2,6 +2,7 @@
 included; one that failed is named with its error."""
 
 from millstream_broker.shell.broker import Broker
+from millstream_cluster.acls import AclOperation, AclResource
 from millstream_log import DataDir
 from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
@@ -17,6 +18,8 @@ def handle_describe_log_dirs(
     broker: Broker, request: DescribeLogDirsRequest, context: RequestContext
 ) -> DescribeLogDirsResponse:
     """Describe the named partitions that are here, or all where none is named."""
+    if not context.may(AclOperation.DESCRIBE, AclResource.CLUSTER):
+        return DescribeLogDirsResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)  # told since version 3
     wanted = None
     if request.topics is not None:
         wanted = {(topic.topic, index) for topic in request.topics for index in topic.partitions}

@@ -4,12 +4,14 @@ import logging
 from collections.abc import Mapping
 from uuid import UUID
 
+from millstream_cluster.acls import AclOperation
 from millstream_cluster.ids import LOST_DIRECTORY
 from millstream_controller.core.partitions.losses import Loss, lose_replicas
 from millstream_controller.core.partitions.whereabouts import Whereabouts, note_whereabouts
 from millstream_controller.shell.active import NotActive
 from millstream_controller.shell.controller import Controller
 from millstream_runtime.serving.context import RequestContext
+from millstream_runtime.serving.refusals import refuse_all
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import AssignReplicasToDirsRequest, AssignReplicasToDirsResponse
 from millstream_wire.messages.assign_replicas_to_dirs import (
@@ -36,6 +38,9 @@ async def handle_assign_replicas_to_dirs(
     loss = Loss(request.broker_id, request.broker_epoch, lost)
     whereabouts = Whereabouts(request.broker_id, request.broker_epoch, kept)
     try:
+        refused = refuse_all(request, context, AclOperation.CLUSTER_ACTION)
+        if refused is not None:
+            return refused
         told = await controller.active.execute(lambda machine: lose_replicas(machine, loss))
         noted = await controller.active.execute(lambda machine: note_whereabouts(machine, whereabouts))
     except NotActive:

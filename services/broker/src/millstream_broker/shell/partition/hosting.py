@@ -19,17 +19,21 @@ from millstream_broker.core.hosting import (
     ReplicaKey,
     Step,
     as_served,
+    kept_from_leading,
     plan_changes,
+    plan_shut_out,
     plan_start,
     plan_unproven,
+    without_leading,
 )
 from millstream_broker.core.topic_settings import TopicSettings
 from millstream_broker.shell.partition.applied_metadata import AppliedMetadata
 from millstream_broker.shell.partition.hosted import HostedPartition
 from millstream_broker.shell.partition.partitions import HostedPartitions
 from millstream_cluster.configs import EffectiveConfigs
+from millstream_cluster.ids import NodeId
 from millstream_cluster.image import Image
-from millstream_cluster.members import Partition
+from millstream_cluster.members import Node, Partition
 from millstream_cluster.records import MetadataRecord, ResourceType
 from millstream_log import DataDir
 from millstream_runtime.nodes.follower import Applied
@@ -54,6 +58,8 @@ class Hosting:
         self._missed = MetadataDelta()
         self._image: Image | None = None
         self._proven = False
+        self._told_fenced_after = -1
+        """The latest fencing that the image knew of when the controller said that there is a later one."""
         self._noting_fails = False
 
     @property
@@ -129,6 +135,24 @@ class Hosting:
         )
         self._missed = MetadataDelta()
 
+    def on_session_lost(self) -> None:
+        """The controller says that this broker is fenced; what its metadata says it leads is led by others, or soon will be."""
+        node = self._node
+        if self._image is None or node is None or node.fenced:
+            return
+        self._told_fenced_after = node.fenced_offset
+        self._execute(plan_shut_out(self._image, node_id=self._config.node_id, hosted=self._partitions.keys))
+
+    @property
+    def _is_shut_out(self) -> bool:
+        """Whether this broker was told that it is fenced, and the metadata has not come to that yet."""
+        node = self._node
+        return node is not None and not node.fenced and node.fenced_offset == self._told_fenced_after
+
+    @property
+    def _node(self) -> Node | None:
+        return None if self._image is None else self._image.node(NodeId(self._config.node_id))
+
     async def run(self) -> None:
         """Do what plans left for later: make logs, try again what failed."""
         while True:
@@ -148,6 +172,8 @@ class Hosting:
 
     def _execute(self, steps: Sequence[Step]) -> None:
         """Do all but make logs, then list what is to serve and make some; others are left for later."""
+        if self._is_shut_out:
+            steps = without_leading(steps, self._config.node_id)
         creates = [(step.partition.topic_id, step.partition.partition) for step in steps if isinstance(step, Create)]
         self._partitions.apply([step for step in steps if not isinstance(step, Create)])
         if not self._proven:
@@ -224,7 +250,12 @@ class Hosting:
         """The partition as this broker takes part in it; None if it belongs here no more."""
         assert self._image is not None, "plans come from images"
         partition = self._assigned(key)
-        return None if partition is None else as_served(partition, self._image, self._config.node_id)
+        if partition is None:
+            return None
+        node_id = self._config.node_id
+        return (
+            kept_from_leading(partition, node_id) if self._is_shut_out else as_served(partition, self._image, node_id)
+        )
 
     def settings_of(self, topic: str) -> TopicSettings:
         assert self._image is not None
