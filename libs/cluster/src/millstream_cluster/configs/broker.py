@@ -142,7 +142,7 @@ _OWN = (
     _dynamic("log.cleaner.io.max.bytes.per.second", _D, "1.7976931348623157E308", "The most bytes a second that the cleaner reads and writes.", at_least(1)),
     _static("log.flush.offset.checkpoint.interval.ms", _I, "60000", "How often recovery points are written.", at_least(0)),
     _static("log.flush.start.offset.checkpoint.interval.ms", _I, "60000", "How often log start offsets are written.", at_least(0)),
-    _dynamic("leader.replication.throttled.rate", _L, str(LONG_MAX), "The bytes a second that a leader sends to followers that its topics name in leader.replication.throttled.replicas, all together. Without effect: the follower's side is what throttles.", at_least(0)),
+    _dynamic("leader.replication.throttled.rate", _L, str(LONG_MAX), "The bytes a second that a leader sends to followers that its topics name in leader.replication.throttled.replicas, all together.", at_least(0)),
     _dynamic("follower.replication.throttled.rate", _L, str(LONG_MAX), "The bytes a second that a broker copies for the replicas that topics name in follower.replication.throttled.replicas, all together.", at_least(0)),
     _dynamic("replica.alter.log.dirs.io.max.bytes.per.second", _L, str(LONG_MAX), "The bytes a second with which a broker moves replicas from one of its directories to another; kafka-reassign-partitions sets it.", at_least(1)),
     _static("replica.lag.time.max.ms", _L, "10000", "How long a follower may lag before it leaves the ISR.", at_least(1)),

@@ -22,6 +22,7 @@ from millstream_broker.shell.partition.hosted import HostedPartition
 from millstream_broker.shell.partition.moves import Moves
 from millstream_broker.shell.partition.partitions import HostedPartitions
 from millstream_broker.shell.producer_id_blocks import ProducerIdBlocks
+from millstream_broker.shell.replication.leader_throttling import LeaderThrottling
 from millstream_broker.shell.share.groups import ShareGroups
 from millstream_broker.shell.suspects import Suspects
 from millstream_broker.shell.throttling import Throttling
@@ -70,6 +71,7 @@ class Broker:
         self.fetch_sessions = FetchSessions(slots=config.fetch_session_slots, eviction_ms=FETCH_SESSION_EVICTION_MS)
         self.topic_creation = TopicCreation(config, controllers)
         self.topic_changes = TopicChangesAwaited(partitions, image, node_id=config.node_id)
+        self.leader_throttling = LeaderThrottling(lambda: self.config, world)
         self.throttling = Throttling(world, samples=config.quota_samples, window_ms=config.quota_window_ms)
         self.refused_batches = RefusedBatches()
         self._interest = Interest()
