@@ -44,6 +44,8 @@ class LogDirs:
         """The one below all of them, for what belongs to none."""
         self.cordoned: Collection[str] = ()
         """Paths that get no new partitions (KIP-1066)."""
+        self.hanging: set[DataDir] = set()
+        """Which take longer to write something down than a leader may take; until they have."""
         self._preferred: dict[TopicPartition, DataDir] = {}
         self._reports: list[tuple[Path, OSError]] = []
         self._reported: set[Path] = set()

@@ -63,6 +63,12 @@ class HostedPartitions:
         self.after_assigned: Callable[[HostedPartition, Partition], None] = lambda *_: None
         self.on_removed: Callable[[HostedPartition], None] = lambda _: None
         """Called before a partition goes away."""
+        self.on_flush_failed: Callable[[HostedPartition, Exception], None] = lambda *_: None
+        self.on_unwritable: Callable[[HostedPartition], None] = lambda _: None
+        """Called when a follower's log takes nothing any more."""
+        self.on_hanging: Callable[[DataDir], None] = lambda _: None
+        """Called when a flush takes longer than a leader may take, and when one has ended after that."""
+        self.on_answering: Callable[[DataDir], None] = lambda _: None
         self._held_back: dict[ReplicaKey, Partition] = {}
         """What partitions that are being cut are told once that is done: nobody may lead them before."""
         self._unknown: list[tuple[DataDir, TopicPartition]] = []
