@@ -52,7 +52,8 @@ def _described(broker: Broker, directory: DataDir, wanted: set[tuple[str, int]] 
             )
     try:
         total_bytes, usable_bytes = broker.log_dir_space(directory.path)
-    except OSError:  # it has just failed, or is the last one, which stays in use
+    except OSError as error:  # it has just failed, or is the last one, which stays in use
+        broker.partitions.directories.on_error(directory.path, error)
         return DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=str(directory.path.absolute()))
     return DescribeLogDirsResult(
         log_dir=str(directory.path.absolute()),

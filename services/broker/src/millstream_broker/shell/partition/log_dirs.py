@@ -49,6 +49,8 @@ class LogDirs:
         self._preferred: dict[TopicPartition, DataDir] = {}
         self._reports: list[tuple[Path, OSError]] = []
         self._reported: set[Path] = set()
+        self._last_one: Path | None = None
+        """Of which was said that it fails and stays."""
         self._told = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -164,9 +166,9 @@ class LogDirs:
             if directory is None:
                 continue
             if len(self.online) == 1:
-                if path in self._reported:
+                if path != self._last_one:
                     logger.error("log directory fails and is the last one path=%s reason=%s", path, error)
-                self._reported.discard(path)
+                self._last_one = path
                 continue
             self.online.remove(directory)
             self.offline.append(OfflineDir(path, directory.directory_id, str(error)))
