@@ -178,7 +178,9 @@ class Run:
     def _workload(self, role: str, *, life: int = 0) -> subprocess.Popen[bytes]:
         path = str(self._options.directory / f"{role}.jsonl")
         steady = "steady" if self._options.steady else "churning"
-        return self._program(role, "workload.py", role, self._bootstrap, path, str(self._options.seed), str(life), steady)
+        return self._program(
+            role, "workload.py", role, self._bootstrap, path, str(self._options.seed), str(life), steady
+        )
 
     def _program(self, name: str, program: str, *arguments: str) -> subprocess.Popen[bytes]:
         with (self._options.directory / f"{name}.log").open("ab") as log:
