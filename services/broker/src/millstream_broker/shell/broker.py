@@ -6,6 +6,7 @@ A container of parts and the few lookups that several handlers share; each part 
 import asyncio
 import logging
 from collections.abc import Callable
+from pathlib import Path
 from uuid import UUID
 
 from millstream_broker.config import BrokerConfig
@@ -26,6 +27,7 @@ from millstream_broker.shell.throttling import Throttling
 from millstream_broker.shell.topic_changes import TopicChangesAwaited
 from millstream_broker.shell.topic_creation import TopicCreation
 from millstream_broker.shell.transactions.verification import Verification
+from millstream_cluster.acls import CLUSTER_NAME, AclOperation, AclResource, May
 from millstream_cluster.answers.metadata import any_live_broker
 from millstream_cluster.ids import NO_NODE
 from millstream_cluster.image import Image
@@ -55,7 +57,7 @@ class Broker:
         delays: Delays,
         *,
         image: Callable[[], Image],
-        log_dir_space: Callable[[], tuple[int, int]],
+        log_dir_space: Callable[[Path], tuple[int, int]],
     ) -> None:
         self.config = config
         """As it is now, with what was set dynamically."""
@@ -97,6 +99,7 @@ class Broker:
         """The whole metadata is known and has just moved."""
         self.config = self._config_at_start.as_set(image)
         self.throttling.on_image(image)
+        self.partitions.directories.cordoned = self.config.cordoned_log_dirs
         self.share_groups.on_image()
         self._interest.on_change()
         if any_live_broker(image) == NO_NODE:
@@ -116,6 +119,25 @@ class Broker:
                 await self._cluster_is_visible.wait()
         except TimeoutError:
             raise CloseConnection("no live broker is known") from None
+
+    def name_of(self, topic: str | UUID) -> str | None:
+        """The topic's name; None if no topic has this id."""
+        if isinstance(topic, str):
+            return topic
+        found = self.image.topic(topic)
+        return None if found is None else found.name
+
+    def may_read(self, topic: str | UUID, may: May | None, *, as_replica: bool = False) -> bool:
+        """Whether who asks may read it now: a fetch that waits, or a session, outlives what was granted.
+
+        Ids are no secret: one of no topic is not refused.
+        """
+        if may is None:
+            return True
+        if as_replica:
+            return may(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER, CLUSTER_NAME)
+        name = self.name_of(topic)
+        return name is None or may(AclOperation.READ, AclResource.TOPIC, name)
 
     def locate(
         self, topic: str | bytes | UUID, index: int, current_leader_epoch: int = -1, *, or_copy: bool = False
@@ -225,7 +247,8 @@ class Broker:
         partition = self.image.partition(topic, index)
         if partition is not None:
             key = (partition.topic_id, index)
-            failed = key in self.partitions.failed or key in self.partitions.lost
+            partitions = self.partitions
+            failed = key in partitions.failed or key in partitions.lost or key in partitions.offline
             # Either way clients ask again: the log is about to be made, or its disk has to get better.
             return ErrorCode.KAFKA_STORAGE_ERROR if failed else ErrorCode.NOT_LEADER_OR_FOLLOWER
         if isinstance(topic, UUID) and self.image.topic(topic) is None:
