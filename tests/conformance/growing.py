@@ -57,7 +57,7 @@ def whole(bootstrap: str, replicas: int) -> None:
         for name, each in partitions_of(bootstrap).items()
         if each.leader < 0 or not len(each.replicas) == len(each.isrs) == replicas
     }
-    assert short == {}
+    assert short == {}, short
 
 
 def two_in_sync(bootstrap: str) -> None:

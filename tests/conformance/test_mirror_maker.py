@@ -45,8 +45,8 @@ def mirror_maker(a: str, b: str, directory: Path) -> Program:
     for what in ("refresh.topics", "refresh.groups", "sync.topic.configs", "sync.group.offsets", "emit.checkpoints"):
         settings[f"{what}.interval.seconds"] = "1"
     settings |= {f"a.{what}replication.factor": "1" for what in ONE_REPLICA}
-    settings["offset-syncs.topic.replication.factor"] = "1"  # it is kept at the source
-    settings["b.replication.factor"] = "3"  # of the mirrored topics: as at the source, unless told otherwise
+    settings["a->b.offset-syncs.topic.replication.factor"] = "1"  # it is kept at the source
+    settings["a->b.replication.factor"] = "3"  # of mirrored topics; two, unless told otherwise
     configuration = write_properties(directory / "mirror.properties", settings)
     return Program("org.apache.kafka.connect.mirror.MirrorMaker", [configuration], directory / "mirror.log")
 
