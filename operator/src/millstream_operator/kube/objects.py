@@ -18,6 +18,7 @@ PLURALS = {
     "ConsumerGroup": "consumergroups",
     "Deployment": "deployments",
     "MetadataSlot": "metadataslots",
+    "NetworkPolicy": "networkpolicies",
     "Pod": "pods",
     "PodDisruptionBudget": "poddisruptionbudgets",
     "Role": "roles",

@@ -8,12 +8,15 @@ from millstream_cluster.ids import Role
 from millstream_operator.kafka.cluster import ClusterUnreachable, connect
 from millstream_operator.kafka.topics import partitions_held
 from millstream_operator.kube.objects import KubernetesError
-from millstream_operator.plan.cluster import Pods, plan_cluster, readiness, shrinks
+from millstream_operator.plan.cluster import ClusterPlan, Pods, plan_cluster, readiness, shrinks, superfluous
 from millstream_operator.plan.conditions import Condition
-from millstream_operator.reconcile.resource import Body, Surroundings, Turns, parse_bootstrap, write_status
-from millstream_operator.resources.identity import ClusterIdentity
+from millstream_operator.plan.scope import Body
+from millstream_operator.reconcile.resource import Surroundings, Turns, parse_bootstrap, write_status
+from millstream_operator.resources.identity import CLUSTER_LABEL, ClusterIdentity
 
 logger = logging.getLogger(__name__)
+
+PRUNED = (("networking.k8s.io/v1", "NetworkPolicy"),)
 
 
 class ClusterReconciler:
@@ -30,9 +33,12 @@ class ClusterReconciler:
             cluster, spec = ClusterIdentity.of(body), body["spec"]
             before = await self._pods(cluster)
             held = await self._partitions_held(cluster) if shrinks(spec, before[Role.BROKER]) else None
-            plan = plan_cluster(cluster, spec, before[Role.BROKER], held)
+            plan = plan_cluster(
+                cluster, spec, before[Role.BROKER], held, operator_namespace=self._around.operator_namespace
+            )
             try:
                 await self._around.objects.apply(plan.manifests)
+                await self._prune(cluster, plan)
             except KubernetesError as error:
                 condition = Condition("Ready", False, "ApplyFailed", str(error))
                 await write_status(self._around, self.kind, body, {}, condition)
@@ -40,6 +46,15 @@ class ClusterReconciler:
             pods = await self._pods(cluster)
             condition = readiness(pods, spec, plan.refusal)
             await write_status(self._around, self.kind, body, self._fields(cluster, pods), condition)
+
+    async def _prune(self, cluster: ClusterIdentity, plan: ClusterPlan) -> None:
+        objects, namespace = self._around.objects, cluster.namespace
+        label = f"{CLUSTER_LABEL}={cluster.name}"
+        for api_version, kind in PRUNED:
+            found = await objects.list(api_version, kind, namespace, label)
+            for name in superfluous(plan, kind, found, cluster.uid):
+                await objects.delete(api_version, kind, namespace, name, "Background")
+                logger.info("object removed kind=%s namespace=%s name=%s", kind, namespace, name)
 
     async def _pods(self, cluster: ClusterIdentity) -> dict[Role, Pods]:
         return {role: await self._pods_of(cluster, role) for role in Role}

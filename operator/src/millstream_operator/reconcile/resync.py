@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from millstream_operator.kube.objects import KubernetesError
+from millstream_operator.plan.scope import Body
 from millstream_operator.reconcile.cluster import ClusterReconciler
 from millstream_operator.reconcile.consumer_group import ConsumerGroupReconciler
-from millstream_operator.reconcile.resource import API_VERSION, Body, Surroundings
+from millstream_operator.reconcile.resource import Surroundings
 from millstream_operator.reconcile.topic import TopicReconciler
 
 logger = logging.getLogger(__name__)
@@ -45,7 +46,7 @@ class Reconcilers:
         return self._around.world.monotonic_ms() - self._last_success_ms > SILENT_MS_MAX
 
     async def look_at(self, kind: str, body: Body) -> None:
-        siblings = await self._around.objects.list(API_VERSION, kind, "") if kind == "Topic" else []
+        siblings = [] if kind == "Cluster" else await self._around.every(kind)
         await self._reconcile(self._by_kind[kind], body, siblings)
 
     async def run(self) -> None:
@@ -56,7 +57,7 @@ class Reconcilers:
 
     async def _look_at_all(self, kind: str) -> None:
         try:
-            bodies = await self._around.objects.list(API_VERSION, kind, "")
+            bodies = await self._around.every(kind)
         except (KubernetesError, OSError, TimeoutError) as error:
             logger.warning("api server unreachable kind=%s error=%s", kind, error)
             return

@@ -10,6 +10,7 @@ Manifest = dict[str, Any]
 
 KAFKA_PORTS = {Role.BROKER: 9092, Role.CONTROLLER: 9093, Role.COORDINATOR: 9094}
 HTTP_PORT = 9095
+CLUSTER_LABEL = "millstream.dev/cluster"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class ClusterIdentity:
         return f"{self.bootstrap_service}.{self.namespace}.svc:{KAFKA_PORTS[Role.BROKER]}"
 
     def labels(self, role: Role | None = None) -> dict[str, str]:
-        labels = {"app.kubernetes.io/part-of": "millstream", "millstream.dev/cluster": self.name}
+        labels = {"app.kubernetes.io/part-of": "millstream", CLUSTER_LABEL: self.name}
         return labels if role is None else labels | {"millstream.dev/role": role.value}
 
     def metadata(self, name: str, role: Role | None = None) -> Manifest:

@@ -6,9 +6,9 @@ from typing import Any
 from millstream_cluster.configs.replication import replication_of
 from millstream_cluster.ids import Role
 from millstream_operator.resources.identity import HTTP_PORT, KAFKA_PORTS, ClusterIdentity, Manifest
+from millstream_operator.resources.pod_security import container_security, pod_security
 
 DATA_DIRECTORY = "/var/lib/millstream"
-USER = 10001
 CONTROLLER_NAMES_MIN = 3
 LISTENERS = {Role.BROKER: "PLAINTEXT", Role.CONTROLLER: "CONTROLLER", Role.COORDINATOR: "COORDINATOR"}
 SPEC_FIELDS = {Role.BROKER: "brokers", Role.CONTROLLER: "controllers", Role.COORDINATOR: "coordinators"}
@@ -78,8 +78,9 @@ def _pod(cluster: ClusterIdentity, spec: Mapping[str, Any], role: Role, leaving_
     return {
         "serviceAccountName": cluster.service(role),
         "automountServiceAccountToken": role is Role.CONTROLLER,
+        "enableServiceLinks": False,
         "terminationGracePeriodSeconds": leaving_s_max,
-        "securityContext": {"runAsNonRoot": True, "runAsUser": USER, "runAsGroup": USER, "fsGroup": USER},
+        "securityContext": pod_security(),
         "affinity": {
             "podAntiAffinity": {
                 "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "podAffinityTerm": apart}]
@@ -111,7 +112,7 @@ def _container(cluster: ClusterIdentity, spec: Mapping[str, Any], role: Role) ->
         "livenessProbe": _probe("/healthz", period_seconds=10, failures=6),
         "readinessProbe": _probe("/readyz", period_seconds=2, failures=3),
         "resources": dict(spec[SPEC_FIELDS[role]].get("resources") or {}),
-        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+        "securityContext": container_security(),
     }
     if role is Role.BROKER:
         container["volumeMounts"] = [{"name": "data", "mountPath": DATA_DIRECTORY}]
