@@ -13,6 +13,7 @@ from millstream_operator.resources.access import (
     metadata_store_access,
     service_account,
 )
+from millstream_operator.resources.external import external_services
 from millstream_operator.resources.identity import ClusterIdentity, Manifest
 from millstream_operator.resources.network_policy import network_policies
 from millstream_operator.resources.stateful_set import SPEC_FIELDS, stateful_set
@@ -49,15 +50,16 @@ def plan_cluster(
     refusal = refuse_fewer_brokers(replicas, brokers.replicas, partitions_held)
     if refusal is not None:
         replicas = brokers.replicas
-    manifests: list[Manifest] = [*metadata_store_access(cluster), bootstrap_service(cluster)]
-    for role in Role:
-        count = replicas if role is Role.BROKER else int(spec[SPEC_FIELDS[role]]["replicas"])
+    manifests: list[Manifest] = [*metadata_store_access(cluster), bootstrap_service(cluster, spec)]
+    counts = {role: int(spec[SPEC_FIELDS[role]]["replicas"]) for role in Role} | {Role.BROKER: replicas}
+    for role, count in counts.items():
         manifests += [
             service_account(cluster, role),
-            headless_service(cluster, role),
+            headless_service(cluster, spec, role),
             disruption_budget(cluster, role),
             stateful_set(cluster, spec, role, count, roll=roll(), leaving_s_max=LEAVING_S_MAX),
         ]
+    manifests += external_services(cluster, spec, counts)
     manifests += network_policies(cluster, spec, operator_namespace)
     return ClusterPlan(manifests=tuple(manifests), refusal=refusal)
 

@@ -16,7 +16,8 @@ from millstream_operator.resources.identity import CLUSTER_LABEL, ClusterIdentit
 
 logger = logging.getLogger(__name__)
 
-PRUNED = (("networking.k8s.io/v1", "NetworkPolicy"),)
+PRUNED = (("networking.k8s.io/v1", "NetworkPolicy"), ("v1", "Service"))
+"""What a Cluster may cease to ask for."""
 
 
 class ClusterReconciler:

@@ -37,6 +37,10 @@ class ClusterIdentity:
     def bootstrap(self) -> str:
         return f"{self.bootstrap_service}.{self.namespace}.svc:{KAFKA_PORTS[Role.BROKER]}"
 
+    def certificates(self, role: Role) -> str:
+        """The Secret that the pods of a role mount."""
+        return f"{self.service(role)}-certificates"
+
     def labels(self, role: Role | None = None) -> dict[str, str]:
         labels = {"app.kubernetes.io/part-of": "millstream", CLUSTER_LABEL: self.name}
         return labels if role is None else labels | {"millstream.dev/role": role.value}

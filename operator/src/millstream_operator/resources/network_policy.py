@@ -1,6 +1,7 @@
 """Who may open a connection to a cluster's pods, and to whom controllers and coordinators may.
 
-Clients reach brokers and coordinators at their ports; controllers are for the cluster's own pods. Prometheus reaches
+Clients reach brokers and coordinators at their ports; controllers and the nodes' own listeners are for the cluster's pods, the latter
+for the operator too. Prometheus reaches
 /metrics from wherever it is. What is enforced is up to the network plugin of the Kubernetes cluster: credentials do not rest on it.
 """
 
@@ -8,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from millstream_cluster.ids import Role
-from millstream_operator.resources.identity import HTTP_PORT, KAFKA_PORTS, ClusterIdentity, Manifest
+from millstream_operator.resources.identity import HTTP_PORT, ClusterIdentity, Manifest
+from millstream_operator.resources.listeners import listeners
 
 DNS_PORT = 53
 API_SERVER_PORTS = (443, 6443)
@@ -21,7 +23,7 @@ def network_policies(cluster: ClusterIdentity, spec: Mapping[str, Any], operator
         return []
     more: list[Manifest] = list(asked.get("egress") or ())
     return [
-        _policy(cluster, role, _ingress(cluster, role, operator_namespace), _egress(cluster, role, more))
+        _policy(cluster, role, _ingress(cluster, spec, role, operator_namespace), _egress(cluster, role, more))
         for role in Role
     ]
 
@@ -44,11 +46,19 @@ def _policy(
     }
 
 
-def _ingress(cluster: ClusterIdentity, role: Role, operator_namespace: str) -> list[Manifest]:
-    kafka: Manifest = {"ports": _tcp(KAFKA_PORTS[role])}
-    if role is Role.CONTROLLER:
-        kafka["from"] = [_own_pods(cluster)]
-    return [kafka, {"ports": _tcp(HTTP_PORT)}]
+def _ingress(cluster: ClusterIdentity, spec: Mapping[str, Any], role: Role, operator_namespace: str) -> list[Manifest]:
+    found = listeners(spec, role)
+    rules: list[Manifest] = [{"ports": _tcp(HTTP_PORT)}]
+    open_ports = [each.port for each in found if not each.is_for_nodes]
+    if open_ports:
+        rules.append({"ports": _tcp(*open_ports)})
+    for_nodes = [each.port for each in found if each.is_for_nodes]
+    if for_nodes:
+        peers = [_own_pods(cluster)]
+        if role is not Role.CONTROLLER:
+            peers.append(_operator(operator_namespace))
+        rules.append({"from": peers, "ports": _tcp(*for_nodes)})
+    return rules
 
 
 def _egress(cluster: ClusterIdentity, role: Role, more: Sequence[Manifest]) -> list[Manifest] | None:
