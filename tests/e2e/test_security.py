@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from conftest import CommandFailed, make_namespace
+from kubectl import CommandFailed, make_namespace
 from product import CHART, RELEASE, Client, consumer_group, install, topic, uninstall
 
 BEYOND = ("kube-system", "default")

@@ -41,6 +41,15 @@ class ClusterIdentity:
         """The Secret that the pods of a role mount."""
         return f"{self.service(role)}-certificates"
 
+    @property
+    def nodes_authority(self) -> str:
+        """The Secret of the authority that the nodes' certificates are of."""
+        return f"{self.name}-ca"
+
+    @property
+    def users_authority(self) -> str:
+        return f"{self.name}-users-ca"
+
     def labels(self, role: Role | None = None) -> dict[str, str]:
         labels = {"app.kubernetes.io/part-of": "millstream", CLUSTER_LABEL: self.name}
         return labels if role is None else labels | {"millstream.dev/role": role.value}
