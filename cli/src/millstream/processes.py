@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from millstream.roles import LISTENER_NAMES, ON_ONE_MACHINE, Role
+from millstream.roles import ON_ONE_MACHINE, Role, listener_name
 
 LOOPBACK = "127.0.0.1"
 CONFIG_FILE = "node.properties"
@@ -67,7 +67,7 @@ def plan_processes(
         own = {
             "process.roles": str(role),
             "node.id": str(number),
-            "listeners": f"{LISTENER_NAMES[role]}://{host_of(name)}:{port}",
+            "listeners": f"{listener_name(role, settings)}://{host_of(name)}:{port}",
             "http.port": str(http_port),
             "controller.bootstrap.servers": controllers,
         }

@@ -119,7 +119,7 @@ class BrokerApp:
 
     async def _serve(self, directory: DataDir, partitions: HostedPartitions, delays: Delays) -> None:
         config, world = self.config, self._world
-        link = ControllerLink(world, config.controllers, client_id=self.name, node_id=NodeId(config.node_id))
+        link = self._controllers()
         applied = self._applied_metadata()
         hosting = Hosting(config, partitions, applied)
 
@@ -188,6 +188,16 @@ class BrokerApp:
             await broker.close()
             await link.close()
 
+    def _controllers(self) -> ControllerLink:
+        config = self.config
+        return ControllerLink(
+            self._world,
+            config.controllers,
+            client_id=self.name,
+            node_id=NodeId(config.node_id),
+            credentials=config.security.controllers,
+        )
+
     def _server(self, broker: Broker, follower: MetadataFollower) -> Server[Broker]:
         return Server(
             self.name,
@@ -200,7 +210,10 @@ class BrokerApp:
         )
 
     async def _listen(self, server: Server[Broker]) -> None:
-        self.listeners |= await listen_on(server, self.config.listeners, nodes_listener=self.config.nodes_listener)
+        config = self.config
+        self.listeners |= await listen_on(
+            server, config.listeners, nodes_listener=config.nodes_listener, security=config.security
+        )
         if self._door is not None:
             self._door.open(server, self.listeners)
 
@@ -246,7 +259,7 @@ class BrokerApp:
             node_id=config.node_id,
             cluster_id=directory.cluster_id,
             incarnation_id=directory.directory_id,
-            listeners=advertise(self._world, self.listeners, config.advertised_listeners),
+            listeners=advertise(self._world, self.listeners, config.advertised_listeners, config.security),
             rack=config.rack,
             log_dirs=(directory.directory_id,),
         )

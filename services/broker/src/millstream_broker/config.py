@@ -19,7 +19,8 @@ from millstream_cluster.image import Image
 from millstream_cluster.records import Endpoint, ResourceType
 from millstream_runtime.network.links import Limits
 from millstream_runtime.properties import Properties, PropertyError
-from millstream_runtime.serving.listeners import limits_of, listeners_of, nodes_first
+from millstream_runtime.serving.listeners import limits_of, listeners_of
+from millstream_runtime.serving.security import PLAIN_SECURITY, Security, nodes_first, security_of
 
 DEFAULT_LISTENER = "PLAINTEXT"
 DEFAULT_PORT = 9092
@@ -54,6 +55,8 @@ class BrokerConfig:
     """advertised.listeners: what clients are told; where a name is missing, its listener's own address."""
     nodes_listener: str | None = None
     """inter.broker.listener.name: where other nodes come in, and nobody else is one; unset, on any listener."""
+    security: Security = PLAIN_SECURITY
+    """listener.security.protocol.map, ssl.*: what each listener asks for, and what is shown to other nodes."""
     rack: str | None = None
     """broker.rack"""
     selects_closest_replica: bool = False
@@ -148,6 +151,7 @@ class BrokerConfig:
             listeners=listeners,
             advertised_listeners=advertised,
             nodes_listener=nodes_listener,
+            security=security_of(properties, listeners, nodes_listener),
             rack=properties.optional("broker.rack"),
             selects_closest_replica=properties.optional("replica.selector.class") == RACK_AWARE_SELECTOR,
             cluster_id=properties.optional("cluster.id"),

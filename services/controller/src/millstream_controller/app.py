@@ -19,7 +19,7 @@ from millstream_controller.shell.open_store import OpenStore, open_store
 from millstream_controller.shell.standby import Standby
 from millstream_controller.shell.store import Fenced, Store, StoreBroken, StoreUnavailable
 from millstream_runtime.service import Health, ServiceFailed
-from millstream_runtime.serving.listeners import listen_on
+from millstream_runtime.serving.listeners import LOOPBACKS, be_at_home, listen_on
 from millstream_runtime.serving.server import Server
 from millstream_runtime.world import World
 from millstream_wire.records import RecordsError
@@ -58,7 +58,8 @@ class ControllerApp:
         self.world.metrics.register(metrics)
         store: Store | None = None
         try:
-            self.listeners |= await listen_on(server, [self.config.listener])
+            self.listeners |= await listen_on(server, [self.config.listener], security=self.config.security)
+            self._be_at_home()
             store = await self._open_store(self.config.store, self.world, self._writer)
             await self._govern(store)
         except (StoreBroken, WrongCluster, LogWentBack) as error:
@@ -83,6 +84,10 @@ class ControllerApp:
             return self.config.advertised.host, self.config.advertised.port or port
         return host, port
 
+    def _be_at_home(self) -> None:
+        host, port = self.listeners[self.config.listener.name]
+        be_at_home(self.world, self.advertised(), (LOOPBACKS.get(host, host), port))
+
     async def _govern(self, store: Store) -> None:
         """Load, lead or follow, and again; until cancelled or the store cannot be trusted."""
         gone_epoch = 0
@@ -105,6 +110,7 @@ class ControllerApp:
                 elected,
                 log.end_offset,
                 takeover_timeout_ms=self.config.takeover_timeout_ms << min(out_of_reach, PATIENCE_DOUBLINGS_MAX),
+                credentials=self.config.security.controllers,
                 has_gone=lambda epoch=elected.epoch: self._has_gone(store, epoch),  # type: ignore[misc]
             )
             if await standby.watch():

@@ -12,6 +12,7 @@ from millstream_controller.core.settings import Settings
 from millstream_runtime.network.links import Limits
 from millstream_runtime.properties import Properties, PropertyError, parse_address
 from millstream_runtime.serving.listeners import WILDCARDS, limits_of
+from millstream_runtime.serving.security import PLAIN_SECURITY, Security, controller_security_of
 
 DEFAULT_LISTENER = "CONTROLLER://127.0.0.1:9093"
 
@@ -44,6 +45,8 @@ class ControllerConfig:
     """listeners: NAME://host:port, port 0 for any free one."""
     advertised: Endpoint | None = None
     """advertised.listeners: what other nodes are told; unset, the listener's own address."""
+    security: Security = PLAIN_SECURITY
+    """listener.security.protocol.map, ssl.*: what the listener asks for, and what is shown to other controllers."""
     cluster_id: str | None = None
     """cluster.id: refuse a store of any other cluster; a new store is given this one."""
     takeover_timeout_ms: int = 3_000
@@ -63,6 +66,7 @@ class ControllerConfig:
             store=_store(properties.text("controller.store")),
             listener=listener,
             advertised=_endpoint("advertised.listeners", advertised) if advertised is not None else None,
+            security=controller_security_of(properties, listener),
             cluster_id=properties.optional("cluster.id"),
             takeover_timeout_ms=properties.integer("controller.takeover.timeout.ms", 3_000, least=100),
             settings=Settings(

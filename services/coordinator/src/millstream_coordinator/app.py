@@ -78,13 +78,13 @@ class CoordinatorApp:
 
     async def run(self) -> None:
         config, world = self.config, self._world
-        link = ControllerLink(world, config.controllers, client_id=self.name, node_id=config.node_id)
+        link = self._controllers()
         connections = self._connections()
         follower = MetadataFollower(world, link, node_id=config.node_id, on_records=self._on_records)
         self.follower = follower
         clock = SteadyClock(world)
         around = self._surroundings(link, clock)
-        nodes = Nodes(world, client_id=self.name, node_id=config.node_id)
+        nodes = Nodes(world, client_id=self.name, node_id=config.node_id, credentials=config.security.nodes)
         topic_creation = TopicCreation(config, link)
         share_state_nodes = ShareStateNodes(
             nodes,
@@ -145,10 +145,23 @@ class CoordinatorApp:
             await nodes.close()
             await link.close()
 
+    def _controllers(self) -> ControllerLink:
+        config = self.config
+        return ControllerLink(
+            self._world,
+            config.controllers,
+            client_id=self.name,
+            node_id=config.node_id,
+            credentials=config.security.controllers,
+        )
+
     def _connections(self) -> Connections:
+        config = self.config
+
         def nodes() -> Nodes:
             # Client ids are what nodes of release 0.1.0 know this one by: `__` to those that it writes to.
-            return Nodes(self._world, client_id=f"__{self.name}", node_id=self.config.node_id)
+            name = f"__{self.name}"
+            return Nodes(self._world, client_id=name, node_id=config.node_id, credentials=config.security.nodes)
 
         return Connections(nodes(), nodes(), asyncio.Semaphore(READS_MAX), self._interest)
 
@@ -179,7 +192,8 @@ class CoordinatorApp:
     async def _open(self, server: Server[Coordinator]) -> Mapping[str, tuple[str, int]]:
         if self._door is not None:
             return await self._door.join(server, CLAIMS)
-        return await listen_on(server, self.config.listeners, nodes_listener=self.config.nodes_listener)
+        config = self.config
+        return await listen_on(server, config.listeners, nodes_listener=config.nodes_listener, security=config.security)
 
     def _on_session_lost(self) -> None:
         """Others may have owned our shards since, and may own them now."""
@@ -221,7 +235,7 @@ class CoordinatorApp:
             node_id=config.node_id,
             cluster_id=cluster_id,
             incarnation_id=UUID(int=self._world.random.getrandbits(128), version=4),
-            listeners=advertise(self._world, self.listeners, config.advertised_listeners),
+            listeners=advertise(self._world, self.listeners, config.advertised_listeners, config.security),
             rack=config.rack,
         )
         self.registration = Registration(

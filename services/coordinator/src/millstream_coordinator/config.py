@@ -13,7 +13,8 @@ from millstream_coordinator.core.share.limits import ShareLimits
 from millstream_coordinator.core.transactions.limits import TransactionLimits
 from millstream_runtime.network.links import Limits
 from millstream_runtime.properties import Properties, PropertyError
-from millstream_runtime.serving.listeners import limits_of, listeners_of, nodes_first
+from millstream_runtime.serving.listeners import limits_of, listeners_of
+from millstream_runtime.serving.security import PLAIN_SECURITY, Security, nodes_first, security_of
 
 DEFAULT_LISTENER = "PLAINTEXT"
 DEFAULT_PORT = 9094
@@ -32,6 +33,8 @@ class CoordinatorConfig:
     """advertised.listeners: what clients are told; where a name is missing, its listener's own address."""
     nodes_listener: str | None = None
     """inter.broker.listener.name: where other nodes come in, and nobody else is one; unset, on any listener."""
+    security: Security = PLAIN_SECURITY
+    """listener.security.protocol.map, ssl.*: what each listener asks for, and what is shown to other nodes."""
     rack: str | None = None
     """broker.rack"""
     cluster_id: str | None = None
@@ -76,6 +79,7 @@ class CoordinatorConfig:
             listeners=listeners,
             advertised_listeners=advertised,
             nodes_listener=nodes_listener,
+            security=security_of(properties, listeners, nodes_listener),
             rack=properties.optional("broker.rack"),
             cluster_id=properties.optional("cluster.id"),
             heartbeat_interval_ms=properties.integer("broker.heartbeat.interval.ms", 500, least=1),

@@ -16,6 +16,7 @@ from millstream_cluster.configs.key import (
     one_of,
     some_of,
 )
+from millstream_cluster.configs.tls import TLS_CONFIGS
 from millstream_cluster.configs.topic import TOPIC_CONFIGS
 from millstream_cluster.records import ResourceType
 
@@ -180,7 +181,7 @@ def _topic_defaults(known: set[str]) -> list[ConfigKey]:
 
 
 def _table() -> dict[str, ConfigKey]:
-    explicit = (*_OWN, *_TOPIC_DEFAULTS_ELSEWHERE)
+    explicit = (*_OWN, *TLS_CONFIGS, *_TOPIC_DEFAULTS_ELSEWHERE)
     keys = [*explicit, *_topic_defaults({key.name for key in explicit})]
     return {key.name: key for key in sorted(keys, key=lambda key: key.name)}
 

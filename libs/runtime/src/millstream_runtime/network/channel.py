@@ -18,6 +18,8 @@ class Channel(ABC):
     def __init__(self, peer: str) -> None:
         self.peer = peer
         """The other side, as `host:port`."""
+        self.certificate: bytes | None = None
+        """The other side's, in DER, if it showed one and TLS has verified it."""
 
     @abstractmethod
     def send(self, parts: Sequence[Part]) -> None:

@@ -13,6 +13,7 @@ from millstream_cluster.ids import NO_NODE, NodeId
 from millstream_runtime import VERSION
 from millstream_runtime.network.channel import Channel, ChannelUser
 from millstream_runtime.network.frames import Frame, Part
+from millstream_runtime.nodes.credentials import PLAIN, Credentials
 from millstream_runtime.serving.peer import SOFTWARE_NAME
 from millstream_runtime.world import World
 from millstream_wire.api import API, ApiKey
@@ -81,7 +82,14 @@ class Client(ChannelUser):
 
     @classmethod
     async def connect(
-        cls, world: World, host: str, port: int, *, client_id: str, node_id: NodeId = NO_NODE
+        cls,
+        world: World,
+        host: str,
+        port: int,
+        *,
+        client_id: str,
+        node_id: NodeId = NO_NODE,
+        credentials: Credentials = PLAIN,
     ) -> "Client":
         """Connect, introduce ourselves by ApiVersions (as a node if we are one), or raise Disconnected."""
         made: list[Client] = []
@@ -90,8 +98,10 @@ class Client(ChannelUser):
             made.append(cls(channel, client_id, node_id))
             return made[0]
 
+        bound = world.own_addresses.get((host, port), (host, port))
+        wrap = credentials.wrap(world.own_names.get(bound, host))
         try:
-            await world.network.connect(*world.own_addresses.get((host, port), (host, port)), use)
+            await world.network.connect(*bound, use, wrap=wrap)
         except ConnectionRefusedError as error:
             raise NobodyListens(f"{host}:{port}: {error.strerror or error}") from error
         except OSError as error:
@@ -213,11 +223,20 @@ class Client(ChannelUser):
 class Nodes:
     """Clients by address: connects on first use, forgets broken ones; the least recently used ones beyond the bound close."""
 
-    def __init__(self, world: World, *, client_id: str, node_id: NodeId = NO_NODE, connections_max: int = 1000) -> None:
+    def __init__(
+        self,
+        world: World,
+        *,
+        client_id: str,
+        node_id: NodeId = NO_NODE,
+        connections_max: int = 1000,
+        credentials: Credentials = PLAIN,
+    ) -> None:
         """`node_id`: who we are to the others, if we are a node."""
         self._world = world
         self._client_id = client_id
         self._node_id = node_id
+        self._credentials = credentials
         self._connections_max = connections_max
         self._clients: OrderedDict[tuple[str, int], Client] = OrderedDict()
         self._connecting: dict[tuple[str, int], asyncio.Task[Client]] = {}
@@ -282,7 +301,13 @@ class Nodes:
         return client, max(1, timeout_ms - (self._world.monotonic_ms() - started_ms))
 
     async def _connect(self, address: tuple[str, int]) -> Client:
-        client = await Client.connect(self._world, *address, client_id=self._client_id, node_id=self._node_id)
+        client = await Client.connect(
+            self._world,
+            *address,
+            client_id=self._client_id,
+            node_id=self._node_id,
+            credentials=self._credentials,
+        )
         self._clients[address] = client
         self._clients.move_to_end(address)
         if len(self._clients) > self._connections_max:

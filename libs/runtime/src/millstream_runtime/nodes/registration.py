@@ -15,6 +15,7 @@ from millstream_runtime.nodes.controllers import ControllerLink, ControllerUnava
 from millstream_runtime.nodes.session import Session
 from millstream_runtime.service import Health, ServiceFailed
 from millstream_runtime.world import World
+from millstream_security.protocol import SecurityProtocol
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import BrokerHeartbeatRequest, BrokerRegistrationRequest
 from millstream_wire.messages.broker_registration import Feature, Listener
@@ -56,6 +57,7 @@ class AdvertisedListener:
     name: str
     host: str
     port: int
+    protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +209,10 @@ class Registration:
             broker_id=self._identity.node_id,
             cluster_id=self._identity.cluster_id,
             incarnation_id=self._identity.incarnation_id,
-            listeners=[Listener(name=each.name, host=each.host, port=each.port) for each in self._identity.listeners],
+            listeners=[
+                Listener(name=each.name, host=each.host, port=each.port, security_protocol=each.protocol)
+                for each in self._identity.listeners
+            ],
             features=[
                 Feature(name=each.name, min_supported_version=each.least, max_supported_version=each.most)
                 for each in SUPPORTED_RANGES

@@ -27,6 +27,8 @@ class Connection:
     kind: ListenerKind = ListenerKind.NODES
     peer: Peer = ANONYMOUS_CLIENT
     """Who is at the other end; the connection's first ApiVersions is the last that can say so."""
+    is_guarded: bool = False
+    """Whether the listener asks for credentials: then no word of who one is counts without them."""
     has_met: bool = False
     """Whether that ApiVersions was there."""
     software: tuple[str, str] = ("unknown", "unknown")

@@ -15,6 +15,7 @@ from millstream_runtime.serving import api_versions
 from millstream_runtime.serving.api_versions import ANYBODY, NO_FEATURES, Features, Identity
 from millstream_runtime.serving.connection import Route, ServedConnection, divided
 from millstream_runtime.serving.context import Connection, RawReply, RequestContext
+from millstream_runtime.serving.guard import NO_GUARD, Guard
 from millstream_runtime.serving.handlers import App, Handler, Handlers, serve
 from millstream_runtime.serving.peer import ListenerKind, introduced
 from millstream_runtime.world import World
@@ -22,6 +23,10 @@ from millstream_wire.api import API, ApiKey
 from millstream_wire.messages import ApiVersionsRequest, ApiVersionsResponse
 
 __all__ = ["Connection", "Features", "Handler", "RawReply", "RequestContext", "Server"]
+
+
+def nobody(connection: Connection) -> bool:
+    return False
 
 
 class Server(Generic[App]):
@@ -39,10 +44,12 @@ class Server(Generic[App]):
         versions: Mapping[ApiKey, tuple[int, int]] | None = None,
         features: Callable[[], Features] = lambda: NO_FEATURES,
         identity: Callable[[], Identity] = lambda: ANYBODY,
+        may_be_node: Callable[[Connection], bool] = nobody,
     ) -> None:
         """`unadvertised`: served but left out of ApiVersions (what only nodes of the cluster send).
 
         `versions` narrows what the table of APIs says; `features` and `identity` are asked at each ApiVersions request.
+        `may_be_node`: whether who has shown credentials on a listener for nodes, and says that they are one, may be one.
         """
         self.name = name
         self.app = app
@@ -50,6 +57,7 @@ class Server(Generic[App]):
         self.limits = limits
         self.features = features
         self.identity = identity
+        self.may_be_node = may_be_node
         self.counters = world.metrics.server(name)
         self.advertised = _advertised(handlers, frozenset(unadvertised), versions or {})
         served: dict[ApiKey, Handler[App]] = dict(handlers)
@@ -68,18 +76,27 @@ class Server(Generic[App]):
         return len(self._connections)
 
     async def listen(
-        self, host: str, port: int, *, listener_name: str = "PLAINTEXT", kind: ListenerKind = ListenerKind.NODES
+        self,
+        host: str,
+        port: int,
+        *,
+        listener_name: str = "PLAINTEXT",
+        kind: ListenerKind = ListenerKind.NODES,
+        guard: Guard = NO_GUARD,
     ) -> Listener:
         """Take connections on host:port; raises OSError (port in use)."""
 
         def accept(channel: Channel) -> ServedConnection:
+            peer = guard.peer_of(channel.certificate)
             self._accepted += 1
-            connection = ServedConnection(self, Connection(self._accepted, channel.peer, listener_name, kind), channel)
+            met = Connection(self._accepted, channel.peer, listener_name, kind, peer, is_guarded=guard.is_set)
+            connection = ServedConnection(self, met, channel)
             self._connections[self._accepted] = connection
             self.counters.connections += 1
             return connection
 
-        listener = await self.world.network.listen(host, port, accept, limits=self.limits)
+        wrap = guard.tls.wrap if guard.tls is not None else None
+        listener = await self.world.network.listen(host, port, accept, limits=self.limits, wrap=wrap)
         self._listeners.append(listener)
         return listener
 
@@ -149,7 +166,7 @@ class Server(Generic[App]):
     def _answer_api_versions(
         self, app: App, request: ApiVersionsRequest, context: RequestContext
     ) -> ApiVersionsResponse:
-        _meet(context.connection, request, context.client_id)
+        self._meet(context.connection, request, context.client_id)
         if request.client_software_name:
             context.connection.software = (request.client_software_name, request.client_software_version)
         identity = self.identity()
@@ -157,12 +174,13 @@ class Server(Generic[App]):
             identity = identity.beside(self._shared_with.identity())
         return api_versions.answer(request, context.version, self.advertised, self.features(), identity)
 
-
-def _meet(connection: Connection, request: ApiVersionsRequest, client_id: str | None) -> None:
-    """Take note of who is at the other end, the first time that it says so."""
-    if not connection.has_met and connection.kind is ListenerKind.NODES:
-        connection.peer = introduced(request, client_id) or connection.peer
-    connection.has_met = True
+    def _meet(self, connection: Connection, request: ApiVersionsRequest, client_id: str | None) -> None:
+        """Take note of who is at the other end, the first time that it says so."""
+        if not connection.has_met and connection.kind is ListenerKind.NODES:
+            node = introduced(request, client_id, is_guarded=connection.is_guarded)
+            if node is not None and (not connection.is_guarded or self.may_be_node(connection)):
+                connection.peer = node
+        connection.has_met = True
 
 
 def _advertised(

@@ -11,6 +11,7 @@ from millstream_cluster.ids import METADATA_TOPIC_ID, NodeId
 from millstream_cluster.metadata_version import NEWEST
 from millstream_cluster.records import ControllerElected
 from millstream_runtime.nodes.client import Client, ClientError, NobodyListens
+from millstream_runtime.nodes.credentials import PLAIN, Credentials
 from millstream_runtime.world import World
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import FetchRequest, FetchResponse
@@ -45,6 +46,7 @@ class Standby:
         *,
         takeover_timeout_ms: int,
         has_gone: Callable[[], Awaitable[bool]],
+        credentials: Credentials = PLAIN,
     ) -> None:
         """`has_gone` looks into the store: whether the active controller has resigned, or another was elected."""
         self._world = world
@@ -53,6 +55,7 @@ class Standby:
         self._position = position
         self._timeout_ms = takeover_timeout_ms
         self._has_gone = has_gone
+        self._credentials = credentials
         self._client: Client | None = None
         self.had_contact = False
         """Whether the active controller ever answered."""
@@ -128,7 +131,12 @@ class Standby:
             try:
                 async with asyncio.timeout(timeout_ms / 1000):
                     self._client = await Client.connect(
-                        self._world, host, port, client_id=f"controller-{self._node_id}", node_id=self._node_id
+                        self._world,
+                        host,
+                        port,
+                        client_id=f"controller-{self._node_id}",
+                        node_id=self._node_id,
+                        credentials=self._credentials,
                     )
             except TimeoutError as error:
                 raise ClientError(f"{host}:{port}: no connection in {timeout_ms} ms") from error

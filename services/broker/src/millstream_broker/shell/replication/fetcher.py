@@ -196,6 +196,7 @@ class Fetcher:
             client_id=f"broker-{config.node_id}-replicas",
             node_id=NodeId(config.node_id),
             connections_max=1,
+            credentials=config.security.nodes,
         )
 
     async def _request(self, nodes: Nodes, message: FetchRequest, wait_ms: int) -> FetchResponse | None:
