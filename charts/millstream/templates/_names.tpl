@@ -16,7 +16,7 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 
 {{- /* The namespaces that the operator looks after, with commas between them. */ -}}
 {{- define "millstream.namespaces" -}}
-{{ prepend .Values.operator.namespaces .Release.Namespace | uniq | join "," }}
+{{ prepend (.Values.operator.namespaces | default list) .Release.Namespace | uniq | join "," }}
 {{- end -}}
 
 {{- define "millstream.podSecurity" -}}

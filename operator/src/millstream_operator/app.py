@@ -8,6 +8,8 @@ import kopf
 from millstream_operator.config import OperatorConfig
 from millstream_operator.handlers.watch import register
 from millstream_operator.kube.objects import Objects, connect
+from millstream_operator.reconcile.certificates import Certificates
+from millstream_operator.reconcile.connections import Connections
 from millstream_operator.reconcile.resource import Surroundings
 from millstream_operator.reconcile.resync import Reconcilers
 from millstream_runtime.service import Health
@@ -28,19 +30,34 @@ class OperatorApp:
 
     async def run(self) -> None:
         async with connect() as objects:
-            self._reconcilers = reconcilers = Reconcilers(self._surroundings(objects))
+            around = self._surroundings(objects)
+            self._reconcilers = reconcilers = Reconcilers(around)
             registry = kopf.OperatorRegistry()
             register(registry, reconcilers)
-            async with asyncio.TaskGroup() as tasks:
-                looking = tasks.create_task(reconcilers.run())
-                # No peering: two operators at once would only repeat each other, since every step is planned anew.
-                await kopf.operator(
-                    registry=registry, namespaces=self._config.watch_namespaces, standalone=True, ready_flag=self.ready
-                )
-                looking.cancel()
+            try:
+                async with asyncio.TaskGroup() as tasks:
+                    looking = tasks.create_task(reconcilers.run())
+                    await self._watch(registry)
+                    looking.cancel()
+            finally:
+                await around.connections.close()
+
+    async def _watch(self, registry: kopf.OperatorRegistry) -> None:
+        # No peering: two operators at once would only repeat each other, since every step is planned anew.
+        await kopf.operator(
+            registry=registry, namespaces=self._config.watch_namespaces, standalone=True, ready_flag=self.ready
+        )
 
     def _surroundings(self, objects: Objects) -> Surroundings:
-        return Surroundings(self._world, objects, self._config.watch_namespaces, self._config.namespace)
+        certificates = Certificates(self._world, objects)
+        return Surroundings(
+            world=self._world,
+            objects=objects,
+            namespaces=self._config.watch_namespaces,
+            operator_namespace=self._config.namespace,
+            certificates=certificates,
+            connections=Connections(self._world, certificates),
+        )
 
     def health(self) -> Health:
         if self._reconcilers is not None and self._reconcilers.silent:

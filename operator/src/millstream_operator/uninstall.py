@@ -1,13 +1,12 @@
 """What `helm uninstall` runs first, so that nothing hangs and nothing stays behind that should not.
 
-The operator stops, Topics and ConsumerGroups let go of their finalizers (their data stays or goes with the volumes), the
+The operator stops, Topics, ConsumerGroups and Users let go of their finalizers (their data stays or goes with the volumes), the
 Cluster and its pods end, and where the volumes go too, so does the metadata log.
 """
 
 import argparse
 import asyncio
 import sys
-from collections.abc import Sequence
 
 from millstream_operator.kube.objects import Objects, connect
 from millstream_operator.plan.scope import cluster_key
@@ -17,16 +16,14 @@ FINALIZER = "millstream.dev/data"
 WAIT_S_MAX = 150
 
 
-async def uninstall(namespace: str, cluster: str, operator: str, watched: Sequence[str]) -> None:
-    """`watched`: the namespaces whose resources the operator looks after."""
+async def uninstall(namespace: str, cluster: str, operator: str) -> None:
     async with connect() as objects:
         await objects.delete("apps/v1", "Deployment", namespace, operator, "Foreground")
         await _gone(objects, "apps/v1", "Deployment", namespace, operator)
-        for kind in ("Topic", "ConsumerGroup"):
-            for each in watched:
-                for body in await objects.list(API_VERSION, kind, each):
-                    if cluster_key(body) == (namespace, cluster):
-                        await _let_go(objects, kind, body["metadata"])
+        for kind in ("Topic", "ConsumerGroup", "User"):
+            for body in await objects.list(API_VERSION, kind, namespace):
+                if cluster_key(body) == (namespace, cluster):
+                    await _let_go(objects, kind, body["metadata"])
         found = await objects.get(API_VERSION, "Cluster", namespace, cluster)
         await objects.delete(API_VERSION, "Cluster", namespace, cluster, "Foreground")
         await _gone(objects, API_VERSION, "Cluster", namespace, cluster)
@@ -54,9 +51,8 @@ def main() -> int:
     parser.add_argument("--namespace", required=True)
     parser.add_argument("--cluster", required=True)
     parser.add_argument("--operator", required=True)
-    parser.add_argument("--watched", required=True, help="namespaces with resources of the cluster: NAME,NAME")
     arguments = parser.parse_args()
-    asyncio.run(uninstall(arguments.namespace, arguments.cluster, arguments.operator, arguments.watched.split(",")))
+    asyncio.run(uninstall(arguments.namespace, arguments.cluster, arguments.operator))
     print(f"cluster {arguments.cluster} ended", flush=True)
     return 0
 

@@ -47,6 +47,23 @@ class Certificates:
             )
         return Authorities(nodes, users)
 
+    async def nodes_authority(self, cluster: ClusterIdentity) -> Authority:
+        """As it is kept. Raises BadAuthority, KubernetesError."""
+        found = _kept(
+            await self._objects.get("v1", "Secret", cluster.namespace, cluster.nodes_authority), cluster.nodes_authority
+        )
+        if found is None:
+            raise BadAuthority(f"the Secret {cluster.nodes_authority} is not there (yet)")
+        return found
+
+    async def users_authority(self, cluster: ClusterIdentity) -> Authority:
+        found = _kept(
+            await self._objects.get("v1", "Secret", cluster.namespace, cluster.users_authority), cluster.users_authority
+        )
+        if found is None:
+            raise BadAuthority(f"the Secret {cluster.users_authority} is not there (yet)")
+        return found
+
     async def _brought(self, cluster: ClusterIdentity, spec: Mapping[str, Any]) -> Authority | None:
         name = (spec["security"].get("authority") or {}).get("secretName")
         if not name:

@@ -48,13 +48,13 @@ class ConsumerGroupReconciler:
         group_id = group_id_of(body)
         declared = spec.get("topics") or []
         cluster = await self._cluster_of(body, siblings)
-        async with kafka_of(self._around, cluster) as kafka:
+        kafka = await kafka_of(self._around, cluster)
+        seen = await groups.look_at(kafka, group_id, declared)
+        starts = initial_offsets(spec, seen)
+        if starts:
+            await groups.commit(kafka, group_id, starts)
+            logger.info("group started group=%s partitions=%d", group_id, len(starts))
             seen = await groups.look_at(kafka, group_id, declared)
-            starts = initial_offsets(spec, seen)
-            if starts:
-                await groups.commit(kafka, group_id, starts)
-                logger.info("group started group=%s partitions=%d", group_id, len(starts))
-                seen = await groups.look_at(kafka, group_id, declared)
         return group_fields(seen), group_readiness(seen)
 
     async def _cluster_of(self, body: Body, siblings: Sequence[Body]) -> Body:
@@ -70,8 +70,8 @@ class ConsumerGroupReconciler:
             group_id = group_id_of(body)
             try:
                 cluster = await self._cluster_of(body, await self._around.every(self.kind))
-                async with kafka_of(self._around, cluster) as kafka:
-                    await groups.delete(kafka, group_id)
+                kafka = await kafka_of(self._around, cluster)
+                await groups.delete(kafka, group_id)
                 logger.info("group deleted group=%s", group_id)
             except (ClusterMissing, NamespaceNotAllowed, Conflict) as error:
                 logger.info("group let go group=%s reason=%s", group_id, error)

@@ -4,16 +4,18 @@ A status is written only when it changed: every write wakes every watcher.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakValueDictionary
 
-from millstream_operator.kafka.cluster import Address, ClusterUnreachable, KafkaCluster, Refused, connect
+from millstream_operator.certificates.authority import BadAuthority
+from millstream_operator.kafka.cluster import Address, ClusterUnreachable, KafkaCluster, Refused
 from millstream_operator.kube.objects import KubernetesError, Objects
 from millstream_operator.plan.conditions import Condition, merge
 from millstream_operator.plan.scope import Body, cluster_key, serves
+from millstream_operator.reconcile.certificates import Certificates
+from millstream_operator.reconcile.connections import Connections
 from millstream_runtime.world import World
 
 API_VERSION = "millstream.dev/v1alpha1"
@@ -40,6 +42,8 @@ class Surroundings:
     namespaces: tuple[str, ...]
     """Where resources are looked after; whatever is elsewhere is not there."""
     operator_namespace: str
+    certificates: Certificates
+    connections: Connections
 
     async def every(self, kind: str) -> list[Body]:
         """All resources of a kind, of all namespaces that are looked after."""
@@ -76,16 +80,14 @@ async def cluster_of(around: Surroundings, body: Body) -> Body:
     )
 
 
-@asynccontextmanager
-async def kafka_of(around: Surroundings, cluster: Body) -> AsyncIterator[KafkaCluster]:
+async def kafka_of(around: Surroundings, cluster: Body) -> KafkaCluster:
     bootstrap = (cluster.get("status") or {}).get("bootstrap")
     if not bootstrap:
         raise ClusterMissing(f"{cluster['metadata']['name']} is starting")
-    async with connect(around.world, parse_bootstrap(bootstrap)) as kafka:
-        yield kafka
+    return await around.connections.to(cluster, parse_bootstrap(bootstrap))
 
 
-EXPECTED = (ClusterMissing, NamespaceNotAllowed, Conflict, ClusterUnreachable, Refused)
+EXPECTED = (ClusterMissing, NamespaceNotAllowed, Conflict, ClusterUnreachable, Refused, BadAuthority)
 """What a look at a resource may meet: the condition says it, and the next look may find it gone."""
 
 

@@ -48,18 +48,18 @@ class TopicReconciler:
         first = elder(body, siblings, cluster, name_of)
         if first is not None:
             raise Conflict(f"the older resource {first} declares {wanted.name} too")
-        async with kafka_of(self._around, cluster) as kafka:
+        kafka = await kafka_of(self._around, cluster)
+        seen = await topics.look_at(kafka, wanted.name)
+        plan = plan_topic(wanted, seen)
+        for step in plan.steps:
+            await topics.perform(kafka, step)
+            logger.info("topic step topic=%s step=%s", wanted.name, step)
+        created = seen is None or bool((body.get("status") or {}).get("created"))
+        if plan.steps:
             seen = await topics.look_at(kafka, wanted.name)
-            plan = plan_topic(wanted, seen)
-            for step in plan.steps:
-                await topics.perform(kafka, step)
-                logger.info("topic step topic=%s step=%s", wanted.name, step)
-            created = seen is None or bool((body.get("status") or {}).get("created"))
-            if plan.steps:
-                seen = await topics.look_at(kafka, wanted.name)
-            if seen is None:
-                return {}, Condition("Ready", None, "Creating", "the topic is being created")
-            metadata = await kafka.metadata([])
+        if seen is None:
+            return {}, Condition("Ready", None, "Creating", "the topic is being created")
+        metadata = await kafka.metadata([])
         status = topic_status(seen, plan.refusal, {node.node_id: _pod_name(node.host) for node in metadata.brokers})
         return {**status.fields, "topicName": wanted.name, "created": created}, status.condition
 
@@ -68,13 +68,13 @@ class TopicReconciler:
         async with self._turns.of(body):
             name = name_of(body)
             try:
-                async with kafka_of(self._around, await cluster_of(self._around, body)) as kafka:
-                    topic_id = await topics.topic_id_of(kafka, name)
-                    if topic_id is not None and may_delete(body.get("status") or {}, topic_id):
-                        await topics.delete(kafka, topic_id)
-                        logger.info("topic deleted topic=%s", name)
-                    else:
-                        logger.info("topic left alone topic=%s reason=not created by this resource", name)
+                kafka = await kafka_of(self._around, await cluster_of(self._around, body))
+                topic_id = await topics.topic_id_of(kafka, name)
+                if topic_id is not None and may_delete(body.get("status") or {}, topic_id):
+                    await topics.delete(kafka, topic_id)
+                    logger.info("topic deleted topic=%s", name)
+                else:
+                    logger.info("topic left alone topic=%s reason=not created by this resource", name)
             except (ClusterMissing, NamespaceNotAllowed) as error:
                 logger.info("topic let go topic=%s reason=%s", name, error)
 
