@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from millstream.builders import Build, builder_of
+from millstream.first_logins import first_logins_of
 from millstream.late_service import LateService
 from millstream.ports import check_free, free_ports
 from millstream.roles import HTTP_OFFSET, PORTS, Place, Role, properties_of, roles_of
 from millstream_cluster.configs import BROKER_CONFIGS
+from millstream_cluster.records import MetadataRecord
 from millstream_runtime.process import configure_logging, run_services
 from millstream_runtime.properties import Properties, PropertyError, parse_file
 from millstream_runtime.service import Service
@@ -30,7 +32,8 @@ def run_node(options: Namespace) -> int:
         place = Place(options.host, _ports(options), options.data)
         roles = roles_of(given)
         told = {role: properties_of(role, roles, given, place) for role in roles}
-        builders = _builders(told, given)
+        first_logins = first_logins_of(options.add_scram) if options.add_scram else ()
+        builders = _builders(told, given, first_logins)
         http_address = (options.host, given.integer("http.port", place.ports[HTTP_OFFSET], least=0, most=65535))
         check_free([*sorted({each.addresses("listeners")[0] for each in told.values()}), http_address])
     except PropertyError as error:
@@ -71,9 +74,11 @@ def _built(role: Role, build: Build, world: World, others: Sequence[Service]) ->
     return LateService(str(role), "millstream_coordinator.app", lambda: build(world), after=broker.ready)
 
 
-def _builders(told: Mapping[Role, Properties], given: Properties) -> dict[Role, Build]:
+def _builders(
+    told: Mapping[Role, Properties], given: Properties, first_logins: Sequence[MetadataRecord]
+) -> dict[Role, Build]:
     door = Door() if {Role.BROKER, Role.COORDINATOR} <= told.keys() else None
-    builders = {role: builder_of(role, properties, door) for role, properties in told.items()}
+    builders = {role: builder_of(role, properties, door, first_logins) for role, properties in told.items()}
     known = {key for properties in told.values() for key in properties.known}
     given.refuse_unknown({*NODE_KEYS, *BROKER_CONFIGS, *known})
     return builders

@@ -32,7 +32,9 @@ from millstream_runtime.nodes.controllers import ControllerLink
 from millstream_runtime.nodes.follower import MetadataFollower
 from millstream_runtime.nodes.registration import NodeIdentity, Registration, health_of
 from millstream_runtime.service import Health, ServiceFailed
+from millstream_runtime.serving.accounts import Accounts
 from millstream_runtime.serving.api_versions import Identity
+from millstream_runtime.serving.authorization import authorizer_of
 from millstream_runtime.serving.door import Door
 from millstream_runtime.serving.listeners import advertise, listen_on
 from millstream_runtime.serving.server import Features, Server
@@ -207,6 +209,13 @@ class BrokerApp:
             self.config.limits,
             features=lambda: _features(follower.image),
             identity=lambda: _identity(follower.image, self.config.node_id),
+            accounts=Accounts(
+                self._world,
+                lambda: follower.image if follower.caught_up.is_set() else None,
+                follower.caught_up.wait,
+                self.config.token_secret,
+            ),
+            authorizer=authorizer_of(self.config.authorizer, lambda: follower.image.acls),
         )
 
     async def _listen(self, server: Server[Broker]) -> None:

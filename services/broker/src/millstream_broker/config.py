@@ -19,8 +19,10 @@ from millstream_cluster.image import Image
 from millstream_cluster.records import Endpoint, ResourceType
 from millstream_runtime.network.links import Limits
 from millstream_runtime.properties import Properties, PropertyError
+from millstream_runtime.serving.authorization import authorizer_config_of
 from millstream_runtime.serving.listeners import limits_of, listeners_of
-from millstream_runtime.serving.security import PLAIN_SECURITY, Security, nodes_first, security_of
+from millstream_runtime.serving.security import PLAIN_SECURITY, TOKEN_SECRET, Security, nodes_first, security_of
+from millstream_security.authorization.authorizer import AuthorizerConfig
 
 DEFAULT_LISTENER = "PLAINTEXT"
 DEFAULT_PORT = 9092
@@ -57,6 +59,8 @@ class BrokerConfig:
     """inter.broker.listener.name: where other nodes come in, and nobody else is one; unset, on any listener."""
     security: Security = PLAIN_SECURITY
     """listener.security.protocol.map, ssl.*: what each listener asks for, and what is shown to other nodes."""
+    token_secret: str | None = field(default=None, repr=False)
+    """delegation.token.secret.key: the same on all nodes; unset, there are no delegation tokens."""
     rack: str | None = None
     """broker.rack"""
     selects_closest_replica: bool = False
@@ -119,7 +123,9 @@ class BrokerConfig:
     """How long a clean stop waits for the controller to let go; Kafka retries instead of having a key for it."""
     cleaner: CleanerConfig = field(default_factory=CleanerConfig)
     limits: Limits = field(default_factory=Limits)
-    properties: Mapping[str, str] = field(default_factory=dict)
+    authorizer: AuthorizerConfig | None = None
+    """authorizer.class.name, super.users, allow.everyone.if.no.acl.found; None: everybody may do everything."""
+    properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Every property of the process, for DescribeConfigs and topic defaults."""
 
     def as_set(self, image: Image) -> "BrokerConfig":
@@ -143,6 +149,7 @@ class BrokerConfig:
         _check_values(properties)
         listeners, advertised = listeners_of(properties, f"{DEFAULT_LISTENER}://127.0.0.1:{DEFAULT_PORT}")
         listeners, nodes_listener = nodes_first(properties, listeners)
+        security = security_of(properties, listeners, nodes_listener)
         directory = properties.optional("log.dir")
         return BrokerConfig(
             node_id=properties.integer("node.id", 0, least=0, most=COORDINATOR_ID_BASE - 1),
@@ -151,7 +158,8 @@ class BrokerConfig:
             listeners=listeners,
             advertised_listeners=advertised,
             nodes_listener=nodes_listener,
-            security=security_of(properties, listeners, nodes_listener),
+            security=security,
+            token_secret=properties.optional(TOKEN_SECRET),
             rack=properties.optional("broker.rack"),
             selects_closest_replica=properties.optional("replica.selector.class") == RACK_AWARE_SELECTOR,
             cluster_id=properties.optional("cluster.id"),
@@ -183,6 +191,7 @@ class BrokerConfig:
             checkpoint_interval_ms=properties.integer("log.flush.offset.checkpoint.interval.ms", 60_000, least=1),
             cleaner=CleanerConfig.from_properties(properties),
             limits=limits_of(properties),
+            authorizer=authorizer_config_of(properties, has_credentials=security.asks_for_credentials),
             properties=properties.as_dict(),
         )
 

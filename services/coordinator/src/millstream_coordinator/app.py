@@ -37,7 +37,9 @@ from millstream_runtime.nodes.registration import NodeIdentity, Registration, he
 from millstream_runtime.nodes.session import Session
 from millstream_runtime.replicated import Machine
 from millstream_runtime.service import Health, ServiceFailed
+from millstream_runtime.serving.accounts import Accounts
 from millstream_runtime.serving.api_versions import Identity
+from millstream_runtime.serving.authorization import authorizer_of
 from millstream_runtime.serving.door import Door
 from millstream_runtime.serving.listeners import advertise, listen_on
 from millstream_runtime.serving.server import Features, Server
@@ -131,6 +133,8 @@ class CoordinatorApp:
             unadvertised=UNADVERTISED,
             features=lambda: _features(follower.image),
             identity=lambda: _identity(follower.image, config.node_id),
+            accounts=Accounts(world, lambda: follower.image, follower.caught_up.wait, config.token_secret),
+            authorizer=authorizer_of(config.authorizer, lambda: follower.image.acls),
         )
         metrics = CoordinatorMetrics(config.node_id, self._shards)
         world.metrics.register(metrics)

@@ -28,5 +28,6 @@ TLS_CONFIGS = (
     _static("ssl.enabled.protocols", _LIST, "TLSv1.2,TLSv1.3", "TLSv1.2, TLSv1.3 or both."),
     _static("ssl.cipher.suites", _LIST, "", "The cipher suites to choose from, by the standard's names or OpenSSL's; unset, as OpenSSL sees fit. Of TLS 1.3 all three or none."),
     _static("ssl.endpoint.identification.algorithm", _S, "https", "Whether a node's certificate has to name the host that another node connects to: https, or empty for no."),
+    _static("super.users", _S, "", "Who may do everything, and may be a node of the cluster: User:name;User:name."),
     _static("ssl.principal.mapping.rules", _S, "DEFAULT", "From a certificate's subject to a user's name: RULE:pattern/replacement/[LU], or DEFAULT for the subject itself."),
 )  # fmt: skip

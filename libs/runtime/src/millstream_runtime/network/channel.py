@@ -36,6 +36,10 @@ class Channel(ABC):
     def resume_reading(self) -> None: ...
 
     @abstractmethod
+    def limit_frames(self, frame_max_bytes: int) -> None:
+        """Close where a longer frame than this arrives, from the next one on."""
+
+    @abstractmethod
     def close(self, reason: str = "closed here") -> None:
         """Close now, unsent bytes are dropped; `on_closed` is called once, later or now."""
 

@@ -7,7 +7,7 @@ import asyncio
 from collections import OrderedDict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from millstream_cluster.ids import NO_NODE, NodeId
 from millstream_runtime import VERSION
@@ -23,7 +23,12 @@ from millstream_wire.header import RequestHeader, decode_response_header, encode
 from millstream_wire.messages import ApiVersionsRequest, EnvelopeRequest, EnvelopeResponse
 from millstream_wire.schema import Request
 
+if TYPE_CHECKING:
+    from millstream_security.sasl.login import Login
+
 CONNECT_TIMEOUT_MS = 10_000
+RETIRES_AFTER = 0.85
+"""Of the time that a login lasts: Kafka's clients log in again by then."""
 _HELLO_VERSION = 4
 """Of ApiVersions: what the oldest release knows that may be in one cluster with this one."""
 _CORRELATION = slice(4, 8)  # of a request's bytes: after the API key and version
@@ -44,6 +49,10 @@ class NobodyListens(Disconnected):
 
 class RequestTimedOut(ClientError):
     """No answer in time; whether the request was executed is unknown. The connection is closed."""
+
+
+class LoginFailed(Disconnected):
+    """The server does not take our credentials, or we do not believe that it is ours."""
 
 
 class VersionNotSupported(ClientError):
@@ -79,6 +88,8 @@ class Client(ChannelUser):
         self._correlation_id = 0
         self._versions: dict[int, tuple[int, int]] = {}
         self._closed_reason: str | None = None
+        self._retires_at_ms: int | None = None
+        self._closes_when_idle = False
 
     @classmethod
     async def connect(
@@ -109,14 +120,30 @@ class Client(ChannelUser):
         client = made[0]
         try:
             await client._agree_on_versions()
+            if credentials.login is not None:
+                await client._log_in(credentials.login, world)
         except BaseException:
             await client.close()
             raise
         return client
 
     @property
+    def peer(self) -> str:
+        return self._channel.peer
+
+    @property
     def closed(self) -> bool:
         return self._closed_reason is not None
+
+    def retires(self, now_ms: int) -> bool:
+        """Whether the login is about to end: whoever has more to ask had better connect anew."""
+        return self._retires_at_ms is not None and now_ms >= self._retires_at_ms
+
+    def close_when_idle(self) -> None:
+        """Ask nothing more; close once all is answered."""
+        self._closes_when_idle = True
+        if not self._expected:
+            self._channel.close("its login is about to end")
 
     def offers(self, key: ApiKey) -> bool:
         """Whether the node's ApiVersions named this API."""
@@ -162,6 +189,8 @@ class Client(ChannelUser):
             self._channel.close("an answer that nobody waits for")
             return
         expected = self._expected.popleft()
+        if self._closes_when_idle and not self._expected:
+            self._channel.close("its login is about to end")
         if expected.answer.done():  # who asked has gone away
             return
         if expected.version is None:
@@ -205,6 +234,13 @@ class Client(ChannelUser):
         if answer.error_code != ErrorCode.NONE:
             raise Disconnected(f"{self._channel.peer}: ApiVersions error {answer.error_code}")
         self._versions = {each.api_key: (each.min_version, each.max_version) for each in answer.api_keys}
+
+    async def _log_in(self, login: "Login", world: World) -> None:
+        from millstream_runtime.nodes.login import log_in  # what nobody needs where nobody logs in
+
+        lifetime_ms = await log_in(self, login, world, timeout_ms=CONNECT_TIMEOUT_MS)
+        if lifetime_ms:
+            self._retires_at_ms = world.monotonic_ms() + int(lifetime_ms * RETIRES_AFTER)
 
     def _common_version(self, key: ApiKey) -> int:
         # What only nodes of a cluster send is not advertised: they run the same release or one near it.
@@ -285,8 +321,11 @@ class Nodes:
         address = (host, port)
         client = self._clients.get(address)
         if client is not None and not client.closed:
-            self._clients.move_to_end(address)
-            return client, timeout_ms
+            if not client.retires(self._world.monotonic_ms()):
+                self._clients.move_to_end(address)
+                return client, timeout_ms
+            del self._clients[address]
+            client.close_when_idle()
         started_ms = self._world.monotonic_ms()
         connecting = self._connecting.get(address)
         if connecting is None:

@@ -136,7 +136,9 @@ class ControllerLink:
 
     async def _forward(self, frame: bytes, context: RequestContext, *, timeout_ms: int) -> bytes:
         peer = context.peer
-        envelope = sealed(frame, peer, context.host) if isinstance(peer, ClientPeer) else None
+        envelope = None
+        if isinstance(peer, ClientPeer):
+            envelope = sealed(frame, peer, context.host, by_token=context.connection.by_token)
 
         async def attempt(host: str, port: int, left_ms: int) -> bytes:
             return await self._nodes.forward(host, port, frame, timeout_ms=left_ms, envelope=envelope)

@@ -1,4 +1,4 @@
-"""What a node does to be let in where it connects to others: TLS or none, and in whose name."""
+"""What a node does to be let in where it connects to others: TLS or none, a login or none, and in whose name."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -7,6 +7,7 @@ from millstream_runtime.network.links import Wrap
 from millstream_security.protocol import SecurityProtocol
 
 if TYPE_CHECKING:
+    from millstream_security.sasl.login import Login
     from millstream_security.tls.contexts import ClientTls
 
 
@@ -16,6 +17,7 @@ class Credentials:
 
     protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
     tls: "ClientTls | None" = None
+    login: "Login | None" = None
 
     def wrap(self, server_name: str) -> Wrap | None:
         """For connections to a server whose certificate has to be of this name; None where they are not encrypted."""

@@ -6,8 +6,10 @@ from typing import Any
 
 from mypy_extensions import mypyc_attr
 
+from millstream_cluster.acls import CLUSTER_NAME, AclOperation, AclResource, May
 from millstream_runtime.network.frames import Frame, Part
-from millstream_runtime.serving.peer import ANONYMOUS_CLIENT, ListenerKind, Peer
+from millstream_runtime.serving.peer import ANONYMOUS_CLIENT, ListenerKind, NodePeer, Peer
+from millstream_security.authorization.authorizer import Authorizer, Rights
 from millstream_wire.api import ApiKey
 
 
@@ -31,6 +33,10 @@ class Connection:
     """Whether the listener asks for credentials: then no word of who one is counts without them."""
     has_met: bool = False
     """Whether that ApiVersions was there."""
+    by_token: bool = False
+    """Whether the peer logged in by a delegation token, which may not ask for tokens."""
+    introduction: NodePeer | None = None
+    """Which node the peer says it is, where that is judged by its credentials."""
     software: tuple[str, str] = ("unknown", "unknown")
     """Name and version of the client's program, as its ApiVersions told."""
     state: dict[str, Any] = field(default_factory=dict)
@@ -38,10 +44,23 @@ class Connection:
     """Called once the connection is gone, from either side: for what handlers keep elsewhere on its account."""
     mute: Callable[[int], None] = ignore_mute
     """Read no more requests from this client for so many milliseconds; answers to earlier ones still go out."""
+    authorizer: Authorizer | None = None
+    """Whom to ask what the peer may do; None where everybody may do everything."""
+    _rights: Rights | None = None
 
     @property
     def host(self) -> str:
         return self.address.rpartition(":")[0]
+
+    def rights(self) -> Rights | None:
+        """What the peer may do, as it is known now; None: everything."""
+        peer = self.peer
+        if self.authorizer is None or isinstance(peer, NodePeer):
+            return None
+        rights = self._rights
+        if rights is None or rights.principal is not peer.principal:
+            rights = self._rights = self.authorizer.rights(peer.principal, self.host)
+        return rights
 
 
 @mypyc_attr(free_list_len=1)
@@ -74,6 +93,24 @@ class RequestContext:
     def peer(self) -> Peer:
         """In whose name the request is handled; the one thing to ask before doing what not everybody may."""
         return self.connection.peer
+
+    @property
+    def may_what(self) -> May | None:
+        """The question of what the peer may do, for who asks it often; None where the answer is always yes."""
+        if self.connection.authorizer is None:
+            return None
+        rights = self.connection.rights()
+        return None if rights is None else rights.may
+
+    def may(self, operation: AclOperation, resource: AclResource, name: str = CLUSTER_NAME) -> bool:
+        """Whether the peer may do this; always, if it is a node."""
+        rights = self.connection.rights()
+        return rights is None or rights.may(operation, resource, name)
+
+    def may_any(self, operation: AclOperation, resource: AclResource) -> bool:
+        """Whether there may be a resource of this type on which the peer may do this."""
+        rights = self.connection.rights()
+        return rights is None or rights.may_any(operation, resource)
 
     @property
     def host(self) -> str:

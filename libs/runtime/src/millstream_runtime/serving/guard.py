@@ -9,6 +9,7 @@ from millstream_runtime.serving.peer import ANONYMOUS_CLIENT, ClientPeer, Peer
 from millstream_security.protocol import ListenerSecurity
 
 if TYPE_CHECKING:
+    from millstream_security.sasl.settings import SaslSettings
     from millstream_security.tls.contexts import ServerTls
 
 
@@ -18,6 +19,7 @@ class Guard:
 
     security: ListenerSecurity = field(default_factory=lambda: ListenerSecurity(""))
     tls: "ServerTls | None" = None
+    sasl: "SaslSettings | None" = None
 
     @property
     def is_set(self) -> bool:

@@ -80,6 +80,8 @@ async def listen_on(
     for endpoint in endpoints:
         kind = ListenerKind.NODES if nodes_listener in (None, endpoint.name) else ListenerKind.CLIENTS
         guard = security.guard(endpoint.name)
+        if guard.tls is not None:
+            guard.tls.say()
         if guard.security.is_plain and endpoint.host not in OWN_HOSTS:
             logger.warning(
                 "listener is open to everybody listener=%s address=%s:%d protocol=PLAINTEXT nothing_is_encrypted_nobody_logs_in",

@@ -1,7 +1,8 @@
 """Which of a service's listeners ask for what, and what it shows where it connects: Kafka's properties, the same for every service."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
 
 from millstream_cluster.records import Endpoint
 from millstream_runtime.nodes.credentials import PLAIN, Credentials
@@ -9,12 +10,22 @@ from millstream_runtime.properties import Properties, PropertyError
 from millstream_runtime.serving.guard import NO_GUARD, Guard
 from millstream_security.protocol import ListenerProperties, ListenerSecurity, SecurityProtocol
 
+if TYPE_CHECKING:
+    from millstream_security.sasl.login import Login
+    from millstream_security.sasl.settings import SaslSettings
+    from millstream_security.tls.contexts import ClientTls, ServerTls
+
 PROTOCOL_MAP = "listener.security.protocol.map"
 CONTROLLER_LISTENERS = "controller.listener.names"
 CONTROLLER_LISTENER = "CONTROLLER"
 INTER_BROKER_LISTENER = "inter.broker.listener.name"
 INTER_BROKER_PROTOCOL = "security.inter.broker.protocol"
+INTER_BROKER_MECHANISM = "sasl.mechanism.inter.broker.protocol"
+TOKEN_SECRET = "delegation.token.secret.key"
+CONTROLLER_MECHANISM = "sasl.mechanism.controller.protocol"
 _PREFIX = "listener.name."
+
+Ask: TypeAlias = Callable[[str], str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +39,16 @@ class Security:
     controllers: Credentials = PLAIN
     """For connections to controllers."""
 
+    others_ask: bool = False
+    """listener.security.protocol.map names a protocol with credentials, here or for another role: what comes from there is forwarded."""
+
     def guard(self, listener: str) -> Guard:
         return self.guards.get(listener, NO_GUARD)
 
     @property
     def asks_for_credentials(self) -> bool:
-        """Whether anybody may have to show who they are, on any of the listeners."""
-        return any(not guard.security.is_plain for guard in self.guards.values())
+        """Whether anybody may have to show who they are, on any of the listeners or on another node's."""
+        return self.others_ask or any(not guard.security.is_plain for guard in self.guards.values())
 
 
 PLAIN_SECURITY = Security()
@@ -47,7 +61,12 @@ def security_of(properties: Properties, listeners: Sequence[Endpoint], nodes_lis
     nodes = guards[nodes_listener or listeners[0].name].security
     controllers = protocols.security(controller_listener_of(properties))
     protocols.know_the_others()
-    return Security(guards, _credentials(nodes), _credentials(controllers))
+    return Security(
+        guards,
+        _credentials(nodes, INTER_BROKER_MECHANISM, properties.optional),
+        _credentials(controllers, CONTROLLER_MECHANISM, properties.optional),
+        others_ask=protocols.ask_for_credentials,
+    )
 
 
 def controller_security_of(properties: Properties, listener: Endpoint) -> Security:
@@ -56,7 +75,10 @@ def controller_security_of(properties: Properties, listener: Endpoint) -> Securi
     controller_listener_of(properties)
     security = protocols.security(listener.name)
     protocols.know_the_others()
-    return Security({listener.name: _guard(security)}, controllers=_credentials(security))
+    controllers = _credentials(security, CONTROLLER_MECHANISM, properties.optional)
+    return Security(
+        {listener.name: _guard(security)}, controllers=controllers, others_ask=protocols.ask_for_credentials
+    )
 
 
 def controller_listener_of(properties: Properties) -> str:
@@ -109,6 +131,10 @@ class _Protocols:
             listener, self._protocol_of(listener), ListenerProperties(listener, self._properties.optional)
         )
 
+    @property
+    def ask_for_credentials(self) -> bool:
+        return any(protocol is not SecurityProtocol.PLAINTEXT for protocol in self._map.values())
+
     def know_the_others(self) -> None:
         """A file that several processes share has settings of listeners which this one does not have."""
         for key in self._properties.as_dict():
@@ -139,26 +165,67 @@ def _protocol(key: str, text: str) -> SecurityProtocol:
 
 
 def _guard(security: ListenerSecurity) -> Guard:
-    if not security.protocol.uses_tls:
-        return Guard(security)
+    tls = _server_tls(security) if security.protocol.uses_tls else None
+    return Guard(security, tls, _sasl(security) if security.protocol.uses_sasl else None)
+
+
+def _server_tls(security: ListenerSecurity) -> "ServerTls":
     from millstream_security.tls.contexts import ServerTls
     from millstream_security.tls.errors import TlsConfigError
     from millstream_security.tls.settings import TlsSettings
 
     try:
-        return Guard(security, ServerTls(security.name, TlsSettings.of(security.properties)))
+        return ServerTls(security.name, TlsSettings.of(security.properties))
     except TlsConfigError as error:
         raise PropertyError(str(error)) from None
 
 
-def _credentials(security: ListenerSecurity) -> Credentials:
-    if not security.protocol.uses_tls:
-        return Credentials(security.protocol)
+def _sasl(security: ListenerSecurity) -> "SaslSettings":
+    from millstream_security.sasl.errors import SaslConfigError
+    from millstream_security.sasl.settings import SaslSettings
+
+    try:
+        return SaslSettings.of(security.properties)
+    except SaslConfigError as error:
+        raise PropertyError(str(error)) from None
+
+
+def _credentials(security: ListenerSecurity, mechanism_key: str, ask: Ask) -> Credentials:
+    tls = _client_tls(security) if security.protocol.uses_tls else None
+    login = _login(security, mechanism_key, ask) if security.protocol.uses_sasl else None
+    return Credentials(security.protocol, tls, login)
+
+
+def _client_tls(security: ListenerSecurity) -> "ClientTls":
     from millstream_security.tls.contexts import ClientTls
     from millstream_security.tls.errors import TlsConfigError
     from millstream_security.tls.settings import TlsSettings
 
     try:
-        return Credentials(security.protocol, ClientTls(security.name, TlsSettings.of(security.properties)))
+        return ClientTls(security.name, TlsSettings.of(security.properties))
     except TlsConfigError as error:
+        raise PropertyError(str(error)) from None
+
+
+def _login(security: ListenerSecurity, mechanism_key: str, ask: Ask) -> "Login":
+    """By the same jaas.config of the listener that has the accounts of PLAIN, as with Kafka."""
+    from millstream_security.sasl.errors import SaslConfigError
+    from millstream_security.sasl.login import login_of
+    from millstream_security.sasl.settings import jaas_key
+
+    mechanism = ask(mechanism_key)
+    if mechanism is None:
+        raise PropertyError(
+            f"{mechanism_key} must be set: by which mechanism nodes log in on the listener {security.name}"
+        )
+    key = jaas_key(mechanism)
+    try:
+        return login_of(
+            mechanism,
+            security.properties.own(key),
+            mechanism_key=mechanism_key,
+            jaas_key=f"listener.name.{security.name.lower()}.{key}",
+            ask=security.properties.get,
+        )
+    except SaslConfigError as error:
         raise PropertyError(str(error)) from None

@@ -7,8 +7,9 @@ means is not. One connection's requests and answers are in `connection.py`.
 import asyncio
 import inspect
 from collections.abc import Callable, Coroutine, Iterable, Mapping
-from typing import Any, Generic
+from typing import TYPE_CHECKING, Any, Generic
 
+from millstream_cluster.principal import ANONYMOUS
 from millstream_runtime.network.channel import Channel
 from millstream_runtime.network.links import DEFAULT_LIMITS, Limits, Listener
 from millstream_runtime.serving import api_versions
@@ -17,16 +18,17 @@ from millstream_runtime.serving.connection import Route, ServedConnection, divid
 from millstream_runtime.serving.context import Connection, RawReply, RequestContext
 from millstream_runtime.serving.guard import NO_GUARD, Guard
 from millstream_runtime.serving.handlers import App, Handler, Handlers, serve
-from millstream_runtime.serving.peer import ListenerKind, introduced
+from millstream_runtime.serving.peer import ClientPeer, ListenerKind, introduced
 from millstream_runtime.world import World
+from millstream_security.authorization.authorizer import Authorizer
 from millstream_wire.api import API, ApiKey
 from millstream_wire.messages import ApiVersionsRequest, ApiVersionsResponse
 
+if TYPE_CHECKING:
+    from millstream_runtime.serving.accounts import Accounts
+    from millstream_runtime.serving.logins import Logins
+
 __all__ = ["Connection", "Features", "Handler", "RawReply", "RequestContext", "Server"]
-
-
-def nobody(connection: Connection) -> bool:
-    return False
 
 
 class Server(Generic[App]):
@@ -44,12 +46,14 @@ class Server(Generic[App]):
         versions: Mapping[ApiKey, tuple[int, int]] | None = None,
         features: Callable[[], Features] = lambda: NO_FEATURES,
         identity: Callable[[], Identity] = lambda: ANYBODY,
-        may_be_node: Callable[[Connection], bool] = nobody,
+        accounts: "Accounts | None" = None,
+        authorizer: Authorizer | None = None,
     ) -> None:
         """`unadvertised`: served but left out of ApiVersions (what only nodes of the cluster send).
 
         `versions` narrows what the table of APIs says; `features` and `identity` are asked at each ApiVersions request.
-        `may_be_node`: whether who has shown credentials on a listener for nodes, and says that they are one, may be one.
+        `accounts`: who may log in, for listeners where somebody has to.
+        `authorizer`: who knows what clients may do; without one they may do everything.
         """
         self.name = name
         self.app = app
@@ -57,7 +61,8 @@ class Server(Generic[App]):
         self.limits = limits
         self.features = features
         self.identity = identity
-        self.may_be_node = may_be_node
+        self.accounts = accounts
+        self.authorizer = authorizer
         self.counters = world.metrics.server(name)
         self.advertised = _advertised(handlers, frozenset(unadvertised), versions or {})
         served: dict[ApiKey, Handler[App]] = dict(handlers)
@@ -85,12 +90,16 @@ class Server(Generic[App]):
         guard: Guard = NO_GUARD,
     ) -> Listener:
         """Take connections on host:port; raises OSError (port in use)."""
+        logins = await self._logins(listener_name, guard)
 
         def accept(channel: Channel) -> ServedConnection:
             peer = guard.peer_of(channel.certificate)
             self._accepted += 1
-            met = Connection(self._accepted, channel.peer, listener_name, kind, peer, is_guarded=guard.is_set)
+            met = Connection(self._accepted, channel.peer, listener_name, kind, peer, guard.is_set)
+            met.authorizer = self.authorizer
             connection = ServedConnection(self, met, channel)
+            if logins is not None:
+                logins.guard(connection, met, lambda: self._judge(met))
             self._connections[self._accepted] = connection
             self.counters.connections += 1
             return connection
@@ -178,9 +187,35 @@ class Server(Generic[App]):
         """Take note of who is at the other end, the first time that it says so."""
         if not connection.has_met and connection.kind is ListenerKind.NODES:
             node = introduced(request, client_id, is_guarded=connection.is_guarded)
-            if node is not None and (not connection.is_guarded or self.may_be_node(connection)):
+            if node is not None and connection.is_guarded:
+                connection.introduction = node
+                self._judge(connection)
+            elif node is not None:
                 connection.peer = node
         connection.has_met = True
+
+    def _judge(self, connection: Connection) -> None:
+        """Whoever has shown credentials, and said that it is a node, is one if its principal may be."""
+        if connection.introduction is not None and self._may_be_node(connection):
+            connection.peer = connection.introduction
+
+    def _may_be_node(self, connection: Connection) -> bool:
+        """Without an authorizer everybody may do everything, and be a node too; but somebody they have to be."""
+        peer = connection.peer
+        if not isinstance(peer, ClientPeer) or peer.principal == ANONYMOUS:
+            return False
+        return self.authorizer is None or self.authorizer.may_be_node(peer.principal, connection.host)
+
+    async def _logins(self, listener_name: str, guard: Guard) -> "Logins | None":
+        if guard.sasl is None:
+            return None
+        from millstream_runtime.serving.logins import Logins  # what nobody needs where nobody logs in
+
+        assert self.accounts is not None, "where somebody logs in, somebody knows them"
+        logins = Logins(listener_name, guard.sasl, self.accounts, self.world, server_name=self.name)
+        await logins.begin()
+        self.start(logins.run())
+        return logins
 
 
 def _advertised(

@@ -263,7 +263,7 @@ class SimulatedChannel(Channel):
         self.gone = False
         self._connection = connection
         self.number = end
-        self._limits = limits
+        self._frame_max_bytes = limits.frame_max_bytes
         self._paused = False
         self._held: list[bytes] = []
         self._delivered = 0
@@ -282,6 +282,9 @@ class SimulatedChannel(Channel):
 
     def pause_reading(self) -> None:
         self._paused = True
+
+    def limit_frames(self, frame_max_bytes: int) -> None:
+        self._frame_max_bytes = frame_max_bytes
 
     def resume_reading(self) -> None:
         self._paused = False
@@ -316,7 +319,7 @@ class SimulatedChannel(Channel):
             self._deliver(self._held.pop(0))
 
     def _deliver(self, frame: bytes) -> None:
-        if not 0 < len(frame) <= self._limits.frame_max_bytes:
+        if not 0 < len(frame) <= self._frame_max_bytes:
             self.close(f"frame of {len(frame)} bytes")
             return
         self._delivered += 1

@@ -30,9 +30,16 @@ _VERIFICATION = {
 class Contexts:
     """Invariant: `current` is always one that was made without an error."""
 
-    def __init__(self, name: str, stores: tuple[Store | None, ...], make: Callable[[], ssl.SSLContext]) -> None:
-        """Raises TlsConfigError: the first one has to be right."""
+    def __init__(
+        self,
+        name: str,
+        stores: tuple[Store | None, ...],
+        make: Callable[[], ssl.SSLContext],
+        renewed: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`renewed` is told of each new one. Raises TlsConfigError: the first one has to be right."""
         self._name = name
+        self._renewed = renewed
         self._stores = tuple(store for store in stores if store is not None and store.path is not None)
         self._make = make
         self._seen = self._look()
@@ -56,6 +63,7 @@ class Contexts:
             logger.error("certificates not renewed listener=%s the_old_ones_stay reason=%s", self._name, error)
         else:
             logger.info("certificates renewed listener=%s", self._name)
+            self._renewed()
 
     def _look(self) -> _Seen:
         return tuple(_state_of(store) for store in self._stores)
@@ -78,11 +86,26 @@ class ServerTls:
             )
         self._settings = settings
         self._name = name
-        self._contexts = Contexts(name, (settings.keystore, settings.truststore), self._make)
+        self._certificate = b""
+        self._contexts = Contexts(name, (settings.keystore, settings.truststore), self._make, self.say)
 
     @property
     def settings(self) -> TlsSettings:
         return self._settings
+
+    def say(self) -> None:
+        """Log whose certificate clients are shown, and the last day on which they believe it."""
+        from cryptography import x509
+
+        from millstream_security.tls.subject import subject_of
+
+        until = x509.load_der_x509_certificate(self._certificate).not_valid_after_utc
+        logger.info(
+            "certificate in use listener=%s subject=%s valid_until=%s",
+            self._name,
+            subject_of(self._certificate),
+            until.date().isoformat(),
+        )
 
     def wrap(self, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO) -> ssl.SSLObject:
         return self._contexts.current().wrap_bio(incoming, outgoing, server_side=True)
@@ -94,7 +117,7 @@ class ServerTls:
         context.num_tickets = 0  # nobody comes back by a ticket with a certificate that has expired since
         context.verify_mode = _VERIFICATION[settings.client_auth]
         _prepare(context, settings)
-        _say_expiry(self._name, load_key(context, settings.keystore))
+        self._certificate = load_key(context, settings.keystore)
         return context
 
 
@@ -129,16 +152,6 @@ def _prepare(context: ssl.SSLContext, settings: TlsSettings) -> None:
     choose_suites(context, settings.suites, settings.suites_key)
     if settings.truststore is not None:
         load_trusted(context, settings.truststore)
-
-
-def _say_expiry(name: str, certificate: bytes) -> None:
-    from cryptography import x509
-
-    from millstream_security.tls.subject import subject_of
-
-    until = x509.load_der_x509_certificate(certificate).not_valid_after_utc
-    subject = subject_of(certificate)
-    logger.info("certificate loaded listener=%s subject=%s valid_until=%s", name, subject, until.date().isoformat())
 
 
 def _state_of(store: Store) -> tuple[int, int, int] | None:

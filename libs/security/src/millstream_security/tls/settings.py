@@ -72,14 +72,14 @@ def _keystore(properties: ListenerProperties) -> Store | None:
             raise TlsConfigError(
                 f"{properties.key_of('ssl.keystore.location')} and ssl.keystore.key exclude each other: set one of them"
             )
-        for_file = password if kind in ("PKCS12", "JKS") or key_password is None else key_password
-        password_key = "ssl.keystore.password" if kind in ("PKCS12", "JKS") else "ssl.key.password"
         return Store(
             properties.key_of("ssl.keystore.location"),
             kind,
             Path(location),
-            password=for_file,
-            password_key=properties.key_of(password_key),
+            password=password,
+            password_key=properties.key_of("ssl.keystore.password"),
+            key_password=key_password,
+            key_password_key=properties.key_of("ssl.key.password"),
         )
     if key is None and chain is None:
         return None
@@ -90,8 +90,8 @@ def _keystore(properties: ListenerProperties) -> Store | None:
         properties.key_of("ssl.keystore.key"),
         "PEM",
         inline=f"{key}\n{chain}",
-        password=key_password,
-        password_key=properties.key_of("ssl.key.password"),
+        key_password=key_password,
+        key_password_key=properties.key_of("ssl.key.password"),
     )
 
 

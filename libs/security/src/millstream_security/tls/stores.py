@@ -31,8 +31,11 @@ class Store:
     inline: str = field(default="", repr=False)
     """PEM, where there is no file."""
     password: str | None = field(default=None, repr=False)
-    """Of a PKCS12 file, or of an encrypted private key."""
+    """Of a PKCS12 file."""
     password_key: str = ""
+    key_password: str | None = field(default=None, repr=False)
+    """Of an encrypted private key in PEM."""
+    key_password_key: str = ""
 
     @property
     def name(self) -> str:
@@ -93,11 +96,11 @@ def load_key(context: ssl.SSLContext, store: Store) -> bytes:
         raise TlsConfigError(f"{store.name} has no certificate for its private key")
     with _nameless(pem) as path:
         try:
-            context.load_cert_chain(path, password=lambda: store.password or "")
+            context.load_cert_chain(path, password=lambda: store.key_password or "")
         except ssl.SSLError as error:
             raise TlsConfigError(f"{store.name}: {_advice(error, store)}") from None
         except ValueError:  # a password of more than 1,024 bytes
-            raise TlsConfigError(f"{store.name}: {store.password_key} is too long") from None
+            raise TlsConfigError(f"{store.name}: {store.key_password_key} is too long") from None
     first = next(found for found in _PEM.finditer(pem) if found[1] == b"CERTIFICATE")
     return ssl.PEM_cert_to_DER_cert(first[0].decode())
 
@@ -117,8 +120,8 @@ def _advice(error: ssl.SSLError, store: Store) -> str:
     if error.reason == "KEY_VALUES_MISMATCH":
         return "the private key is not the first certificate's"
     if error.reason in ("BAD_DECRYPT", "BAD_PASSWORD_READ", "PROBLEMS_GETTING_PASSWORD") or error.reason is None:
-        given = "is wrong" if store.password else "is not set"
-        return f"the private key cannot be read: it is encrypted and {store.password_key} {given}, or it is damaged"
+        given = "is wrong" if store.key_password else "is not set"
+        return f"the private key cannot be read: it is encrypted and {store.key_password_key} {given}, or it is damaged"
     if error.reason in ("EE_KEY_TOO_SMALL", "CA_MD_TOO_WEAK"):
         return f"OpenSSL finds it too weak: {error.reason}"
     return f"a key or certificate cannot be read: {error.reason}"

@@ -1,7 +1,9 @@
 """AlterReplicaLogDirs (API key 34), versions 1 and 2: to the one directory there is; a replica that is in it stays."""
 
 from millstream_broker.shell.broker import Broker
+from millstream_cluster.acls import AclOperation
 from millstream_runtime.serving.context import RequestContext
+from millstream_runtime.serving.refusals import refuse_all
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse
 from millstream_wire.messages.alter_replica_log_dirs import (
@@ -17,6 +19,9 @@ FUTURE = f".{'0' * 32}-future"
 def handle_alter_replica_log_dirs(
     broker: Broker, request: AlterReplicaLogDirsRequest, context: RequestContext
 ) -> AlterReplicaLogDirsResponse:
+    refused = refuse_all(request, context, AclOperation.ALTER)
+    if refused is not None:
+        return refused
     """Of a partition's directories, the last counts."""
     wanted = {
         (topic.name, index): directory.path

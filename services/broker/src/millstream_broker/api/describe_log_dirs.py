@@ -1,7 +1,9 @@
 """DescribeLogDirs (API key 35), versions 1 to 5: one directory, no replica on the way to another."""
 
 from millstream_broker.shell.broker import Broker
+from millstream_cluster.acls import AclOperation, AclResource
 from millstream_runtime.serving.context import RequestContext
+from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import DescribeLogDirsRequest, DescribeLogDirsResponse
 from millstream_wire.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
@@ -14,6 +16,8 @@ def handle_describe_log_dirs(
     broker: Broker, request: DescribeLogDirsRequest, context: RequestContext
 ) -> DescribeLogDirsResponse:
     """Describe the named partitions that are here, or all where none is named."""
+    if not context.may(AclOperation.DESCRIBE, AclResource.CLUSTER):
+        return DescribeLogDirsResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)  # told since version 3
     wanted = None
     if request.topics is not None:
         wanted = {(topic.topic, index) for topic in request.topics for index in topic.partitions}

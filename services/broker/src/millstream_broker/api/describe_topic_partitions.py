@@ -9,4 +9,4 @@ from millstream_wire.messages import DescribeTopicPartitionsRequest, DescribeTop
 def handle_describe_topic_partitions(
     broker: Broker, request: DescribeTopicPartitionsRequest, context: RequestContext
 ) -> DescribeTopicPartitionsResponse:
-    return describe_topic_partitions(broker.image, request)
+    return describe_topic_partitions(broker.image, request, context.may_what)

@@ -141,10 +141,11 @@ class _Fetch:
             left = min(left, self._broker.throttling.fetch_max_bytes(self._context) or left)
         self.size = 0
         self.is_complete = False
-        reads = []
+        reads, may = [], self._context.may_what
         for key, wanted in self._session.partitions.items():
-            epoch = wanted.current_leader_epoch
-            replica = self._broker.locate(key[0], key[1], epoch, or_copy=self._reads_copies)
+            replica: HostedPartition | ErrorCode = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            if may is None or self._broker.may_read(key[0], may, as_replica=self._is_follower):
+                replica = self._broker.locate(key[0], key[1], wanted.current_leader_epoch, or_copy=self._reads_copies)
             if not isinstance(replica, ErrorCode) and self._is_follower:
                 replica = admitted(self._broker, replica, wanted, self._request.replica_state, self._context)
             if isinstance(replica, ErrorCode):

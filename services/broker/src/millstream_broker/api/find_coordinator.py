@@ -24,7 +24,9 @@ async def _answer_later(
 
 
 def _answer(broker: Broker, request: FindCoordinatorRequest, context: RequestContext) -> FindCoordinatorResponse:
-    topic = missing_topic(broker.image, request)
+    topic = missing_topic(broker.image, request, context.may_what)
     if topic is not None:
         broker.topic_creation.want(topic)
-    return find_coordinator(broker.image, request, context.version, listener_name=context.listener_name)
+    return find_coordinator(
+        broker.image, request, context.version, listener_name=context.listener_name, may=context.may_what
+    )

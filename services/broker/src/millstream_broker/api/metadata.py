@@ -24,7 +24,9 @@ async def _answer_later(broker: Broker, request: MetadataRequest, context: Reque
 
 def _answer(broker: Broker, request: MetadataRequest, context: RequestContext) -> MetadataResponse:
     image = broker.image
-    if request.allow_auto_topic_creation and broker.config.auto_create_topics:
-        for name in missing_topics(image, request, context.version):
+    may = context.may_what
+    creates = request.allow_auto_topic_creation and broker.config.auto_create_topics
+    if creates:
+        for name in missing_topics(image, request, context.version, may):
             broker.topic_creation.want(name)
-    return metadata(image, request, context.version, listener_name=context.listener_name)
+    return metadata(image, request, context.version, listener_name=context.listener_name, may=may, creates=creates)

@@ -26,6 +26,7 @@ from millstream_broker.shell.throttling import Throttling
 from millstream_broker.shell.topic_changes import TopicChangesAwaited
 from millstream_broker.shell.topic_creation import TopicCreation
 from millstream_broker.shell.transactions.verification import Verification
+from millstream_cluster.acls import CLUSTER_NAME, AclOperation, AclResource, May
 from millstream_cluster.answers.metadata import any_live_broker
 from millstream_cluster.ids import NO_NODE
 from millstream_cluster.image import Image
@@ -116,6 +117,25 @@ class Broker:
                 await self._cluster_is_visible.wait()
         except TimeoutError:
             raise CloseConnection("no live broker is known") from None
+
+    def name_of(self, topic: str | UUID) -> str | None:
+        """The topic's name; None if no topic has this id."""
+        if isinstance(topic, str):
+            return topic
+        found = self.image.topic(topic)
+        return None if found is None else found.name
+
+    def may_read(self, topic: str | UUID, may: May | None, *, as_replica: bool = False) -> bool:
+        """Whether who asks may read it now: a fetch that waits, or a session, outlives what was granted.
+
+        Ids are no secret: one of no topic is not refused.
+        """
+        if may is None:
+            return True
+        if as_replica:
+            return may(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER, CLUSTER_NAME)
+        name = self.name_of(topic)
+        return name is None or may(AclOperation.READ, AclResource.TOPIC, name)
 
     def locate(
         self, topic: str | bytes | UUID, index: int, current_leader_epoch: int = -1, *, or_copy: bool = False

@@ -3,11 +3,13 @@
 import logging
 from uuid import UUID
 
+from millstream_cluster.acls import AclOperation
 from millstream_cluster.ids import LOST_DIRECTORY
 from millstream_controller.core.partitions.losses import Loss, lose_replicas
 from millstream_controller.shell.active import NotActive
 from millstream_controller.shell.controller import Controller
 from millstream_runtime.serving.context import RequestContext
+from millstream_runtime.serving.refusals import refuse_all
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import AssignReplicasToDirsRequest, AssignReplicasToDirsResponse
 from millstream_wire.messages.assign_replicas_to_dirs import (
@@ -32,6 +34,9 @@ async def handle_assign_replicas_to_dirs(
     ]
     loss = Loss(request.broker_id, request.broker_epoch, tuple(lost))
     try:
+        refused = refuse_all(request, context, AclOperation.CLUSTER_ACTION)
+        if refused is not None:
+            return refused
         told = await controller.active.execute(lambda machine: lose_replicas(machine, loss))
     except NotActive:
         return AssignReplicasToDirsResponse(error_code=ErrorCode.NOT_CONTROLLER)

@@ -27,6 +27,10 @@ FAILURES_MIN = 3
 """After a pause of ours the deadline may be over at once: the active controller still gets as many tries."""
 
 
+def ignore(batch: bytes) -> None:
+    """For a standby that nobody logs in to."""
+
+
 class StepsAside(ClientError):
     """The controller that is followed answers that it is not the active one, or not now."""
 
@@ -47,8 +51,9 @@ class Standby:
         takeover_timeout_ms: int,
         has_gone: Callable[[], Awaitable[bool]],
         credentials: Credentials = PLAIN,
+        on_batch: Callable[[bytes], None] = ignore,
     ) -> None:
-        """`has_gone` looks into the store: whether the active controller has resigned, or another was elected."""
+        """`on_batch` is told of each batch that was committed. `has_gone` looks into the store: whether the active controller has resigned, or another was elected."""
         self._world = world
         self._node_id = node_id
         self._active = active
@@ -56,6 +61,7 @@ class Standby:
         self._timeout_ms = takeover_timeout_ms
         self._has_gone = has_gone
         self._credentials = credentials
+        self._on_batch = on_batch
         self._client: Client | None = None
         self.had_contact = False
         """Whether the active controller ever answered."""
@@ -157,5 +163,6 @@ class Standby:
         if data.snapshot_id.end_offset >= 0:
             return False
         for batch in split(data.records or b""):
+            self._on_batch(bytes(batch))
             self._position = max(self._position, parse_header(batch).next_offset)
         return True

@@ -9,7 +9,9 @@ from millstream_wire.messages import FindCoordinatorRequest, FindCoordinatorResp
 def handle_find_coordinator(
     coordinator: Coordinator, request: FindCoordinatorRequest, context: RequestContext
 ) -> FindCoordinatorResponse:
-    topic = missing_topic(coordinator.image, request)
+    topic = missing_topic(coordinator.image, request, context.may_what)
     if topic is not None:
         coordinator.topic_creation.want(topic)
-    return find_coordinator(coordinator.image, request, context.version, listener_name=context.listener_name)
+    return find_coordinator(
+        coordinator.image, request, context.version, listener_name=context.listener_name, may=context.may_what
+    )

@@ -84,6 +84,9 @@ class SocketChannel(Channel):
         self._paused = False
         self._update_reading()
 
+    def limit_frames(self, frame_max_bytes: int) -> None:
+        self._receiver.limit(frame_max_bytes)
+
     def close(self, reason: str = "closed here") -> None:
         if self._closed:
             return

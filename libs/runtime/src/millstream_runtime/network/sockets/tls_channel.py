@@ -28,9 +28,6 @@ logger = logging.getLogger(__name__)
 class HandshakeFailed(ConnectionError):
     """The server was reached, and one side does not want to go on with the other; the message says which."""
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(errno.ECONNABORTED, reason)
-
 
 class TlsChannel(SocketChannel):
     def __init__(
