@@ -42,9 +42,10 @@ def register(registry: kopf.OperatorRegistry, reconcilers: Reconcilers) -> None:
 
     kopf.on.startup(registry=registry)(configure)
     kopf.on.login(registry=registry)(log_in)
-    deletes = {
+    deletes: dict[str, tuple[str | None, Delete]] = {
         "topics": ("Delete", reconcilers.topics.delete),
         "consumergroups": ("DeleteIfEmpty", reconcilers.groups.delete),
+        "users": (None, reconcilers.users.delete),
     }
     for plural, reconciler in reconcilers.by_plural.items():
         _watch(registry, plural, reconcilers, reconciler.kind)
@@ -67,9 +68,14 @@ def at_home(body: Body) -> bool:
     return bool(cluster_key(body)[0] == body["metadata"]["namespace"])
 
 
-def _delete(registry: kopf.OperatorRegistry, plural: str, policy: str, delete: Delete) -> None:
+def has_policy(body: Body, policy: str | None) -> bool:
+    """Whether something has to be deleted with a resource; with a User always."""
+    return policy is None or bool(body["spec"].get("deletionPolicy") == policy)
+
+
+def _delete(registry: kopf.OperatorRegistry, plural: str, policy: str | None, delete: Delete) -> None:
     def has_data_to_delete(body: kopf.Body, **_: Any) -> bool:
-        return bool(body["spec"].get("deletionPolicy") == policy) and at_home(body)
+        return has_policy(body, policy) and at_home(body)
 
     async def deleted(body: kopf.Body, **_: Any) -> None:
         try:
@@ -80,9 +86,9 @@ def _delete(registry: kopf.OperatorRegistry, plural: str, policy: str, delete: D
     kopf.on.delete(GROUP, VERSION, plural, registry=registry, when=has_data_to_delete)(deleted)
 
 
-def _delete_without_finalizer(registry: kopf.OperatorRegistry, plural: str, policy: str, delete: Delete) -> None:
+def _delete_without_finalizer(registry: kopf.OperatorRegistry, plural: str, policy: str | None, delete: Delete) -> None:
     async def gone(body: kopf.Body, type: str | None, **_: Any) -> None:
-        if type != "DELETED" or body["spec"].get("deletionPolicy") != policy or at_home(body):
+        if type != "DELETED" or not has_policy(body, policy) or at_home(body):
             return
         for left in reversed(range(TRIES_MAX)):
             try:

@@ -30,7 +30,11 @@ class NamespaceNotAllowed(Exception):
 
 
 class Conflict(Exception):
-    """An older resource declares the same thing."""
+    """An older resource declares the same thing, or somebody else has made it."""
+
+
+class SecurityDisabled(Exception):
+    """There are no users where everybody may do everything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +91,7 @@ async def kafka_of(around: Surroundings, cluster: Body) -> KafkaCluster:
     return await around.connections.to(cluster, parse_bootstrap(bootstrap))
 
 
-EXPECTED = (ClusterMissing, NamespaceNotAllowed, Conflict, ClusterUnreachable, Refused, BadAuthority)
+EXPECTED = (ClusterMissing, NamespaceNotAllowed, Conflict, SecurityDisabled, ClusterUnreachable, Refused, BadAuthority)
 """What a look at a resource may meet: the condition says it, and the next look may find it gone."""
 
 
@@ -127,6 +131,15 @@ async def write_status(
     except KubernetesError as error:
         if not error.not_found:
             raise
+
+
+async def note_status(around: Surroundings, kind: str, body: Body, fields: Mapping[str, Any]) -> Body:
+    """Write fields before they come true; the resource as it is then."""
+    metadata = body["metadata"]
+    await around.objects.merge_patch(
+        API_VERSION, kind, metadata["namespace"], metadata["name"], {"status": dict(fields)}, subresource="status"
+    )
+    return {**body, "status": {**(body.get("status") or {}), **fields}}
 
 
 def _replacing(old: Any, new: Any) -> Any:

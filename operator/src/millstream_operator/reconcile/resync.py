@@ -11,6 +11,7 @@ from millstream_operator.reconcile.cluster import ClusterReconciler
 from millstream_operator.reconcile.consumer_group import ConsumerGroupReconciler
 from millstream_operator.reconcile.resource import Surroundings
 from millstream_operator.reconcile.topic import TopicReconciler
+from millstream_operator.reconcile.user import UserReconciler
 
 logger = logging.getLogger(__name__)
 
@@ -34,10 +35,12 @@ class Reconcilers:
         self._last_success_ms = around.world.monotonic_ms()
         self.topics = TopicReconciler(around)
         self.groups = ConsumerGroupReconciler(around)
+        self.users = UserReconciler(around)
         self.by_plural: Mapping[str, Reconciler] = {
             "clusters": ClusterReconciler(around),
             "topics": self.topics,
             "consumergroups": self.groups,
+            "users": self.users,
         }
         self._by_kind = {reconciler.kind: reconciler for reconciler in self.by_plural.values()}
 
