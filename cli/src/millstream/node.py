@@ -91,6 +91,8 @@ def _ready_line(services: Sequence[Service], given: Properties, options: Namespa
     host, port = next(iter(main.listeners.values()))
     about = [f"node {given.text('node.id', '0')}", f"data {options.data}"]
     if main.name.startswith(Role.BROKER):
-        directory = Path(given.text("log.dirs", given.text("log.dir", str(options.data / "broker"))))
-        about.append(f"cluster {parse_file(directory / 'meta.properties').get('cluster.id')}")
+        directories = given.text("log.dirs", given.text("log.dir", str(options.data / "broker")))
+        metas = [Path(path.strip()) / "meta.properties" for path in directories.split(",")]
+        meta = next(path for path in metas if path.is_file())  # one of several may be missing
+        about.append(f"cluster {parse_file(meta).get('cluster.id')}")
     return f"millstream ready on {host}:{port} ({', '.join(about)})"

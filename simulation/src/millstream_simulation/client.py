@@ -1,6 +1,7 @@
 """What the simulation's clients know of Kafka: metadata, leaders, coordinators. A client like any other."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -34,6 +35,7 @@ FETCH_MAX_BYTES = 4 << 10
 LATEST = -1
 EARLIEST = -2
 CONSUMER = -1
+NO_EPOCH = -1
 AS_CONFIGURED = -1
 """A topic's replication factor: the cluster's default."""
 GROUP_KEY = 0
@@ -44,8 +46,18 @@ class NotNow(Exception):
     """Try again: no leader, no coordinator, no answer, or an error that says so."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Of a partition, as the metadata of this leader epoch says."""
+
+    leader_epoch: int
+    leader: tuple[str, int] | None
+    copies: list[tuple[str, int]]
+    """Where its followers in sync are, in the order in which they are asked."""
+
+
 class KafkaClient:
-    """Of one topic."""
+    """Of one topic; what it knows of a partition never goes back to an earlier leader epoch (KIP-320)."""
 
     def __init__(self, world: World, bootstrap: Sequence[tuple[str, int]], client_id: str, topic: str) -> None:
         self.world = world
@@ -53,10 +65,9 @@ class KafkaClient:
         self._bootstrap = tuple(bootstrap)
         self._nodes = Nodes(world, client_id=client_id)
         self._topic_id = ZERO_UUID
-        self._leaders: dict[int, tuple[str, int]] = {}
-        self._copies: dict[int, list[tuple[str, int]]] = {}
-        """Where each partition's followers in sync are."""
-        self._epochs: dict[int, int] = {}
+        self._places: dict[int, _Place] = {}
+        self._doubted: set[int] = set()
+        """Partitions whose leader did not serve: metadata is asked for before they are asked again."""
         self._coordinators: dict[tuple[int, str], tuple[str, int]] = {}
 
     async def close(self) -> None:
@@ -97,24 +108,24 @@ class KafkaClient:
         answer = await self._anybody(MetadataRequest(topics=[wanted], allow_auto_topic_creation=False))
         topic = answer.topics[0]
         _expect(topic.error_code)
+        if topic.topic_id != self._topic_id:
+            self._places.clear()
         self._topic_id = topic.topic_id
+        self._doubted.clear()
         nodes = {node.node_id: (node.host, node.port) for node in answer.brokers}
-        self._leaders = {
-            each.partition_index: nodes[each.leader_id] for each in topic.partitions if each.leader_id in nodes
-        }
-        self._copies = {
-            each.partition_index: [nodes[node] for node in each.isr_nodes if node in nodes and node != each.leader_id]
-            for each in topic.partitions
-        }
-        self._epochs = {each.partition_index: each.leader_epoch for each in topic.partitions}
+        for each in topic.partitions:
+            # A broker that is cut off tells of a leader that was followed by another: as real clients do, we know better.
+            if each.leader_epoch >= self.leader_epoch(each.partition_index):
+                copies = [nodes[node] for node in each.isr_nodes if node in nodes and node != each.leader_id]
+                self._places[each.partition_index] = _Place(each.leader_epoch, nodes.get(each.leader_id), copies)
 
     def has_copies(self, partition: int) -> bool:
         """Whether there are followers to read from, as far as is known."""
-        return bool(self._copies.get(partition))
+        return partition in self._places and bool(self._places[partition].copies)
 
     def leader_epoch(self, partition: int) -> int:
         """Of the leader that requests go to; of whoever leads next too, until that is known."""
-        return self._epochs.get(partition, -1)
+        return self._places[partition].leader_epoch if partition in self._places else NO_EPOCH
 
     def named_topic(self) -> tuple[str, Any]:
         """Name and id: requests carry one or the other, by version."""
@@ -129,10 +140,14 @@ class KafkaClient:
 
     async def expect_leader(self, partition: int) -> None:
         """Raise NotNow unless it is known where the partition's leader is: what is produced then goes out in order."""
-        if partition not in self._leaders:
+        if self._leader(partition) is None:
             await self.refresh()
-        if partition not in self._leaders:
+        if self._leader(partition) is None:
             raise NotNow(f"partition {partition} has no leader")
+
+    def _leader(self, partition: int) -> tuple[str, int] | None:
+        place = self._places.get(partition)
+        return place.leader if place is not None and partition not in self._doubted else None
 
     async def produce(
         self, partition: int, batch: bytes, *, transactional_id: str | None = None, version: int | None = None
@@ -224,16 +239,18 @@ class KafkaClient:
     ) -> Any:
         """`from_copy`: ask one of its followers instead, each in its turn."""
         await self.expect_leader(partition)
-        address = self._leaders[partition]
+        address = self._leader(partition)
+        assert address is not None, "expected"
         if from_copy and self.has_copies(partition):
-            address = self._copies[partition].pop(0)
-            self._copies[partition].append(address)
+            copies = self._places[partition].copies
+            address = copies.pop(0)
+            copies.append(address)
         if isinstance(request, (ProduceRequest, FetchRequest)):
             self._stamp(request)
         try:
             return await self._nodes.request(*address, request, timeout_ms=TIMEOUT_MS, version=version)
         except ClientError as error:
-            self._leaders.pop(partition, None)
+            self._doubted.add(partition)
             raise NotNow(str(error)) from error
 
     def _stamp(self, request: ProduceRequest | FetchRequest) -> None:
@@ -250,7 +267,7 @@ class KafkaClient:
 
     def judged(self, partition: int, error: ErrorCode) -> ErrorCode:
         if error is not ErrorCode.NONE:
-            self._leaders.pop(partition, None)
+            self._doubted.add(partition)
         return error
 
 

@@ -55,6 +55,8 @@ from millstream_simulation.workload import Workload
 
 FIRST_PORT = 9092
 OBSERVER_ID = 9_999
+END_S = 1_200.0
+"""Of trouble and peace together: what has not come about by then never will."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +142,9 @@ class _Scenario:
     async def run(self) -> Outcome:
         whole = asyncio.create_task(self._whole())
         broken = asyncio.create_task(self._broken.wait())
-        await asyncio.wait([whole, broken], return_when=asyncio.FIRST_COMPLETED)
+        done, _ = await asyncio.wait([whole, broken], timeout=END_S, return_when=asyncio.FIRST_COMPLETED)
+        if not done:
+            self.fail(f"the run does not come to its end within {END_S:.0f} s")
         broken.cancel()
         whole.cancel()
         await asyncio.wait([whole, broken])

@@ -48,6 +48,9 @@ SITUATIONS: Mapping[str, Situation] = {
     "sessions started anew": Situation("an active controller had stood still, and held that against nobody"),
     "node fenced": Situation("a node lost its session"),
     "node unfenced": Situation("a node got a session"),
+    "told fenced before the metadata said so": Situation(
+        "a broker was told by a heartbeat's answer that it is fenced, and its metadata was late", within=100
+    ),
     "stop without leave": Situation("a node stopped and had not been let go"),
     "metadata snapshot written": Situation("a controller let its log begin with a snapshot", within=50),
     "metadata snapshot loaded": Situation("a node began with a snapshot of the metadata", within=50),
@@ -100,6 +103,10 @@ SITUATIONS: Mapping[str, Situation] = {
     "end not known yet": Situation("a new leader would not say where its partition ends"),
     "preferred leader elected": Situation("somebody asked for preferred leaders, and got one", within=50),
     "min.insync.replicas changed": Situation("a topic asked for another number of replicas in sync"),
+    "reassignment begun": Situation("somebody asked for a partition's replicas to be elsewhere"),
+    "reassignment replaced": Situation("a partition on the move was given another target, or sent back", within=50),
+    "reassignment complete": Situation("a move ended: all of its target were in sync"),
+    "reassignment cancelled": Situation("a move was given up before it was complete", within=50),
     "uncommitted tail cut off": Situation("a replica had what the next leader had not, and let it go"),
     "not enough replicas": Situation("a producer was told that too few replicas are in sync"),
     "leader elected uncleanly": Situation("a replica was elected that nobody could vouch for", within=1_000_000),

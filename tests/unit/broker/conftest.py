@@ -16,6 +16,7 @@ from millstream_broker.shell.delays import Delays
 from millstream_broker.shell.partition.applied_metadata import AppliedMetadata
 from millstream_broker.shell.partition.hosted import HostedPartition
 from millstream_broker.shell.partition.hosting import Hosting
+from millstream_broker.shell.partition.log_dirs import LogDirs
 from millstream_broker.shell.partition.partitions import HostedPartitions
 from millstream_cluster import records as r
 from millstream_cluster.ids import BrokerEpoch, ControllerEpoch, LeaderEpoch, NodeId, PartitionEpoch
@@ -44,9 +45,9 @@ class TestBroker:
         self.world = RealWorld(SocketNetwork())
         self.image = Image()
         self.delays = Delays(self.world)
-        directory = DataDir(data_dir, node_id=NODE_ID, cluster_id="cluster-1")
-        self.partitions = HostedPartitions(directory, self.delays, self.world, node_id=NODE_ID)
-        self.applied = AppliedMetadata(data_dir)
+        self.directories = LogDirs([DataDir(data_dir, node_id=NODE_ID, cluster_id="cluster-1")])
+        self.partitions = HostedPartitions(self.directories, self.delays, self.world, node_id=NODE_ID)
+        self.applied = AppliedMetadata(self.directories)
         self.hosting = Hosting(self.config, self.partitions, self.applied)
         self.partitions.load()
         self.broker = Broker(
@@ -56,7 +57,7 @@ class TestBroker:
             self.partitions,
             self.delays,
             image=lambda: self.image,
-            log_dir_space=lambda: (1000, 500),
+            log_dir_space=lambda _: (1000, 500),
         )
         self._topic_ids = count(1000)
         elected = r.ControllerElected(NodeId(20_000), ControllerEpoch(1), "c", 1)

@@ -24,6 +24,7 @@ from millstream_wire.messages import (
     alter_client_quotas,
     alter_configs,
     alter_partition,
+    alter_user_scram_credentials,
     broker_registration,
     create_partitions,
     create_topics,
@@ -341,6 +342,7 @@ def test_a_standby_answers_not_controller_to_everything_and_names_the_active_one
         m.ElectLeadersRequest(topic_partitions=None),
         m.AlterPartitionReassignmentsRequest(),
         m.AlterClientQuotasRequest(entries=[alter_client_quotas.RequestEntryData()]),
+        m.AlterUserScramCredentialsRequest(deletions=[alter_user_scram_credentials.ScramCredentialDeletion(name="u")]),
         m.DescribeQuorumRequest(),
         m.FetchSnapshotRequest(),
         m.BrokerRegistrationRequest(),
@@ -362,6 +364,11 @@ def test_a_standby_answers_not_controller_to_everything_and_names_the_active_one
             ApiKey.ENVELOPE,  # its answer is inside
             ApiKey.CREATE_ACLS,  # without an authorizer there are none, whoever is active
             ApiKey.DELETE_ACLS,
+            ApiKey.CREATE_DELEGATION_TOKEN,  # not for who has not logged in, whoever is active
+            ApiKey.RENEW_DELEGATION_TOKEN,
+            ApiKey.EXPIRE_DELEGATION_TOKEN,
+            ApiKey.SASL_HANDSHAKE,
+            ApiKey.SASL_AUTHENTICATE,
         }
         told = await ask(m.MetadataRequest(topics=None))
         assert [(node.node_id, node.host) for node in told.brokers] == [(20_000, "c0")]

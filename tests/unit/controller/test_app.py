@@ -174,6 +174,24 @@ def test_a_broker_that_dies_is_fenced_as_soon_as_nobody_listens_at_its_port(mach
     run(scenario())
 
 
+def test_a_broker_that_dies_with_the_active_controller_is_fenced_with_the_takeover(machines) -> None:
+    """Its connection to the next one cannot close: there never was one."""
+
+    async def scenario() -> None:
+        await machines.start(0)
+        await machines.start(1)
+        watcher = await machines.broker(2).join()
+        broker = await machines.broker(1).join()
+        await asyncio.gather(machines.worlds["c0"].kill(), broker.world.kill())
+        await machines.active(not_on="c0")
+        began = asyncio.get_running_loop().time()
+        await watcher.sees(lambda image: image.brokers[1].fenced)
+        assert asyncio.get_running_loop().time() - began < 1
+        assert not watcher.follower.image.brokers[2].fenced
+
+    run(scenario())
+
+
 def test_a_broker_that_only_lost_its_connection_keeps_its_session(machines) -> None:
     async def scenario() -> None:
         await machines.start(0)

@@ -132,6 +132,28 @@ def test_an_outage_of_the_store_for_all_deposes_and_fences_nobody(machines) -> N
     run(scenario())
 
 
+@pytest.mark.parametrize("store_lost_after_s", [4.0, 4.2])
+def test_a_node_that_the_deposed_controller_keeps_is_not_fenced_by_the_next_one(
+    machines, store_lost_after_s, caplog
+) -> None:
+    """The old one loses its standby and, only just before that takes over, the store: it is believed for some time yet."""
+
+    async def scenario() -> None:
+        await machines.start(0)
+        await machines.start(1)
+        broker = await machines.broker().join()
+        machines.network.cut("c0", "c1")
+        await asyncio.sleep(store_lost_after_s)
+        cut_off(machines, "c0")
+        assert await machines.active(not_on="c0") == "c1"
+        await asyncio.sleep(10)
+        assert broker.follower.image.controller.epoch == 2
+        assert "session expired" not in caplog.text
+        assert "session lost" not in caplog.text
+
+    run(scenario())
+
+
 def test_a_standby_takes_over_from_one_that_only_lost_the_store(machines) -> None:
     async def scenario() -> None:
         await machines.start(0)

@@ -1,10 +1,15 @@
 """How a client's properties secure its connections: Kafka's own names, as in the files that Kafka's tools take by --command-config."""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from millstream_client.errors import InvalidData
 from millstream_runtime.nodes.credentials import PLAIN, Credentials
 from millstream_security.protocol import ListenerProperties, SecurityProtocol
+
+if TYPE_CHECKING:
+    from millstream_security.sasl.login import Login
+    from millstream_security.tls.contexts import ClientTls
 
 _PROTOCOL = "security.protocol"
 
@@ -18,13 +23,32 @@ def credentials_of(properties: Mapping[str, str]) -> Credentials:
         raise InvalidData(f"{_PROTOCOL} must be one of {names}, not {text!r}")
     if protocol is SecurityProtocol.PLAINTEXT:
         return PLAIN
-    if not protocol.uses_tls:
-        return Credentials(protocol)
+    tls = _tls(properties) if protocol.uses_tls else None
+    return Credentials(protocol, tls, _login(properties) if protocol.uses_sasl else None)
+
+
+def _login(properties: Mapping[str, str]) -> "Login":
+    from millstream_security.sasl.errors import SaslConfigError
+    from millstream_security.sasl.login import JAAS, MECHANISM, login_of
+
+    try:
+        return login_of(
+            properties.get(MECHANISM, ""),
+            properties.get(JAAS),
+            mechanism_key=MECHANISM,
+            jaas_key=JAAS,
+            ask=properties.get,
+        )
+    except SaslConfigError as error:
+        raise InvalidData(str(error)) from None
+
+
+def _tls(properties: Mapping[str, str]) -> "ClientTls":
     from millstream_security.tls.contexts import ClientTls
     from millstream_security.tls.errors import TlsConfigError
     from millstream_security.tls.settings import TlsSettings
 
     try:
-        return Credentials(protocol, ClientTls("", TlsSettings.of(ListenerProperties("", properties.get))))
+        return ClientTls("", TlsSettings.of(ListenerProperties("", properties.get)))
     except TlsConfigError as error:
         raise InvalidData(str(error)) from None

@@ -39,6 +39,7 @@ _TYPES_OF_0_2 = (
     "LoginSecretSet",
     "DelegationTokenSet",
     "DelegationTokenRemoved",
+    "NodeLogDirsChanged",
 )
 
 TYPES_SINCE: Mapping[str, MetadataVersion] = MappingProxyType(dict.fromkeys(_TYPES_OF_0_2, MetadataVersion.RELEASE_0_2))

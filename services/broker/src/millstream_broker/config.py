@@ -28,8 +28,10 @@ DEFAULT_LISTENER = "PLAINTEXT"
 DEFAULT_PORT = 9092
 VERIFIES_TRANSACTIONS = "transaction.partition.verification.enable"
 PRODUCER_ID_EXPIRATION = "producer.id.expiration.ms"
+CORDONED = "cordoned.log.dirs"
 READ_AGAIN = frozenset(
     {
+        CORDONED,
         FOLLOWER_RATE,
         VERIFIES_TRANSACTIONS,
         PRODUCER_ID_EXPIRATION,
@@ -48,7 +50,7 @@ class BrokerConfig:
     node_id: int
     """node.id: 0 to 9999."""
     data_dir: Path
-    """log.dirs: one directory."""
+    """log.dirs: the first of them."""
     controllers: tuple[tuple[str, int], ...]
     """controller.bootstrap.servers: every controller's host and port."""
     listeners: tuple[Endpoint, ...] = (Endpoint(DEFAULT_LISTENER, "127.0.0.1", DEFAULT_PORT),)
@@ -117,6 +119,10 @@ class BrokerConfig:
     """follower.replication.throttled.rate, in bytes a second"""
     retention_check_interval_ms: int = 300_000
     """log.retention.check.interval.ms"""
+    other_data_dirs: tuple[Path, ...] = ()
+    """log.dirs: the others."""
+    cordoned_log_dirs: tuple[str, ...] = ()
+    """cordoned.log.dirs: which of them get no new partitions; *: all of them"""
     checkpoint_interval_ms: int = 60_000
     """log.flush.offset.checkpoint.interval.ms"""
     controlled_shutdown_timeout_ms: int = 10_000
@@ -127,6 +133,10 @@ class BrokerConfig:
     """authorizer.class.name, super.users, allow.everyone.if.no.acl.found; None: everybody may do everything."""
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Every property of the process, for DescribeConfigs and topic defaults."""
+
+    @property
+    def data_dirs(self) -> tuple[Path, ...]:
+        return (self.data_dir, *self.other_data_dirs)
 
     def as_set(self, image: Image) -> "BrokerConfig":
         """With what is set dynamically for this broker, or for all."""
@@ -140,6 +150,7 @@ class BrokerConfig:
             verifies_transactions=properties.boolean(VERIFIES_TRANSACTIONS, self.verifies_transactions),
             producer_id_expiration_ms=properties.integer(PRODUCER_ID_EXPIRATION, self.producer_id_expiration_ms),
             follower_throttled_rate=properties.integer(FOLLOWER_RATE, self.follower_throttled_rate),
+            cordoned_log_dirs=_paths(properties, CORDONED),
             cleaner=CleanerConfig.from_properties(properties),
             limits=limits_of(properties),
         )
@@ -150,10 +161,12 @@ class BrokerConfig:
         listeners, advertised = listeners_of(properties, f"{DEFAULT_LISTENER}://127.0.0.1:{DEFAULT_PORT}")
         listeners, nodes_listener = nodes_first(properties, listeners)
         security = security_of(properties, listeners, nodes_listener)
-        directory = properties.optional("log.dir")
+        data_dirs = _data_dirs(properties.text("log.dirs", properties.optional("log.dir")))
         return BrokerConfig(
             node_id=properties.integer("node.id", 0, least=0, most=COORDINATOR_ID_BASE - 1),
-            data_dir=_data_dir(properties.text("log.dirs", directory)),
+            data_dir=data_dirs[0],
+            other_data_dirs=data_dirs[1:],
+            cordoned_log_dirs=_paths(properties, CORDONED),
             controllers=properties.addresses("controller.bootstrap.servers"),
             listeners=listeners,
             advertised_listeners=advertised,
@@ -208,7 +221,15 @@ def _check_values(properties: Properties) -> None:
             raise PropertyError(str(error)) from None
 
 
-def _data_dir(text: str) -> Path:
-    if "," in text:
-        raise PropertyError(f"log.dirs must be one directory, not {text!r}: run a broker per disk")
-    return Path(text)
+def _data_dirs(text: str) -> tuple[Path, ...]:
+    paths = tuple(Path(path.strip()) for path in text.split(",") if path.strip())
+    if not paths:
+        raise PropertyError("log.dirs names no directory")
+    if len({path.absolute() for path in paths}) < len(paths):
+        raise PropertyError(f"log.dirs names a directory twice: {text!r}")
+    return paths
+
+
+def _paths(properties: Properties, name: str) -> tuple[str, ...]:
+    text = properties.optional(name) or ""
+    return tuple(path.strip() for path in text.split(",") if path.strip())

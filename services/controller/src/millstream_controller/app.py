@@ -137,7 +137,8 @@ class ControllerApp:
         gone_epoch = 0
         out_of_reach = 0
         while True:
-            log = await self._load(store)
+            log = self._log = await self._load(store)
+            self._loaded.set()
             self._check_cluster(log)
             elected = log.image.controller
             itself = elected is not None and elected.controller_id == self.config.node_id
@@ -173,9 +174,7 @@ class ControllerApp:
         waiting = False
         while True:
             try:
-                self._log = MetadataLog(await store.load())
-                self._loaded.set()
-                return self._log
+                return MetadataLog(await store.load())
             except StoreUnavailable as error:
                 if not waiting:
                     logger.warning("metadata store away error=%s", error)

@@ -22,6 +22,7 @@ from millstream_simulation.checks.lost_partitions import LostPartitions
 from millstream_simulation.checks.removed_partitions import RemovedPartitions
 from millstream_simulation.checks.replayed_logs import ReplayedLogs
 from millstream_simulation.checks.replicas.eligible import EligibleReplicas
+from millstream_simulation.checks.replicas.leaders import LetInLeaders
 from millstream_simulation.checks.replicas.replicas import Replicas
 from millstream_simulation.host import Host
 from millstream_simulation.story import Story, Violation
@@ -63,6 +64,7 @@ class Checks:
             ClaimedShards(metadata, story),
             HostedPartitionsMove(story, self._replicas.on_moved),
             self._replicas,
+            LetInLeaders(story),
             self._lost,
             self._replayed,
         )

@@ -3,8 +3,7 @@
 The log is a tuple of records. Everything that decides is the broker's own: `Partition`, `Follower`, what may be told to whom.
 """
 
-from bisect import bisect_right
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -13,10 +12,11 @@ from millstream_broker.core.partition.commit_waits import CommitWaits
 from millstream_broker.core.partition.effects import CommitWaitsEnded, Effect, ProposeIsr
 from millstream_broker.core.partition.isr import IsrAnswer
 from millstream_broker.core.partition.progress import Progress
-from millstream_broker.core.partition.standing import Assigned, Partition
+from millstream_broker.core.partition.standing import NO_OFFSET, Assigned, Partition
 from millstream_broker.core.reads.bounds import follower_refusal
 from millstream_broker.shell.epoch_ends import end_of_epoch
-from millstream_log import EpochEnd, EpochStart
+from millstream_log import EpochEnd
+from millstream_simulation.explorer.record_log import Record, RecordLog
 from millstream_wire.errors import ErrorCode
 from millstream_wire.records import BatchHeader
 
@@ -24,11 +24,6 @@ REPLICAS = (0, 1, 2)
 MIN_ISR = 2
 NOBODY = -1
 NO_LIFE = -1
-
-
-class Record(NamedTuple):
-    leader_epoch: int
-    value: int
 
 
 class Known(NamedTuple):
@@ -81,38 +76,15 @@ class Make(Protocol):
     """`Partition`, or a mutant of it."""
 
     def __call__(
-        self, node_id: int, *, end_offset: int, high_watermark: int, min_insync_replicas: int
+        self,
+        node_id: int,
+        *,
+        end_offset: int,
+        high_watermark: int,
+        first_unstable: int = NO_OFFSET,
+        ended: Sequence[tuple[int, int]] = (),
+        min_insync_replicas: int,
     ) -> Partition: ...
-
-
-@dataclass(slots=True)
-class RecordLog:
-    """What a follower, and a leader about its epochs, asks of a log."""
-
-    records: tuple[Record, ...] = ()
-    log_start_offset: int = 0
-
-    @property
-    def log_end_offset(self) -> int:
-        return len(self.records)
-
-    @property
-    def epochs(self) -> tuple[EpochStart, ...]:
-        """An epoch that wrote nothing leaves no trace."""
-        found: list[EpochStart] = []
-        for offset, record in enumerate(self.records):
-            if not found or record.leader_epoch > found[-1].epoch:
-                found.append(EpochStart(record.leader_epoch, offset))
-        return tuple(found)
-
-    def end_of_epoch(self, epoch: int) -> EpochEnd:
-        epochs = self.epochs
-        if epoch < 0 or not epochs or epoch > epochs[-1].epoch:
-            return EpochEnd(-1, -1)
-        if epoch == epochs[-1].epoch:
-            return EpochEnd(epoch, self.log_end_offset)
-        at = bisect_right([each.epoch for each in epochs], epoch)
-        return EpochEnd(epochs[at - 1].epoch if at else epoch, epochs[at].start_offset)
 
 
 def unheard(_: ErrorCode) -> None:
@@ -162,9 +134,9 @@ class Replica:
     # ---- as a leader ----
 
     def append(self, value: int) -> Record:
-        record = Record(int(self.partition.leader_epoch), value)
+        record = Record(int(self.partition.leader_epoch), value, self.log.first_unstable)
         self.log.records += (record,)
-        self._perform(self.partition.on_appended(len(self.log.records), 1))
+        self._perform(self.partition.on_appended(len(self.log.records), 1, self.log.first_unstable, record.ended_from))
         if self.partition.high_watermark < len(self.log.records):
             self.partition.await_commit(len(self.log.records) - 1, unheard)
             self.awaited[record.leader_epoch, len(self.log.records) - 1] = record
@@ -275,14 +247,22 @@ class Replica:
                     self._follow(follower, failed, fetched)
             case following.Append(count):
                 follower.on_refusal_over()
+                before = self.log.log_end_offset
                 self.log.records += fetched.records[:count]
-                self.partition.on_followed(len(self.log.records), count, self.partition.high_watermark)
+                self.partition.on_followed(
+                    len(self.log.records),
+                    count,
+                    self.partition.high_watermark,
+                    self.log.first_unstable,
+                    self.log.ended(before),
+                )
             case following.Follow(high_watermark, _):
-                self.partition.on_followed(len(self.log.records), 0, high_watermark)
+                self.partition.on_followed(len(self.log.records), 0, high_watermark, self.log.first_unstable)
             case following.Truncate(offset, committed):
                 assert committed == 0, f"replica {self.node} cuts off what is committed"
                 self.log.records = self.log.records[:offset]
-                self.partition.on_truncated(offset)
+                known = int(self.partition.high_watermark)
+                self.partition.on_truncated(offset, self.log.first_unstable, self.log.ended(known))
                 follower.on_truncated()
             case following.BackOff():
                 follower.on_rested()
@@ -294,10 +274,24 @@ class Replica:
     def restarted(self, kept: int, high_watermark: int) -> "Replica":
         """Another process with what is left of the log, not registered yet."""
         again = Replica(self.node, self.make, NO_LIFE, RecordLog(self.log.records[:kept]), self.applied)
+        high_watermark = min(kept, high_watermark)
         again.partition = self.make(
-            self.node, end_offset=kept, high_watermark=min(kept, high_watermark), min_insync_replicas=MIN_ISR
+            self.node,
+            end_offset=kept,
+            high_watermark=high_watermark,
+            first_unstable=again.log.first_unstable,
+            ended=again.log.ended(high_watermark),
+            min_insync_replicas=MIN_ISR,
         )
         return again
+
+    def undecided(self) -> list[tuple[int, int]]:
+        """Transactions that readers take for decided, and whose marker is not committed, or not there."""
+        stable, high_watermark = int(self.partition.last_stable_offset), int(self.partition.high_watermark)
+        marker_of = {first: marker for marker, first in self.log.ended(0)}
+        begun = [offset for offset, record in enumerate(self.log.records[:stable]) if record.ended_from < 0]
+        markers = [(first, marker_of.get(first, NO_OFFSET)) for first in begun]
+        return [(first, marker) for first, marker in markers if not 0 <= marker < high_watermark]
 
     def fingerprint(self) -> Hashable:
         partition, follower = self.partition, self.follower
@@ -306,6 +300,7 @@ class Replica:
         )
         standing = (
             *(int(value) for value in (partition._leader_epoch, partition._partition_epoch, partition.high_watermark)),
+            int(partition.last_stable_offset),
             (partition.leads, int(partition.epoch_start_offset), partition._in_sync.committed),
             (partition._in_sync.proposal, partition._in_sync.is_in_doubt),
             tuple(sorted((offset, wait.leader_epoch) for offset, _, wait in partition._commit_waits._heap)),
@@ -329,7 +324,15 @@ class Replica:
     def _copied_partition(self) -> Partition:
         mine = self.partition
         end_offset, high_watermark = int(mine.end_offset), int(mine.high_watermark)
-        again = self.make(self.node, end_offset=end_offset, high_watermark=high_watermark, min_insync_replicas=MIN_ISR)
+        again = self.make(
+            self.node,
+            end_offset=end_offset,
+            high_watermark=high_watermark,
+            first_unstable=int(mine._marks._first_unstable),
+            ended=mine._marks._ended,
+            min_insync_replicas=MIN_ISR,
+        )
+        again._marks.last_stable_offset = mine._marks.last_stable_offset
         for name in _PLAIN:
             setattr(again, name, getattr(mine, name))
         for name in _OF_ISR:

@@ -6,7 +6,8 @@ from the replicas that left it last (KIP-966). The promises are of the partition
 
 - what one leader committed is never anything else, nor gone, on any later leader or follower that says so;
 - whoever may be elected has all of it, and nobody cuts it off;
-- what was acknowledged is part of it, and each leader epoch has one writer.
+- what was acknowledged is part of it, and each leader epoch has one writer;
+- what readers take for decided is: the marker that ends the transaction is committed as well.
 """
 
 from collections.abc import Hashable, Iterator
@@ -29,6 +30,7 @@ from millstream_simulation.explorer.happenings import (
     LosesPatience,
     LosesPower,
 )
+from millstream_simulation.explorer.record_log import Record
 from millstream_simulation.explorer.replica import (
     MIN_ISR,
     NOBODY,
@@ -39,7 +41,6 @@ from millstream_simulation.explorer.replica import (
     Known,
     Make,
     Proposed,
-    Record,
     Replica,
 )
 from millstream_wire.errors import ErrorCode
@@ -324,6 +325,7 @@ class ReplicationSystem:
             assert replica.log.records[:high_watermark] == committed[:high_watermark], (
                 f"replica {replica.node} shows what is not committed"
             )
+            assert not replica.undecided(), f"replica {replica.node} takes a transaction for decided that is not"
             may_lead = replica.node in known.isr or replica.node in known.elr
             if may_lead and known.lives[replica.node] == replica.life:
                 has = replica.log.records[: len(committed)]

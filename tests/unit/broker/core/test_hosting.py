@@ -11,8 +11,10 @@ from millstream_broker.core.hosting import (
     SetAside,
     Update,
     plan_changes,
+    plan_shut_out,
     plan_start,
     plan_unproven,
+    without_leading,
 )
 from millstream_cluster import records as r
 from millstream_cluster.ids import NO_NODE, BrokerEpoch, LeaderEpoch, NodeId, PartitionEpoch
@@ -166,3 +168,12 @@ def test_once_it_is_let_in_it_leads_what_it_was_kept_from() -> None:
     changed = MetadataDelta()
     changed.add([led(OURS, 1, 1, 2)])
     assert leaders(plan_changes(changed, image(REGISTERED), node_id=1, hosted=hosted)) == {1: NO_NODE}
+
+
+def test_a_broker_that_was_told_that_it_is_fenced_leads_none_of_several_replicas() -> None:
+    """It is told by a heartbeat's answer; the metadata that says who leads instead comes later."""
+    now = image([*REGISTERED, LET_IN])
+    steps = plan_shut_out(now, node_id=1, hosted=[(OURS, 0), (OURS, 1), (OURS, 2)])
+    assert leaders(steps) == {0: 1, 1: NO_NODE}
+    begun = plan_start((), now, node_id=1, hosted=[(OURS, 0), (OURS, 1), (OURS, 2)])
+    assert leaders(without_leading(begun, 1)) == {0: 1, 1: NO_NODE, 2: 2}

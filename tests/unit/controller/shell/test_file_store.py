@@ -37,6 +37,21 @@ def test_the_log_is_an_ordinary_kafka_log(tmp_path, world, batch_at) -> None:
     assert segment.read_bytes() == batch_at(0, 2)
 
 
+def test_work_that_is_cancelled_before_its_first_step_holds_no_lock(tmp_path, world) -> None:
+    """Seed 19, by then: a controller that was killed while it began to look into the store kept its lock for ever."""
+
+    async def scenario() -> None:
+        store = FileStore(tmp_path, world)
+        looking = asyncio.ensure_future(store.load())
+        await asyncio.sleep(0)
+        (working,) = store._under_way
+        working.cancel()
+        await asyncio.wait([looking])
+        await FileStore(tmp_path, world).load()
+
+    asyncio.run(scenario())
+
+
 @pytest.mark.parametrize("missed", [1, 2, 7])
 @pytest.mark.parametrize("snapshot", [False, True])
 def test_a_writer_that_slept_is_fenced_whatever_it_missed(tmp_path, world, batch_at, missed, snapshot) -> None:

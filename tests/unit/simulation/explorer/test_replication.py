@@ -46,7 +46,7 @@ def text_of(module: str) -> str:
 def mutated(rules: dict[str, tuple[str, str]]) -> Any:
     """`Partition`, made of the text of its modules with these rules changed."""
     made: dict[str, ModuleType] = {}
-    for name in "progress", "isr", "standing":
+    for name in "progress", "isr", "marks", "standing":
         text = text_of(name)
         if name in rules:
             rule, other = rules[name]
@@ -208,6 +208,26 @@ MUTANTS = {
         "if verdict is Verdict.REFUSED and not (self.is_in_doubt and lets_in):",
         "if verdict is not Verdict.OVERTAKEN:",
         JUST_JOINING,
+    ),
+    "a marker decides before it is committed (hole 16)": Mutant(
+        "marks",
+        "        self._ended += ended\n",
+        "",
+        {"crashes": 0},
+        complaint="takes a transaction for decided that is not",
+    ),
+    "a follower forgets which markers are not committed (hole 16)": Mutant(
+        "standing",
+        "            marks.grow(end_offset, size, first_unstable, ended)\n",
+        "            marks.grow(end_offset, size, first_unstable)\n",
+        {"crashes": 0},
+        complaint="takes a transaction for decided that is not",
+    ),
+    "a restart forgets which markers are not committed (hole 16)": Mutant(
+        "marks",
+        "self._ended = [(marker, first) for marker, first in ended if marker >= high_watermark]",
+        "self._ended = []",
+        complaint="takes a transaction for decided that is not",
     ),
     "a fetch of an earlier life counts (KIP-903)": Mutant(
         "isr",

@@ -93,7 +93,11 @@ def any_live_broker(image: Image) -> int:
 
 
 def offline_replicas(image: Image, partition: Partition) -> list[int]:
-    return [replica for replica in partition.replicas if (node := image.node(replica)) is None or node.fenced]
+    return [
+        replica
+        for replica in partition.replicas
+        if (node := image.node(replica)) is None or node.fenced or not partition.is_usable_at(node)
+    ]
 
 
 def _is_shown(may: May | None, topic: str) -> bool:

@@ -16,6 +16,7 @@ from millstream_cluster.configs.key import (
     one_of,
     some_of,
 )
+from millstream_cluster.configs.logins import LOGIN_CONFIGS
 from millstream_cluster.configs.tls import TLS_CONFIGS
 from millstream_cluster.configs.topic import TOPIC_CONFIGS
 from millstream_cluster.records import ResourceType
@@ -53,8 +54,8 @@ _OWN = (
     _static("controller.takeover.timeout.ms", _I, "3000", "How long a standby controller waits for the active one before it tries to take over. Millstream's own.", at_least(100)),
     _static("controller.verify.timeout.ms", _I, "4000", "How long the active controller is believed after its metadata store last proved that no other was elected; without a newer proof it answers nobody. Millstream's own.", at_least(1)),
     _static("cluster.id", _S, None, "The cluster this node belongs to; a data directory or a controller of another one is refused. Millstream's own."),
-    _static("log.dirs", _LIST, None, "The directory of the data."),
-    _static("log.dir", _LIST, "/tmp/millstream", "The directory of the data where log.dirs is unset."),
+    _static("log.dirs", _LIST, None, "The directories of the data, of which one may fail while the others go on."),
+    _static("log.dir", _LIST, "/tmp/millstream", "The directories of the data where log.dirs is unset."),
     _dynamic("cordoned.log.dirs", _LIST, "", "Directories of the broker that get no new replicas; *: all of them. What is there stays, and is moved by a reassignment (KIP-1066)."),
     _static("http.host", _S, "0.0.0.0", "The address of /healthz, /readyz and /metrics. Millstream's own."),
     _static("http.port", _I, "9095", "The port of /healthz, /readyz and /metrics. Millstream's own.", between(0, 65_535)),
@@ -181,7 +182,7 @@ def _topic_defaults(known: set[str]) -> list[ConfigKey]:
 
 
 def _table() -> dict[str, ConfigKey]:
-    explicit = (*_OWN, *TLS_CONFIGS, *_TOPIC_DEFAULTS_ELSEWHERE)
+    explicit = (*_OWN, *TLS_CONFIGS, *LOGIN_CONFIGS, *_TOPIC_DEFAULTS_ELSEWHERE)
     keys = [*explicit, *_topic_defaults({key.name for key in explicit})]
     return {key.name: key for key in sorted(keys, key=lambda key: key.name)}
 

@@ -175,7 +175,7 @@ class Image:
                 current = self.controller
                 expect(current is not None and record.epoch == current.epoch, record, f"it is {current}")
                 self.controller_resigned = True
-            case r.NodeRegistered() | r.NodeFenced() | r.NodeUnfenced() | r.NodeUnregistered():
+            case r.NodeRegistered() | r.NodeFenced() | r.NodeUnfenced() | r.NodeLogDirsChanged() | r.NodeUnregistered():
                 self._nodes.apply(record, Offset(offset))
             case r.ProducerIdsAllocated():
                 expect(record.next_producer_id > self.next_producer_id, record, "producer ids only grow")

@@ -13,7 +13,13 @@ from millstream_cluster.records.logins import (
     ScramCredentialRemoved,
     ScramCredentialSet,
 )
-from millstream_cluster.records.nodes import NodeFenced, NodeRegistered, NodeUnfenced, NodeUnregistered
+from millstream_cluster.records.nodes import (
+    NodeFenced,
+    NodeLogDirsChanged,
+    NodeRegistered,
+    NodeUnfenced,
+    NodeUnregistered,
+)
 from millstream_cluster.records.shards import ProducerIdsAllocated, ShardAssigned
 from millstream_cluster.records.topics import PartitionChanged, PartitionCreated, TopicCreated, TopicDeleted
 
@@ -24,6 +30,7 @@ MetadataRecord: TypeAlias = (
     | NodeRegistered
     | NodeFenced
     | NodeUnfenced
+    | NodeLogDirsChanged
     | NodeUnregistered
     | TopicCreated
     | PartitionCreated

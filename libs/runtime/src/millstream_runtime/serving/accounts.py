@@ -29,7 +29,8 @@ class Accounts:
         self._image = image
         self.until_known = until_known
         self._token_secret = token_secret
-        self._own_secret = world.random.getrandbits(8 * SECRET_BYTES).to_bytes(SECRET_BYTES, "big")
+        self._random = world.random
+        self._own_secret: bytes | None = None
         """For as long as the cluster has no credential, and so no secret either."""
         self._token_credentials: dict[tuple[ScramMechanism, str], ScramCredential] = {}
 
@@ -58,7 +59,11 @@ class Accounts:
     def secret(self) -> bytes:
         image = self._image()
         secret = None if image is None else image.logins.secret
-        return self._own_secret if secret is None else b64decode(secret)
+        if secret is not None:
+            return b64decode(secret)
+        if self._own_secret is None:
+            self._own_secret = self._random.getrandbits(8 * SECRET_BYTES).to_bytes(SECRET_BYTES, "big")
+        return self._own_secret
 
     def _token_credential(self, mechanism: ScramMechanism, secret: str, token_id: str) -> ScramCredential:
         key = mechanism, token_id

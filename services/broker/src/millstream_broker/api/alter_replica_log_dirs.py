@@ -40,7 +40,7 @@ def handle_alter_replica_log_dirs(
 def _outcome(broker: Broker, topic: str, index: int, path: str) -> ErrorCode:
     if len(f"{topic}-{index}{FUTURE}") > NAME_MAX:
         return ErrorCode.INVALID_TOPIC_EXCEPTION
-    if path != str(broker.config.data_dir.absolute()):
+    if path not in [str(each.path.absolute()) for each in broker.partitions.directories.online]:
         return ErrorCode.LOG_DIR_NOT_FOUND
     if broker.partitions.find(topic, index) is not None:
         return ErrorCode.NONE

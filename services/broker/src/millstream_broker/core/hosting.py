@@ -94,10 +94,28 @@ def as_served(partition: Partition, image: Image, node_id: int) -> Partition:
     One of several replicas leads only once the controller has let its broker in: what a proven image says of a broker that is
     fenced may still be from the life before, and another may be elected with the next record.
     """
+    node = image.node(NodeId(node_id))
+    return partition if node is not None and not node.fenced else kept_from_leading(partition, node_id)
+
+
+def kept_from_leading(partition: Partition, node_id: int) -> Partition:
+    """The partition without this broker as its leader, if others may lead it."""
     if partition.leader != node_id or may_serve_unproven(partition):
         return partition
-    node = image.node(NodeId(node_id))
-    return partition if node is not None and not node.fenced else replace(partition, leader=NO_NODE)
+    return replace(partition, leader=NO_NODE)
+
+
+def plan_shut_out(image: Image, *, node_id: int, hosted: Iterable[ReplicaKey]) -> Sequence[Step]:
+    """The controller has said that this broker is fenced, and the image does not say so yet: lead what nobody else may lead.
+
+    Who leads the rest instead is said with the record that is on its way. Until then every plan is carried out `without_leading`.
+    """
+    known = (image.partition(*key) for key in hosted)
+    return without_leading([Update(each) for each in known if each and each.leader == node_id], node_id)
+
+
+def without_leading(steps: Iterable[Step], node_id: int) -> Sequence[Step]:
+    return [Update(kept_from_leading(step.partition, node_id)) if isinstance(step, Update) else step for step in steps]
 
 
 def plan_unproven(image: Image, *, node_id: int, hosted: Iterable[ReplicaKey]) -> Sequence[Step]:
@@ -113,13 +131,18 @@ def plan_changes(
     node_id: int,
     hosted: Collection[ReplicaKey],
     lost: Lost = NOTHING_LOST,
+    offline: Collection[ReplicaKey] = (),
 ) -> Sequence[Step]:
-    """Follow a proven image while running. Safe to stop after any step: a restart finds the rest."""
+    """Follow a proven image while running. Safe to stop after any step: a restart finds the rest.
+
+    What is `offline`, in a data directory that failed, belongs here and is left alone.
+    """
     steps: list[Step] = [Delete(key) for key in hosted if key[0] in delta.deleted_topics]
     for key in delta.partitions:
         if key[0] in delta.deleted_topics:
             continue
-        steps.extend(_step(key, image, node_id=node_id, is_hosted=key in hosted, lost=lost, unassigned=Delete(key)))
+        if key not in offline:
+            steps.extend(_step(key, image, node_id=node_id, is_hosted=key in hosted, lost=lost, unassigned=Delete(key)))
     if node_id in delta.let_in:
         steps.extend(_led_from_now_on(delta, image, node_id=node_id, hosted=hosted))
     return steps
@@ -142,6 +165,7 @@ def plan_start(
     node_id: int,
     hosted: Collection[ReplicaKey],
     lost: Lost = NOTHING_LOST,
+    offline: Collection[ReplicaKey] = (),
 ) -> Sequence[Step]:
     """Bring what was found on disk in line with a proven image; deletions seen on the way to it are carried out."""
     steps: list[Step] = []
@@ -151,7 +175,10 @@ def plan_start(
         steps.append(Delete(key) if key[0] in deleted_topics else SetAside(key))
     for partition in image.partitions():
         key = (partition.topic_id, partition.partition)
-        steps.extend(_step(key, image, node_id=node_id, is_hosted=key in hosted, lost=lost, unassigned=SetAside(key)))
+        if key not in offline:
+            steps.extend(
+                _step(key, image, node_id=node_id, is_hosted=key in hosted, lost=lost, unassigned=SetAside(key))
+            )
     return steps
 
 

@@ -6,6 +6,7 @@ A container of parts and the few lookups that several handlers share; each part 
 import asyncio
 import logging
 from collections.abc import Callable
+from pathlib import Path
 from uuid import UUID
 
 from millstream_broker.config import BrokerConfig
@@ -56,7 +57,7 @@ class Broker:
         delays: Delays,
         *,
         image: Callable[[], Image],
-        log_dir_space: Callable[[], tuple[int, int]],
+        log_dir_space: Callable[[Path], tuple[int, int]],
     ) -> None:
         self.config = config
         """As it is now, with what was set dynamically."""
@@ -98,6 +99,7 @@ class Broker:
         """The whole metadata is known and has just moved."""
         self.config = self._config_at_start.as_set(image)
         self.throttling.on_image(image)
+        self.partitions.directories.cordoned = self.config.cordoned_log_dirs
         self.share_groups.on_image()
         self._interest.on_change()
         if any_live_broker(image) == NO_NODE:
@@ -245,7 +247,8 @@ class Broker:
         partition = self.image.partition(topic, index)
         if partition is not None:
             key = (partition.topic_id, index)
-            failed = key in self.partitions.failed or key in self.partitions.lost
+            partitions = self.partitions
+            failed = key in partitions.failed or key in partitions.lost or key in partitions.offline
             # Either way clients ask again: the log is about to be made, or its disk has to get better.
             return ErrorCode.KAFKA_STORAGE_ERROR if failed else ErrorCode.NOT_LEADER_OR_FOLLOWER
         if isinstance(topic, UUID) and self.image.topic(topic) is None:

@@ -1,4 +1,4 @@
-"""BrokerHeartbeat (63), versions 0 to 2, from brokers and coordinators. Left out: offline and cordoned log directories."""
+"""BrokerHeartbeat (63), versions 0 to 2, from brokers and coordinators. Left out: cordoned log directories, which are a dynamic config."""
 
 import logging
 
@@ -23,6 +23,7 @@ async def handle_broker_heartbeat(
         request.current_metadata_offset,
         request.want_fence,
         request.want_shut_down,
+        tuple(request.offline_log_dirs),
     )
     try:
         refused = refuse_all(request, context, AclOperation.CLUSTER_ACTION)

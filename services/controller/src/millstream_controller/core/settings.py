@@ -20,11 +20,24 @@ class Settings:
     session_timeout_ms: int = 3_000
     """How long a silent node counts as alive."""
     verify_timeout_ms: int = 4_000
-    """How long the active controller is believed after the store last proved that nobody else had appended. Well below the
-    session timeout: a node that is turned away finds another controller, or this one again, before its session ends."""
+    """How long the active controller is believed after the store last proved that nobody else had appended."""
     coordinator_forget_ms: int = 300_000
     """How long a fenced coordinator stays registered; coordinators own no data."""
     tokens: TokenSettings = field(default_factory=TokenSettings)
     """delegation.token.*"""
     static: Mapping[str, str] = field(default_factory=dict, repr=False)
     """This process's properties, as the source of STATIC_BROKER_CONFIG values in answers."""
+
+    @property
+    def first_session_timeout_ms(self) -> int:
+        """Of a node that an active controller has not heard of yet.
+
+        A deposed one may have kept it for as long as that one is believed. Then it is turned away, and with its next heartbeat it
+        looks for another.
+        """
+        return max(self.session_timeout_ms, self.verify_timeout_ms + self.patience_ms)
+
+    @property
+    def patience_ms(self) -> int:
+        """How much later than its time a heartbeat may come, or a look of this controller at who is silent."""
+        return self.session_timeout_ms // 3

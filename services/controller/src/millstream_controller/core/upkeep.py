@@ -34,7 +34,7 @@ class SoftState:
     @staticmethod
     def new(settings: Settings) -> "SoftState":
         return SoftState(
-            Sessions(settings.session_timeout_ms),
+            Sessions(settings.session_timeout_ms, settings.first_session_timeout_ms),
             Absences(settings.coordinator_forget_ms),
             Healing(),
             LeaderBalance(),

@@ -201,13 +201,12 @@ class Active:
 
         A pause of ours, or a store that was away, says nothing about the nodes: their sessions start anew.
         """
-        patience_ms = self._settings.session_timeout_ms // 3
         before_ms = self._world.monotonic_ms()
         while True:
             self._changed.clear()
             if self.verified:
                 now_ms = self._world.monotonic_ms()
-                if now_ms - before_ms > TICK_MS + patience_ms:
+                if now_ms - before_ms > TICK_MS + self._settings.patience_ms:
                     logger.warning("sessions start anew reason=paused_for_%d_ms", now_ms - before_ms)
                     self._sessions.start_anew()
                 before_ms = now_ms

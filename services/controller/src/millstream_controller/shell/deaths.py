@@ -6,7 +6,7 @@ safe, and let in again with its next heartbeat.
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from millstream_cluster.ids import BrokerEpoch
 from millstream_cluster.image import Image
@@ -20,12 +20,16 @@ logger = logging.getLogger(__name__)
 
 PROBES_AFTER_S = (0.0, 0.05, 0.2, 0.5)
 """A process that dies closes one socket after the other."""
+ONE_PROBE = (0.0,)
 PROBE_TIMEOUT_S = 1.0
 _WATCHED = "a node's heartbeats come here"
 
 
 class Deaths:
-    """Invariant: a node is probed only after the last connection that brought its heartbeats has closed, one probe at a time."""
+    """Invariant: a node is probed only while no connection is open that brought its heartbeats, one probe at a time.
+
+    Whoever dies together with the active controller closes no connection to the next one: so each node is probed once at the takeover.
+    """
 
     def __init__(self, world: World, image: Callable[[], Image], died: Callable[[Node], None]) -> None:
         """`died` is told of a node at whose port nobody listens."""
@@ -55,6 +59,9 @@ class Deaths:
     async def run(self) -> None:
         probing: dict[int, asyncio.Task[None]] = {}
         async with asyncio.TaskGroup() as tasks:
+            for node in self._image().nodes.values():
+                if not node.fenced:
+                    probing[node.node_id] = tasks.create_task(self._look_after(node.node_id, node.epoch, ONE_PROBE))
             while True:
                 await self._wake.wait()
                 self._wake.clear()
@@ -62,11 +69,11 @@ class Deaths:
                     node_id, epoch = self._closed.popitem()
                     if node_id in probing and not probing[node_id].done():
                         probing[node_id].cancel()
-                    probing[node_id] = tasks.create_task(self._look_after(node_id, epoch))
+                    probing[node_id] = tasks.create_task(self._look_after(node_id, epoch, PROBES_AFTER_S))
                     probing = {each: task for each, task in probing.items() if not task.done()}
 
-    async def _look_after(self, node_id: int, epoch: BrokerEpoch) -> None:
-        for pause_s in PROBES_AFTER_S:
+    async def _look_after(self, node_id: int, epoch: BrokerEpoch, pauses_s: Sequence[float]) -> None:
+        for pause_s in pauses_s:
             await asyncio.sleep(pause_s)
             node = self._image().node(node_id)
             if node is None or node.epoch != epoch or node.fenced or node_id in self._heard_by:

@@ -174,24 +174,21 @@ class FileStore:
         held = [await self._lock()]
 
         def work_and_unlock() -> T:
-            fd = (
-                held.pop()
-            )  # whoever takes it closes it: the work if it begins, else the one that gave up waiting for it
+            # Whoever takes it closes it: the work if it begins, else `done`.
+            fd = held.pop()
             try:
                 return work()
             finally:
                 os.close(fd)
 
-        async def until_done() -> T:
-            try:
-                return await self._world.run_blocking(work_and_unlock)
-            finally:
-                with suppress(IndexError):
-                    os.close(held.pop())
+        def done(working: "asyncio.Task[T]") -> None:
+            self._done(working)
+            with suppress(IndexError):  # what is left also by a task that was cancelled before its first step
+                os.close(held.pop())
 
-        working = asyncio.get_running_loop().create_task(until_done())
+        working = asyncio.get_running_loop().create_task(self._world.run_blocking(work_and_unlock))
         self._under_way.add(working)
-        working.add_done_callback(self._done)
+        working.add_done_callback(done)
         return await asyncio.shield(working)
 
     def _done(self, working: "asyncio.Task[Any]") -> None:

@@ -32,6 +32,7 @@ from millstream_wire.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 
+TOP_ERROR_SINCE = 2
 BATCHED_SINCE = 8
 TOPIC_IDS_SINCE = 10
 NO_OFFSET = CommittedOffset(offset=-1, commit_timestamp_ms=-1)
@@ -51,7 +52,8 @@ async def handle_offset_fetch(
     if version < BATCHED_SINCE:
         denied = refuse_all(request, context, AclOperation.DESCRIBE, AclResource.GROUP, request.group_id)
         if denied is not None:
-            return denied
+            # Since version 2 there is a place for it at the top, and nothing else is said.
+            return denied if version < TOP_ERROR_SINCE else OffsetFetchResponse(error_code=denied.error_code)
         denied = refuse_some(request, context, "topics", AclOperation.DESCRIBE)
         wanted = [(topic.name, number) for topic in request.topics or () for number in topic.partition_indexes]
         look = _look(request.group_id, None, NO_EPOCH, stable=request.require_stable)

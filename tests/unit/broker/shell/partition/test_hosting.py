@@ -11,7 +11,7 @@ import pytest
 
 from millstream_broker.shell.partition import applied_metadata, hosting
 from millstream_cluster import records as r
-from millstream_cluster.ids import LeaderEpoch, NodeId, PartitionEpoch
+from millstream_cluster.ids import BrokerEpoch, LeaderEpoch, NodeId, PartitionEpoch
 from millstream_log import DataDir
 from millstream_wire.errors import ErrorCode
 from millstream_wire.records import check
@@ -158,6 +158,27 @@ def test_many_logs_are_made_with_requests_served_in_between(node: Any) -> None:
         making.cancel()
 
     asyncio.run(scenario())
+
+
+def test_a_broker_that_is_told_that_it_is_fenced_leads_again_only_by_later_metadata(node: Any) -> None:
+    topic_id, us, both = UUID(int=77), NodeId(1), (NodeId(1), NodeId(2))
+    node.create_topic("alone")
+    node.learn(
+        r.TopicCreated("orders", topic_id, False),
+        r.PartitionCreated(topic_id, 0, both, both, us, LeaderEpoch(0), PartitionEpoch(0)),
+    )
+    replica = node.replica("orders")
+    assert replica.partition.leads
+    node.hosting.on_session_lost()
+    assert not replica.partition.leads
+    assert node.replica("alone").partition.leads
+    node.learn(r.PartitionChanged(topic_id, 0, both, both, us, LeaderEpoch(1), PartitionEpoch(1)))
+    assert not replica.partition.leads, "an earlier record, which the fencing follows"
+    node.learn(r.NodeFenced(us, BrokerEpoch(1)))
+    node.learn(r.PartitionChanged(topic_id, 0, both, both, us, LeaderEpoch(2), PartitionEpoch(2)))
+    assert not replica.partition.leads
+    node.learn(r.NodeUnfenced(us, BrokerEpoch(1)))
+    assert replica.partition.leads
 
 
 def changed(topic_id: UUID, epoch: int, *, isr: tuple[int, ...], leader: int) -> r.PartitionChanged:

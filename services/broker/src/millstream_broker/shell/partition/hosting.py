@@ -8,8 +8,9 @@ them are made one by one, with requests served in between.
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import islice
+from uuid import UUID
 
 from millstream_broker.config import BrokerConfig
 from millstream_broker.core.hosting import (
@@ -18,17 +19,22 @@ from millstream_broker.core.hosting import (
     ReplicaKey,
     Step,
     as_served,
+    kept_from_leading,
     plan_changes,
+    plan_shut_out,
     plan_start,
     plan_unproven,
+    without_leading,
 )
 from millstream_broker.core.topic_settings import TopicSettings
 from millstream_broker.shell.partition.applied_metadata import AppliedMetadata
 from millstream_broker.shell.partition.partitions import HostedPartitions
 from millstream_cluster.configs import EffectiveConfigs
+from millstream_cluster.ids import NodeId
 from millstream_cluster.image import Image
-from millstream_cluster.members import Partition
+from millstream_cluster.members import Node, Partition
 from millstream_cluster.records import MetadataRecord, ResourceType
+from millstream_log import DataDir
 from millstream_runtime.nodes.follower import Applied
 
 logger = logging.getLogger(__name__)
@@ -51,6 +57,8 @@ class Hosting:
         self._missed = MetadataDelta()
         self._image: Image | None = None
         self._proven = False
+        self._told_fenced_after = -1
+        """The latest fencing that the image knew of when the controller said that there is a later one."""
         self._noting_fails = False
 
     @property
@@ -81,7 +89,7 @@ class Hosting:
         if image is not self._image:
             self.start(image)
             return
-        self._partitions.forget_lost(image)
+        self._partitions.forget_absent(image)
         # What a topic asks for comes first: how many have to be in sync decides what a new leader commits.
         for resource_type, name in delta.configs:
             if resource_type is ResourceType.TOPIC:
@@ -95,6 +103,7 @@ class Hosting:
                 node_id=self._config.node_id,
                 hosted=self._partitions.keys,
                 lost=self._partitions.lost,
+                offline=self._partitions.offline,
             )
         )
 
@@ -110,7 +119,7 @@ class Hosting:
         self._image, self._proven = image, True
         self._partitions.unlisted.update(dict.fromkeys(self._partitions.keys - self._applied.listed))
         self._partitions.set_unknown_aside()
-        self._partitions.look_for_lost(self._applied.listed, image)
+        self._partitions.look_for_absent(self._applied.places, self._applied.paths, image)
         self._partitions.configure(None, self.settings_of)
         deleted = self._missed.deleted_topics
         self._execute(
@@ -120,9 +129,28 @@ class Hosting:
                 node_id=self._config.node_id,
                 hosted=self._partitions.keys,
                 lost=self._partitions.lost,
+                offline=self._partitions.offline,
             )
         )
         self._missed = MetadataDelta()
+
+    def on_session_lost(self) -> None:
+        """The controller says that this broker is fenced; what its metadata says it leads is led by others, or soon will be."""
+        node = self._node
+        if self._image is None or node is None or node.fenced:
+            return
+        self._told_fenced_after = node.fenced_offset
+        self._execute(plan_shut_out(self._image, node_id=self._config.node_id, hosted=self._partitions.keys))
+
+    @property
+    def _is_shut_out(self) -> bool:
+        """Whether this broker was told that it is fenced, and the metadata has not come to that yet."""
+        node = self._node
+        return node is not None and not node.fenced and node.fenced_offset == self._told_fenced_after
+
+    @property
+    def _node(self) -> Node | None:
+        return None if self._image is None else self._image.node(NodeId(self._config.node_id))
 
     async def run(self) -> None:
         """Do what plans left for later: make logs, try again what failed."""
@@ -143,6 +171,8 @@ class Hosting:
 
     def _execute(self, steps: Sequence[Step]) -> None:
         """Do all but make logs, then list what is to serve and make some; others are left for later."""
+        if self._is_shut_out:
+            steps = without_leading(steps, self._config.node_id)
         creates = [(step.partition.topic_id, step.partition.partition) for step in steps if isinstance(step, Create)]
         self._partitions.apply([step for step in steps if not isinstance(step, Create)])
         if not self._proven:
@@ -162,18 +192,32 @@ class Hosting:
         if partition is not None and key not in self._partitions.keys:
             self._partitions.make(partition, self.settings_of(partition.topic))
 
-    def _listed(self) -> frozenset[ReplicaKey]:
-        """What the disk is to say is here: without what is about to be made, so that a crash takes that for new."""
-        present = self._partitions.lost.keys() | self._partitions.failed
-        return frozenset(self._partitions.keys - self._partitions.unlisted.keys()) | (self._applied.listed & present)
+    def _listed(self, *, new: Collection[ReplicaKey] = ()) -> dict[ReplicaKey, UUID]:
+        """What the disks are to say is here, and where: without what is about to be made, so that a crash takes that for new."""
+        partitions, known = self._partitions, self._applied.places
+        absent = partitions.lost.keys() | partitions.failed
+        listed = {key: known[key] for key in absent if key in known} | partitions.offline
+        for replica in partitions:
+            if replica.key not in partitions.unlisted or replica.key in new:
+                listed[replica.key] = replica.directory.directory_id
+        return listed
 
     def _list(self) -> None:
-        """Let what was made serve, once the disk says that it is here."""
+        """Let what was made serve, once the disks say that it is here."""
         new = list(self._partitions.unlisted)
-        if new and self._note(self._listed().union(new)):
+        if new and self._note(self._listed(new=new)):
             self._partitions.begin_to_serve({key: self._served(key) for key in new})
 
-    def _note(self, listed: frozenset[ReplicaKey]) -> bool:
+    def on_directories_failed(self, directories: Sequence[DataDir]) -> None:
+        """Serve nothing from them. What was just being made there is made in another one."""
+        for directory in directories:
+            place = directory.directory_id
+            listed = [key for key, found in self._applied.places.items() if found == place]
+            unmade = self._partitions.take_offline(directory, listed, self._image)
+            self._to_make.update(dict.fromkeys(unmade))
+            self._wake.set()
+
+    def _note(self, listed: Mapping[ReplicaKey, UUID]) -> bool:
         try:
             self._applied.note(self._applied_now(), listed)
         except OSError as error:
@@ -198,7 +242,12 @@ class Hosting:
         """The partition as this broker takes part in it; None if it belongs here no more."""
         assert self._image is not None, "plans come from images"
         partition = self._assigned(key)
-        return None if partition is None else as_served(partition, self._image, self._config.node_id)
+        if partition is None:
+            return None
+        node_id = self._config.node_id
+        return (
+            kept_from_leading(partition, node_id) if self._is_shut_out else as_served(partition, self._image, node_id)
+        )
 
     def settings_of(self, topic: str) -> TopicSettings:
         assert self._image is not None

@@ -25,7 +25,7 @@ from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.partition.effects import perform
 from millstream_broker.shell.partition.hosted import HostedPartition
 from millstream_broker.shell.replication.followed import Batches, Followed, answer_of, checked
-from millstream_log import Copied, DataDir, Log, LogError
+from millstream_log import Copied, Log, LogError
 from millstream_log.cutting import Cut, cut_of_everything
 from millstream_wire.messages.fetch import PartitionData
 from millstream_wire.records import RecordsError
@@ -38,10 +38,9 @@ _NO_BATCHES: Final = Batches(memoryview(b""), [], "")
 
 
 class Copying:
-    def __init__(self, broker: Broker, directory: DataDir) -> None:
+    def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._world = broker.world
-        self._directory = directory
         self._partitions = broker.partitions
         self._delays = broker.delays
         self._cuts: asyncio.Queue[tuple[Followed, Sequence[Effect], Batches]] = asyncio.Queue()
@@ -195,7 +194,7 @@ class Copying:
         if followed.is_over:
             return  # nothing has happened yet, and the next leader may be us: then what this one lacks stays
         self._tell_cut(replica, effect, cut)
-        truncation = self._directory.start_truncation(replica.name, cut)
+        truncation = replica.directory.start_truncation(replica.name, cut)
         partition.on_truncated(
             log.log_end_offset,
             _first_unstable(log),

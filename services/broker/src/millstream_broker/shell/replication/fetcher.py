@@ -218,8 +218,8 @@ class Fetcher:
                     "leader does not answer broker=%d leader=%d reason=%s", config.node_id, self._leader, error
                 )
             return None
-        if response.error_code not in (ErrorCode.NONE, *SESSION_ERRORS):
-            code = ErrorCode(response.error_code)
+        code = ErrorCode(response.error_code)
+        if code is not ErrorCode.NONE and code not in SESSION_ERRORS:
             logger.warning("leader refuses broker=%d leader=%d error=%s", config.node_id, self._leader, code.name)
         elif self._is_silent:
             self._is_silent = False

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from millstream_broker.core.partition.follower import Answer, FetchFrom, Follower
 from millstream_broker.shell.partition.hosted import HostedPartition
@@ -33,12 +32,15 @@ class Followed:
         return None if self.replica.log.has_failed else self.follower.question()
 
 
-class Batches(NamedTuple):
+class Batches:
     """Whole, intact batches that lie one after the other, and why what follows them is not among them."""
 
-    content: memoryview
-    headers: list[BatchHeader]
-    unreadable: str
+    __slots__ = ("content", "headers", "unreadable")
+
+    def __init__(self, content: memoryview, headers: list[BatchHeader], unreadable: str) -> None:
+        self.content = content
+        self.headers = headers
+        self.unreadable = unreadable
 
 
 def checked(data: PartitionData) -> Batches:

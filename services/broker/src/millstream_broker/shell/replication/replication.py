@@ -17,16 +17,15 @@ from millstream_broker.shell.replication.followed import Followed
 from millstream_broker.shell.replication.throttling import FollowerThrottling
 from millstream_cluster.ids import NO_NODE
 from millstream_cluster.members import Partition
-from millstream_log import DataDir
 
 
 class Replication:
     """Invariant: a partition is followed if and only if its standing follows a leader, in that leader's epoch."""
 
-    def __init__(self, broker: Broker, directory: DataDir, *, broker_epoch: Callable[[], int]) -> None:
+    def __init__(self, broker: Broker, *, broker_epoch: Callable[[], int]) -> None:
         self._broker = broker
         self._broker_epoch = broker_epoch
-        self._copying = Copying(broker, directory)
+        self._copying = Copying(broker)
         self._throttling = FollowerThrottling(broker)
         self._followed: dict[ReplicaKey, Followed] = {}
         self._fetchers: dict[int, Fetcher] = {}

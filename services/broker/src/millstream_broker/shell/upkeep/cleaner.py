@@ -14,7 +14,7 @@ from millstream_broker.core.hosting import ReplicaKey
 from millstream_broker.core.topic_settings import NO_LIMIT_MS
 from millstream_broker.shell.partition.hosted import HostedPartition
 from millstream_broker.shell.partition.partitions import HostedPartitions
-from millstream_log import CorruptFile, DataDir, LogError
+from millstream_log import CorruptFile, LogError
 from millstream_log.cleaner import (
     Cleanable,
     Cleaned,
@@ -37,14 +37,11 @@ logger = logging.getLogger(__name__)
 
 
 class Cleaner:
-    def __init__(
-        self, config: Callable[[], CleanerConfig], world: World, partitions: HostedPartitions, directory: DataDir
-    ) -> None:
+    def __init__(self, config: Callable[[], CleanerConfig], world: World, partitions: HostedPartitions) -> None:
         """`config` is asked whenever it matters: it may be set while the broker runs."""
         self._config = config
         self._world = world
         self._partitions = partitions
-        self._directory = directory
         self._uncleanable: set[ReplicaKey] = set()
         self._retry_at_ms: dict[ReplicaKey, int] = {}
 
@@ -91,7 +88,7 @@ class Cleaner:
         cleanable = find_cleanable(
             log.segments,
             compaction,
-            first_dirty_offset=self._directory.first_dirty_offset(replica.name) or 0,
+            first_dirty_offset=replica.directory.first_dirty_offset(replica.name) or 0,
             stable_offset=replica.last_stable_offset,
             now_ms=now_ms,
         )
@@ -143,7 +140,7 @@ class Cleaner:
             logger.info("compaction given up partition=%s reason=the log was truncated", name)
             return
         if self._partitions.hosts(replica):
-            self._directory.note_cleaned(name, cleaning.cleaned_end_offset)
+            replica.directory.note_cleaned(name, cleaning.cleaned_end_offset)
         logger.info(
             "log compacted partition=%s first_dirty_offset=%d end_offset=%d bytes_before=%d bytes_after=%d duration_ms=%d",
             name,
@@ -170,5 +167,5 @@ class Cleaner:
         if replica.is_cut or cleaned.generation != replica.log.generation:
             discard_cleaned(replica.log.directory, cleaned.put.base_offset, replica.log.disk)
             return False  # what was compacted is not what is there now
-        self._directory.note_cleaned(replica.name, cleanable.first_dirty_offset)
+        replica.directory.note_cleaned(replica.name, cleanable.first_dirty_offset)
         return replace_segments(replica.log, cleaned)

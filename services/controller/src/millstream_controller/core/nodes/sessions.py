@@ -12,8 +12,10 @@ from millstream_cluster.members import Node
 class Sessions:
     """Invariant: a session belongs to one broker epoch; a newer registration of the node begins a new one."""
 
-    def __init__(self, timeout_ms: int) -> None:
+    def __init__(self, timeout_ms: int, first_timeout_ms: int) -> None:
+        """`first_timeout_ms`: for who was not heard here yet, and may have been kept by the controller before this one."""
         self._timeout_ms = timeout_ms
+        self._first_timeout_ms = first_timeout_ms
         self._heard: dict[NodeId, tuple[int, int]] = {}  # node id -> (broker epoch, deadline)
 
     def heard(self, node: Node, now_ms: int) -> None:
@@ -21,7 +23,7 @@ class Sessions:
         self._heard[node.node_id] = (node.epoch, now_ms + self._timeout_ms)
 
     def live(self, node: Node, now_ms: int) -> bool:
-        """Whether the node's session runs; one that was never heard here gets a whole session first."""
+        """Whether the node's session runs; one that was never heard here gets its first one."""
         return self._deadline(node, now_ms) > now_ms
 
     def expired(self, nodes: Iterable[Node], now_ms: int) -> list[Node]:
@@ -34,7 +36,7 @@ class Sessions:
         self._heard[node.node_id] = (node.epoch, now_ms)
 
     def start_anew(self) -> None:
-        """After a pause or an outage of ours nobody's silence counts: every node gets a whole session."""
+        """After a pause or an outage of ours nobody's silence counts: it is as if every node had not been heard yet."""
         self._heard.clear()
 
     def keep(self, nodes: Iterable[Node]) -> None:
@@ -44,8 +46,8 @@ class Sessions:
             del self._heard[node_id]
 
     def _deadline(self, node: Node, now_ms: int) -> int:
-        epoch, deadline = self._heard.get(node.node_id, (None, 0))
-        if epoch != node.epoch:
+        if node.node_id not in self._heard:
+            self._heard[node.node_id] = (node.epoch, now_ms + self._first_timeout_ms)
+        elif self._heard[node.node_id][0] != node.epoch:
             self.heard(node, now_ms)
-            return now_ms + self._timeout_ms
-        return deadline
+        return self._heard[node.node_id][1]
