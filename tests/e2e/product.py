@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,36 +34,61 @@ def consumer_group(name: str, **spec: Any) -> dict[str, Any]:
     return {"apiVersion": "millstream.dev/v1alpha1", "kind": "ConsumerGroup", "metadata": {"name": name}, "spec": body}
 
 
-class Client:
-    """A pod with unmodified Kafka clients; programs reach it by standard input."""
+def user(name: str, acls: Sequence[tuple[str, str, Sequence[str]]], **spec: Any) -> dict[str, Any]:
+    """`acls`: type of resource, name (a prefix if it ends in *), operations."""
+    rules = [
+        {
+            "resourceType": kind,
+            "name": what.removesuffix("*") or "*",
+            "patternType": "Prefixed" if what.endswith("*") and what != "*" else "Literal",
+            "operations": list(operations),
+        }
+        for kind, what, operations in acls
+    ]
+    body = {"clusterRef": {"name": RELEASE}, "authorization": {"acls": rules}, **spec}
+    return {"apiVersion": "millstream.dev/v1alpha1", "kind": "User", "metadata": {"name": name}, "spec": body}
 
-    def __init__(self, cluster: Any) -> None:
+
+def client_pod(cluster: Any, pod: Callable[..., Any], name: str = "client", secret: str = "") -> Client:
+    """A pod with unmodified Kafka clients that logs in by the Secret of a User, if one is named."""
+    programs = {path.name: path.read_text() for path in CLIENTS.glob("*.py")}
+    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "clients"}, "data": programs}
+    volumes: list[dict[str, Any]] = [{"name": "clients", "configMap": {"name": "clients"}}]
+    mounts = [{"name": "clients", "mountPath": "/clients"}]
+    if secret:
+        volumes.append({"name": "user", "secret": {"secretName": secret, "defaultMode": 0o444}})
+        mounts.append({"name": "user", "mountPath": "/user", "readOnly": True})
+    cluster.apply(config, pod(name, cluster.image("client"), ["sleep", "infinity"], mounts=mounts, volumes=volumes))
+    cluster.wait_for_pod(name)
+    return Client(cluster, name)
+
+
+class Client:
+    """The programs of `clients/` in such a pod."""
+
+    def __init__(self, cluster: Any, pod: str) -> None:
         self._cluster = cluster
+        self.pod = pod
 
     def run(self, program: str, *arguments: str, timeout_s: float = 120) -> list[Any]:
-        source = (CLIENTS / f"{program}.py").read_text()
-        words = ("python", "-", *arguments)
-        return records_of(self._cluster.execute("client", *words, stdin=source, timeout_s=timeout_s))
+        words = ("python", f"/clients/{program}.py", *arguments)
+        return records_of(self._cluster.execute(self.pod, *words, timeout_s=timeout_s))
 
     def start(self, program: str, *arguments: str) -> subprocess.Popen[str]:
         """The same in the background; `finish` ends it."""
-        words = ["kubectl", "-n", self._cluster.namespace, "exec", "-i", "client", "--", "python", "-", *arguments]
-        process = subprocess.Popen(
-            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-        assert process.stdin is not None
-        process.stdin.write((CLIENTS / f"{program}.py").read_text())
-        process.stdin.close()
-        process.stdin = None
-        return process
+        words = ["kubectl", "-n", self._cluster.namespace, "exec", self.pod, "--"]
+        words += ["python", f"/clients/{program}.py", *arguments]
+        return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def finish(self, process: subprocess.Popen[str], timeout_s: float) -> list[Record]:
         out, err = process.communicate(timeout=timeout_s)
         assert process.returncode == 0, f"{process.args!r}\n{err}\n{self._cluster.explain()}"
         return records_of(out)
 
-    def kcat(self, *words: str, stdin: str | None = None) -> str:
-        return str(self._cluster.execute("client", "kcat", "-b", BOOTSTRAP, *words, stdin=stdin))
+    def kcat(self, *words: str) -> str:
+        settings = "python /clients/login.py > /tmp/kcat.conf"
+        script = f'{settings}; kcat -F /tmp/kcat.conf "$@" 2> /tmp/kcat.err || {{ cat /tmp/kcat.err >&2; exit 1; }}'
+        return str(self._cluster.execute(self.pod, "sh", "-c", script, "kcat", "-b", BOOTSTRAP, *words))
 
 
 def install(cluster: Any, **more: str) -> None:

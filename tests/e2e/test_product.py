@@ -21,6 +21,7 @@ from product import (
     ROOT,
     Client,
     Record,
+    client_pod,
     consumer_group,
     install,
     records_of,
@@ -37,9 +38,7 @@ VICTIMS = (("operator", 0), ("controller", 0), ("controller", 1), ("coordinator"
 
 @pytest.fixture(scope="module")
 def client(cluster: Any, pod: Callable[..., Any]) -> Client:
-    cluster.apply(pod("client", cluster.image("client"), ["sleep", "infinity"]))
-    cluster.wait_for_pod("client")
-    return Client(cluster)
+    return client_pod(cluster, pod)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -280,6 +279,7 @@ def test_spark_archives_the_topic(cluster: Any, client: Client, pod: Callable[..
 def test_uninstall_leaves_nothing_behind(cluster: Any, steps: Any) -> None:
     # Pods first: a claim stays for as long as a pod, even one that has ended, mounts it.
     cluster.kubectl("delete", "pod", "client", "lake-1", "lake-2", "--grace-period=0", "--force")
+    cluster.kubectl("delete", "configmap", "clients")
     cluster.kubectl("delete", "job", "archive-orders", "--cascade=foreground", timeout_s=60)
     cluster.kubectl("delete", "-f", "-", "--ignore-not-found", stdin=spark_manifest(cluster, "archive.yaml"))
     cluster.kubectl("delete", "topic", "load")
