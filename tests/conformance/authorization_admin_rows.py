@@ -163,7 +163,7 @@ ADMINISTRATORS.add(
 )
 ADMINISTRATORS.add(
     K.ALTER_USER_SCRAM_CREDENTIALS,
-    ask=fixed(m.AlterUserScramCredentialsRequest, deletions=each(("nobody",), mechanism=1)),
+    ask=fixed(m.AlterUserScramCredentialsRequest, deletions=[{"name": "nobody", "mechanism": 1}]),
     needs=cluster(ALTER),
     code=OF_CLUSTER,
 )

@@ -35,7 +35,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.Cluste
     first = directory / "first"
     first.write_text("".join(f"SCRAM-SHA-512=[name={name},password={word}]\n" for name, word in USERS.items()))
     told = [f"{key}={value}" for key, value in settings("node", USERS["node"]).items()]
-    with servers.cluster(directory, *told, more=["--brokers", "2", "--add-scram", f"@{first}"]) as running:
+    with servers.cluster(directory, *told, brokers=2, more=["--add-scram", f"@{first}"]) as running:
         yield running
 
 

@@ -13,13 +13,14 @@ from millstream_runtime.network.sockets.network import SocketNetwork
 from millstream_runtime.nodes.client import Nodes
 from millstream_runtime.nodes.credentials import PLAIN
 from millstream_runtime.properties import Properties, PropertyError
+from millstream_runtime.serving.authorization import authorizer_config_of, authorizer_of
 from millstream_runtime.serving.handlers import serve
 from millstream_runtime.serving.listeners import advertise, listen_on, listeners_of
 from millstream_runtime.serving.peer import ClientPeer, NodePeer, Peer
 from millstream_runtime.serving.security import Security, controller_security_of, nodes_first, security_of
 from millstream_runtime.serving.server import RequestContext, Server
 from millstream_runtime.world import RealWorld
-from millstream_security.authorization.authorizer import Authorizer, AuthorizerConfig
+from millstream_security.authorization.authorizer import Authorizer
 from millstream_security.protocol import SecurityProtocol
 from millstream_wire.api import ApiKey
 from millstream_wire.messages import HeartbeatRequest, HeartbeatResponse
@@ -137,8 +138,9 @@ HANDLERS = {ApiKey.HEARTBEAT: serve(HeartbeatRequest, handle)}
 REQUEST = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
 
 
-def authorizer() -> Authorizer:
-    return Authorizer(AuthorizerConfig(frozenset({f"User:{OWN}"})), AclsImage)
+def knows_nodes() -> Authorizer | None:
+    config = authorizer_config_of(told(super_users=f"User:{OWN};User:x"), has_credentials=True)
+    return authorizer_of(config, AclsImage)
 
 
 def test_a_node_is_one_by_its_certificate_and_not_by_its_word(ca: Authority, files: dict[str, object]) -> None:
@@ -150,7 +152,7 @@ def test_a_node_is_one_by_its_certificate_and_not_by_its_word(ca: Authority, fil
 
     async def scenario() -> None:
         world = RealWorld(SocketNetwork())
-        server = Server("server", HANDLERS, peers, world, authorizer=authorizer())
+        server = Server("server", HANDLERS, peers, world, authorizer=knows_nodes())
         listening = await listen_on(server, [Endpoint("SSL", "127.0.0.1", 0)], security=mine)
         for security in (mine, theirs):
             nodes = Nodes(world, client_id="broker-7", node_id=NodeId(7), credentials=security.nodes)
@@ -172,7 +174,7 @@ def test_the_roles_of_a_process_meet_where_they_listen_under_the_name_that_they_
 
     async def scenario() -> None:
         world = RealWorld(SocketNetwork())
-        server = Server("server", HANDLERS, peers, world, authorizer=authorizer())
+        server = Server("server", HANDLERS, peers, world, authorizer=knows_nodes())
         listening = await listen_on(server, [Endpoint("SSL", "127.0.0.1", 0)], security=security)
         told_others = advertise(world, listening, [Endpoint("SSL", "node.example", 9999)], security)
         assert [each.protocol for each in told_others] == [SecurityProtocol.SSL]
