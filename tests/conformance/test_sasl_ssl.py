@@ -52,7 +52,8 @@ def _client(address: str, truststore: Path) -> dict[str, Any]:
 
 
 def test_a_login_inside_tls(place: dict[str, Any]) -> None:
-    AdminClient(place).create_topics([NewTopic("t", 1, 1)])["t"].result(TIMEOUT_S)
+    admin = AdminClient(place)
+    admin.create_topics([NewTopic("t", 1, 1)])["t"].result(TIMEOUT_S)
     producer = confluent_kafka.Producer(place)
     producer.produce("t", b"x")
     assert producer.flush(TIMEOUT_S) == 0
