@@ -7,6 +7,7 @@ from typing import Any
 from mypy_extensions import mypyc_attr
 
 from millstream_cluster.acls import CLUSTER_NAME, AclOperation, AclResource, May
+from millstream_cluster.principal import Principal
 from millstream_runtime.network.frames import Frame, Part
 from millstream_runtime.serving.bounded_log import BoundedLog
 from millstream_runtime.serving.peer import ANONYMOUS_CLIENT, ListenerKind, NodePeer, Peer
@@ -48,6 +49,8 @@ class Connection:
     authorizer: Authorizer | None = None
     """Whom to ask what the peer may do; None where everybody may do everything."""
     _rights: Rights | None = None
+    _rights_of: Principal | None = None
+    """Whose these rights are: the peer changes when it logs in."""
     denials: BoundedLog | None = None
     """Where it is said what was refused."""
 
@@ -60,10 +63,10 @@ class Connection:
         peer = self.peer
         if self.authorizer is None or isinstance(peer, NodePeer):
             return None
-        rights = self._rights
-        if rights is None or rights.principal is not peer.principal:
-            rights = self._rights = self.authorizer.rights(peer.principal, self.host)
-        return rights
+        if self._rights is None or self._rights_of is not peer.principal:
+            self._rights = self.authorizer.rights(peer.principal, self.host)
+            self._rights_of = peer.principal
+        return self._rights
 
 
 @mypyc_attr(free_list_len=1)
