@@ -18,7 +18,7 @@ from millstream_runtime.serving.connection import Route, ServedConnection, divid
 from millstream_runtime.serving.context import Connection, RawReply, RequestContext
 from millstream_runtime.serving.guard import NO_GUARD, Guard
 from millstream_runtime.serving.handlers import App, Handler, Handlers, serve
-from millstream_runtime.serving.peer import ClientPeer, ListenerKind, introduced
+from millstream_runtime.serving.peer import OWN_HOSTS, ClientPeer, ListenerKind, introduced
 from millstream_runtime.world import World
 from millstream_security.authorization.authorizer import Authorizer
 from millstream_wire.api import API, ApiKey
@@ -91,11 +91,13 @@ class Server(Generic[App]):
     ) -> Listener:
         """Take connections on host:port; raises OSError (port in use)."""
         logins = await self._logins(listener_name, guard)
+        # Where it matters who somebody is, a plain listener takes nobody's word for it but that of its own machine.
+        is_guarded = guard.is_set or (self.authorizer is not None and host not in OWN_HOSTS)
 
         def accept(channel: Channel) -> ServedConnection:
             peer = guard.peer_of(channel.certificate)
             self._accepted += 1
-            met = Connection(self._accepted, channel.peer, listener_name, kind, peer, guard.is_set)
+            met = Connection(self._accepted, channel.peer, listener_name, kind, peer, is_guarded)
             met.authorizer = self.authorizer
             connection = ServedConnection(self, met, channel)
             if logins is not None:
@@ -200,10 +202,15 @@ class Server(Generic[App]):
             connection.peer = connection.introduction
 
     def _may_be_node(self, connection: Connection) -> bool:
-        """Without an authorizer everybody may do everything, and be a node too; but somebody they have to be."""
+        """Without an authorizer everybody may do everything, and be a node too; but somebody they have to be.
+
+        ANONYMOUS is somebody only where super.users says so.
+        """
         peer = connection.peer
-        if not isinstance(peer, ClientPeer) or peer.principal == ANONYMOUS:
+        if not isinstance(peer, ClientPeer):
             return False
+        if peer.principal == ANONYMOUS:
+            return self.authorizer is not None and self.authorizer.is_super(ANONYMOUS)
         return self.authorizer is None or self.authorizer.may_be_node(peer.principal, connection.host)
 
     async def _logins(self, listener_name: str, guard: Guard) -> "Logins | None":
