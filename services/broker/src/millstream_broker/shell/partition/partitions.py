@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping, Seq
 from typing import TypeAlias
 from uuid import UUID
 
-from millstream_broker.core.hosting import Create, Delete, Lose, ReplicaKey, SetAside, Step, Update
+from millstream_broker.core.hosting import Create, Delete, Lose, ReplicaKey, SetAside, Step, Update, is_counted_on
 from millstream_broker.core.partition.standing import Assigned
 from millstream_broker.core.topic_settings import TopicSettings
 from millstream_broker.shell.delays import Delays
@@ -44,7 +44,7 @@ class HostedPartitions:
         self.unlisted: dict[ReplicaKey, None] = {}
         """Made here, and the disk does not say yet that they are: they do not serve before it does."""
         self.lost: dict[ReplicaKey, bool] = {}
-        """Without their directory, and whether the controller knows: it took this broker out of their ISR."""
+        """Without their directory, and whether the controller knows: it does not count on this broker's copy any more."""
         self.on_lost: Callable[[], None] = lambda: None
         """Called when the controller has to be told of a lost partition."""
         self.before_assigned: Callable[[HostedPartition, Partition], None] = lambda *_: None
@@ -180,13 +180,13 @@ class HostedPartitions:
                 del self.lost[key]
 
     def _lose(self, partition: Partition) -> None:
-        """Serve without it. The controller is told until it has taken this broker out of the ISR."""
+        """Serve without it. The controller is told until it does not count on this broker's copy any more."""
         key = (partition.topic_id, partition.partition)
         name = TopicPartition(partition.topic, partition.partition)
         if name not in self._unopened:
             self._unopened.add(name)
             logger.error("partition lost partition=%s reason=its directory is gone from %s", name, self._directory.path)
-        self.lost[key] = self._node_id not in partition.isr
+        self.lost[key] = not is_counted_on(partition, self._node_id)
         if not self.lost[key]:
             self.on_lost()
         self.on_added()
