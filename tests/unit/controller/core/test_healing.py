@@ -355,3 +355,16 @@ def test_preferred_leaders_lead_again_after_a_while(ward) -> None:
     ward.cluster.propose("t", (2, 3, 1), 0)
     ward.wait(600_000)
     assert ward.cluster.partition("t", 0).leader == 2
+
+
+def test_a_controller_that_has_just_taken_over_lets_leaders_be_for_a_while(ward) -> None:
+    """Brokers come back one after the other then, and each election disturbs clients."""
+    ward.lose(1)
+    ward.back(1)
+    ward.cluster.propose("t", (2, 3, 1), 0)
+    ward.take_over()
+    ward.keep_up()
+    ward.wait(299_000)
+    assert ward.cluster.partition("t", 0).leader == 2
+    ward.wait(1_000)
+    assert ward.cluster.partition("t", 0).leader == 1
