@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 from uuid import UUID
 
-from millstream_broker.core.hosting import Create, Delete, Lose, ReplicaKey, SetAside, Step, Update
+from millstream_broker.core.hosting import Create, Delete, Lose, ReplicaKey, SetAside, Step, Update, is_counted_on
 from millstream_broker.core.partition.effects import Effect
 from millstream_broker.core.partition.standing import Assigned
 from millstream_broker.core.topic_settings import TopicSettings
@@ -51,7 +51,7 @@ class HostedPartitions:
         self.unlisted: dict[ReplicaKey, None] = {}
         """Made here, and the disk does not say yet that they are: they do not serve before it does."""
         self.lost: dict[ReplicaKey, bool] = {}
-        """Without their directory, and whether the controller knows: it took this broker out of their ISR."""
+        """Without their directory, and whether the controller knows: it does not count on this broker's copy any more."""
         self.offline: dict[ReplicaKey, UUID] = {}
         """In a data directory that failed, by its id: nobody else here may stand in for them."""
         self.misplaced: dict[ReplicaKey, UUID] = {}
@@ -206,14 +206,14 @@ class HostedPartitions:
                 self.offline.pop(key, None)
 
     def _lose(self, partition: Partition) -> None:
-        """Serve without it. The controller is told until it has taken this broker out of the ISR."""
+        """Serve without it. The controller is told until it does not count on this broker's copy any more."""
         key = (partition.topic_id, partition.partition)
         name = TopicPartition(partition.topic, partition.partition)
         if name not in self._unopened:
             self._unopened.add(name)
             paths = ", ".join(str(each.path) for each in self.directories.online)
             logger.error("partition lost partition=%s reason=its directory is gone from %s", name, paths)
-        self.lost[key] = self._node_id not in partition.isr
+        self.lost[key] = not is_counted_on(partition, self._node_id)
         if not self.lost[key]:
             self.on_untold()
         self.on_added()
