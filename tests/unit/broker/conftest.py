@@ -20,6 +20,7 @@ from millstream_broker.shell.partition.hosting import Hosting
 from millstream_broker.shell.partition.open_log_dirs import open_log_dirs
 from millstream_broker.shell.partition.partitions import HostedPartitions
 from millstream_cluster import records as r
+from millstream_cluster.acls import EVERYBODY, Acl, AclOperation, AclPattern, AclPermission, AclResource
 from millstream_cluster.ids import BrokerEpoch, ControllerEpoch, LeaderEpoch, NodeId, PartitionEpoch
 from millstream_cluster.image import Image
 from millstream_log.disk import DISK, Disk
@@ -28,6 +29,7 @@ from millstream_runtime.nodes.controllers import ControllerLink
 from millstream_runtime.serving.context import Connection, RawReply, RequestContext
 from millstream_runtime.serving.peer import ANONYMOUS_CLIENT, Peer
 from millstream_runtime.world import RealWorld
+from millstream_security.authorization.authorizer import Authorizer, AuthorizerConfig
 from millstream_wire.api import API, ApiKey
 from millstream_wire.codec import decode, encode, encode_parts
 from millstream_wire.header import decode_response_header
@@ -68,8 +70,21 @@ class TestBroker:
             log_dir_space=lambda _: (1000, 500),
         )
         self._topic_ids = count(1000)
+        self.authorizer: Authorizer | None = None
+        """Who is asked what clients may do; None: everything."""
         elected = r.ControllerElected(NodeId(20_000), ControllerEpoch(1), "c", 1)
         self.learn(r.ClusterCreated("cluster-1"), elected, *live_broker(NODE_ID), *live_broker(2))
+
+    def close(self) -> None:
+        """Have ACLs say what clients may do from here on."""
+        self.authorizer = Authorizer(AuthorizerConfig(), lambda: self.image.acls)
+
+    def grant(self, operation: AclOperation, name: str, resource: AclResource = AclResource.TOPIC) -> UUID:
+        """To everybody; its id, by which it can be taken away."""
+        acl_id = UUID(int=next(self._topic_ids))
+        acl = Acl(resource, AclPattern.LITERAL, name, EVERYBODY, "*", operation, AclPermission.ALLOW)
+        self.learn(r.AclAdded.of(acl_id, acl))
+        return acl_id
 
     def learn(self, *records: r.MetadataRecord) -> None:
         for record in records:
@@ -127,7 +142,7 @@ class TestBroker:
             7,
             client_id,
             encoded,
-            Connection(1, "127.0.0.1:5", "PLAINTEXT", peer=peer),
+            Connection(1, "127.0.0.1:5", "PLAINTEXT", peer=peer, authorizer=self.authorizer),
             self.world.monotonic_ms(),
         )
         handler = HANDLERS[api_key]
