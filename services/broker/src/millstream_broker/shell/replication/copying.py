@@ -58,6 +58,10 @@ class Copying:
     def take(self, followed: Followed, asked: FetchFrom, data: PartitionData) -> int:
         """Do what the leader's answer to this question asks for; how many bytes were copied."""
         replica = followed.replica
+        if replica.log.has_failed:
+            followed.is_failure_told = followed.is_failure_told or asked.cannot_append
+            followed.on_changed(followed)
+            return 0
         batches = checked(data)
         effects = followed.follower.on_answer(
             asked,
@@ -89,7 +93,7 @@ class Copying:
         followed.is_watched = False
         if followed.is_over or not followed.follower.cannot_append:
             return
-        if followed.replica.refusals.is_over(self._world.monotonic_ms()):
+        if may_append(self._broker, followed.replica):
             followed.follower.on_refusal_over()
             followed.on_changed(followed)
         else:
@@ -241,6 +245,12 @@ class Copying:
                 replica.log.log_end_offset,
                 replica.partition.high_watermark,
             )
+
+
+def may_append(broker: Broker, replica: HostedPartition) -> bool:
+    """Whether nothing speaks against counting on this log any more."""
+    hangs = replica.directory in broker.partitions.directories.hanging
+    return not hangs and not replica.log.has_failed and replica.refusals.is_over(broker.world.monotonic_ms())
 
 
 def _look(log: Log, offset: int, high_watermark: int, now_ms: int) -> tuple[Cut, list[tuple[int, int]]]:
