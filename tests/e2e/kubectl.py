@@ -117,7 +117,7 @@ class Cluster:
 
     def explain(self) -> str:
         """All that helps to understand a failure: objects, events, the last lines of every container."""
-        parts = [self.kubectl("get", "all,pvc,topics,consumergroups,clusters", "-o", "wide", check=False)]
+        parts = [self.kubectl("get", "all,pvc,topics,consumergroups,users,clusters", "-o", "wide", check=False)]
         parts.append(self.kubectl("get", "events", "--sort-by=.lastTimestamp", check=False)[-4000:])
         for pod in self.list("pods"):
             name = pod["metadata"]["name"]
