@@ -1,12 +1,12 @@
-"""How long each partition acknowledged nothing around each fault, from the times of the producers' acknowledgements. Pure."""
+"""How long nothing came to its end around each fault: acknowledgements by partition, commits by group, transactions by producer. Pure."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import median
 
-from history import Acked, Event, Healed, Struck, Whole
+from history import COMMITTED, Acked, Commit, Ended, Event, Healed, Struck, Whole
 
 TOPIC = "orders"
 """Whose producers keep a steady pace."""
@@ -22,7 +22,7 @@ class Row:
     kind: str
     faults: int = 0
     gaps: list[float] = field(default_factory=list)
-    """One for each fault and partition."""
+    """One for each fault and partition, group or producer."""
     worst_of_fault: list[float] = field(default_factory=list)
     until_whole: list[float] = field(default_factory=list)
     """From where the fault was taken away to where every replica was in sync again."""
@@ -48,22 +48,49 @@ class _Window:
     until_whole: float | None
 
 
-def unavailability(history: Sequence[Event]) -> list[Row]:
-    """One row for each kind of fault, and one for the time before the first."""
-    acks: dict[int, list[float]] = defaultdict(list)
+Times = Mapping[object, Sequence[float]]
+"""When something came to its end, for each of those who wait for it."""
+
+
+def acknowledgements(history: Sequence[Event]) -> Times:
+    """By partition."""
+    times: dict[object, list[float]] = defaultdict(list)
     for each in history:
         if isinstance(each, Acked) and each.topic == TOPIC:
-            acks[each.partition].append(each.at)
-    if not acks:
+            times[each.partition].append(each.at)
+    return times
+
+
+def commits(history: Sequence[Event]) -> Times:
+    """By group; whichever of its members was answered."""
+    times: dict[object, list[float]] = defaultdict(list)
+    for each in history:
+        if isinstance(each, Commit) and not each.error:
+            times[each.group].append(each.at)
+    return times
+
+
+def transactions(history: Sequence[Event]) -> Times:
+    """By producer; its lives are one."""
+    times: dict[object, list[float]] = defaultdict(list)
+    for each in history:
+        if isinstance(each, Ended) and each.outcome == COMMITTED:
+            times[each.topic, each.producer.rpartition(".")[0]].append(each.at)
+    return times
+
+
+def unavailability(history: Sequence[Event], times_of: Times) -> list[Row]:
+    """One row for each kind of fault, and one for the time before the first."""
+    if not times_of:
         return []
-    last = max(map(max, acks.values()))
+    last = max(map(max, times_of.values()))
     first = next((each.at for each in history if isinstance(each, Whole) and each.number == BEFORE_ALL), last)
     windows = _windows(history, last)
     rows: dict[str, Row] = {}
     calm_until = windows[0].begins if windows else last
     for window in [_Window(CALM, first, calm_until, None), *windows]:
         row = rows.setdefault(window.kind, Row(window.kind))
-        longest = [_longest(times, window, last) for times in acks.values()]
+        longest = [_longest(times, window, last) for times in times_of.values()]
         row.faults += 1
         row.gaps += longest
         row.worst_of_fault.append(max(longest))

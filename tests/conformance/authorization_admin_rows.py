@@ -162,6 +162,12 @@ ADMINISTRATORS.add(
     code=OF_CLUSTER,
 )
 ADMINISTRATORS.add(
+    K.ALTER_USER_SCRAM_CREDENTIALS,
+    ask=fixed(m.AlterUserScramCredentialsRequest, deletions=[{"name": "nobody", "mechanism": 1}]),
+    needs=cluster(ALTER),
+    code=OF_CLUSTER,
+)
+ADMINISTRATORS.add(
     K.OFFSET_DELETE,
     ask=fixed(m.OffsetDeleteRequest, group_id="g-a", topics=each(ABSENT, partitions=INDEX)),
     needs=(one((G, DELETE), (T, READ)),),

@@ -173,9 +173,7 @@ _NAMES = frozenset(
         *("authorized_operations", "topic_authorized_operations", "cluster_authorized_operations"),
     }
 )
-_NOT_COMPARED = frozenset(
-    {"brokers", "node_endpoints", "nodes", "configs", "members", "resources", "entries", "observers"}
-)
+_NOT_COMPARED = frozenset({"brokers", "node_endpoints", "nodes", "configs", "observers"})
 """What says nothing of rights, or what the servers have different ones of."""
 
 

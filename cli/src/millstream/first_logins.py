@@ -22,6 +22,8 @@ _SECRET_BYTES = 32
 
 def first_logins_of(arguments: Sequence[str]) -> tuple[MetadataRecord, ...]:
     """Raises PropertyError."""
+    if not arguments:
+        return ()
     records: list[MetadataRecord] = [LoginSecretSet(base64(secrets.token_bytes(_SECRET_BYTES)))]
     seen = set()
     for argument in arguments:
@@ -35,6 +37,13 @@ def first_logins_of(arguments: Sequence[str]) -> tuple[MetadataRecord, ...]:
             seen.add((first.user, first.mechanism))
             records.append(credential_set(first.user, first.mechanism, first.credential))
     return tuple(records)
+
+
+def write_private(path: Path, content: str) -> None:
+    """For nobody else to read: there may be passwords in it."""
+    path.touch(mode=0o600)
+    path.chmod(0o600)
+    path.write_text(content)
 
 
 def _texts(argument: str) -> Iterator[str]:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from millstream.builders import Build, builder_of
-from millstream.first_logins import first_logins_of
 from millstream.late_service import LateService
 from millstream.ports import check_free, free_ports
 from millstream.roles import HTTP_OFFSET, PORTS, Place, Role, properties_of, roles_of
@@ -32,7 +31,7 @@ def run_node(options: Namespace) -> int:
         place = Place(options.host, _ports(options), options.data)
         roles = roles_of(given)
         told = {role: properties_of(role, roles, given, place) for role in roles}
-        first_logins = first_logins_of(options.add_scram) if options.add_scram else ()
+        first_logins = _first_logins(options.add_scram)
         builders = _builders(told, given, first_logins)
         http_address = (options.host, given.integer("http.port", place.ports[HTTP_OFFSET], least=0, most=65535))
         check_free([*sorted({each.addresses("listeners")[0] for each in told.values()}), http_address])
@@ -53,6 +52,14 @@ def run_node(options: Namespace) -> int:
         print(_ready_line(services, given, options), flush=True)
 
     return run_services(build, http_address=http_address, on_ready=greet)
+
+
+def _first_logins(arguments: Sequence[str]) -> Sequence[MetadataRecord]:
+    if not arguments:
+        return ()
+    from millstream.first_logins import first_logins_of  # what few starts need
+
+    return first_logins_of(arguments)
 
 
 def _ports(options: Namespace) -> tuple[int, int, int, int]:

@@ -1,4 +1,4 @@
-"""Somebody who asks a cluster for changes while everything else goes wrong: preferred leaders, other numbers of replicas in sync.
+"""Somebody who asks a cluster for changes while everything else goes wrong: other leaders, other places, other numbers of replicas in sync.
 
 Whether they are made nobody promises; that they lose nothing is judged by everybody else.
 """
@@ -14,7 +14,12 @@ from millstream_simulation.client import TIMEOUT_MS
 from millstream_simulation.passing_topics import NAMES
 from millstream_simulation.stage import Stage
 from millstream_wire.errors import ErrorCode
-from millstream_wire.messages import ElectLeadersRequest, IncrementalAlterConfigsRequest
+from millstream_wire.messages import (
+    AlterPartitionReassignmentsRequest,
+    ElectLeadersRequest,
+    IncrementalAlterConfigsRequest,
+)
+from millstream_wire.messages.alter_partition_reassignments import ReassignablePartition, ReassignableTopic
 from millstream_wire.messages.elect_leaders import TopicPartitions
 from millstream_wire.messages.incremental_alter_configs import AlterableConfig, AlterConfigsResource
 
@@ -23,6 +28,9 @@ PAUSE_S = (0.5, 5.0)
 PREFERRED = 0
 TOPIC = 2
 SET = 0
+FACTOR_MIN, FACTOR_MAX = 2, 4
+"""With fewer than two replicas a disk that fails takes what was acknowledged with it."""
+THINKS_BETTER_S = (0.0, 0.3)
 
 
 class Administrator:
@@ -37,7 +45,7 @@ class Administrator:
         while asyncio.get_running_loop().time() < until_s:
             await asyncio.sleep(self._random.uniform(*PAUSE_S))
             try:
-                await self._random.choice((self._prefer, self._rely_on))(nodes, self._lasting())
+                await self._random.choice((self._prefer, self._rely_on, self._move, self._move))(nodes, self._lasting())
             except ClientError:
                 continue
         await nodes.close()
@@ -76,6 +84,30 @@ class Administrator:
         )
         self._stage.story.note("min.insync.replicas changed")
         self._stage.story.add("replicas relied on", topic=topic, count=count)
+
+    async def _move(self, nodes: Nodes, partitions: Sequence[Partition]) -> None:
+        """Have one partition's replicas somewhere else; as often as not somebody thinks better of it soon."""
+        brokers = sorted(self._committed().brokers)
+        if not partitions or len(brokers) < FACTOR_MIN:
+            return
+        moved, goes_back = self._random.choice(partitions), False
+        while True:
+            target = self._random.sample(brokers, self._random.randint(FACTOR_MIN, min(FACTOR_MAX, len(brokers))))
+            await self._ask_to_move(nodes, moved, None if goes_back else [int(node) for node in target])
+            if self._random.random() < 0.5:
+                return
+            await asyncio.sleep(self._random.uniform(*THINKS_BETTER_S))
+            goes_back = self._random.random() < 0.5
+
+    async def _ask_to_move(self, nodes: Nodes, moved: Partition, target: list[int] | None) -> None:
+        """None: back to where it was."""
+        wanted = ReassignablePartition(partition_index=moved.partition, replicas=target)
+        topics = [ReassignableTopic(name=moved.topic, partitions=[wanted])]
+        request = AlterPartitionReassignmentsRequest(timeout_ms=TIMEOUT_MS, topics=topics)
+        answer = await nodes.request(*self._anybody(), request, timeout_ms=TIMEOUT_MS)
+        errors = [each.error_code for topic in answer.responses for each in topic.partitions]
+        name = f"{moved.topic}-{moved.partition}"
+        self._stage.story.add("move asked for", partition=name, target=target, errors=[answer.error_code, *errors])
 
     def _anybody(self) -> tuple[str, int]:
         return self._random.choice(self._stage.brokers)

@@ -1,4 +1,4 @@
-"""When peace has come, every replica comes back into the ISR of its partition."""
+"""When peace has come, every replica comes back into the ISR of its partition, and those that were to move have moved."""
 
 import asyncio
 from collections.abc import Callable
@@ -27,5 +27,5 @@ def _behind(image: Image) -> list[str]:
     return [
         f"{partition.topic}-{partition.partition} has {list(partition.isr)} of {list(partition.replicas)} in sync"
         for partition in image.partitions()
-        if len(partition.replicas) > 1 and set(partition.isr) != set(partition.replicas)
+        if len(partition.replicas) > 1 and (set(partition.isr) != set(partition.replicas) or partition.adding_replicas)
     ]

@@ -129,7 +129,8 @@ class _Scenario:
         if shape.exposed_topics:
             self._beside[exposed_topics.HOST] = ExposedTopics(self._stage, self._hosts, replicated=shape.replicated)
         if shape.replicated:
-            self._beside[watched_ends.HOST] = WatchedEnds(self._stage, self.checks.committed)
+            self._beside[watched_ends.HOST] = watched = WatchedEnds(self._stage, self.checks.committed)
+            self.checks.tell_committed(watched.on_committed)
             self._beside[administrator.HOST] = Administrator(self._stage, self.checks.committed)
         self._workloads = [_workload(kind, self._stage, shape) for kind in shape.kinds]
 

@@ -88,6 +88,9 @@ SITUATIONS: Mapping[str, Situation] = {
     "directory lost": Situation("a partition's directory was gone when its broker came back"),
     "partition lost": Situation("a broker found that it has lost a partition"),
     "brokers cut from each other": Situation("a broker did not hear another one, and everybody else heard both"),
+    "broker killed with the active controller": Situation(
+        "a broker and the active controller died at once, and the broker was back before anybody missed it", within=50
+    ),
     "follower slow": Situation("a broker heard all other brokers late"),
     "ISR shrunk": Situation("a replica was taken out of the ISR"),
     "ISR expanded": Situation("a replica had caught up and came into the ISR"),

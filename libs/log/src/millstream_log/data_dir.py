@@ -8,6 +8,7 @@ import logging
 import os
 import random
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -38,6 +39,17 @@ _CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 _META = "meta.properties"
 _INCARNATION = "incarnation.id"
 _LONGEST_NAME = 255
+FUTURE = "-future"
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What is known of a log that comes from another directory."""
+
+    log_start_offset: int
+    log_end_offset: int
+    high_watermark: int
+    first_dirty_offset: int | None
 
 
 class DataDir:
@@ -171,8 +183,13 @@ class DataDir:
         """The topic id that a partition's directory carries."""
         return load_topic_id(self.path / str(key), self.disk)
 
-    def open_log(self, key: TopicPartition, topic_id: UUID | None, config: LogConfig, *, now_ms: int) -> Log:
-        """Open a partition's log, made if there is none; one of another topic of that name is set aside first."""
+    def open_log(
+        self, key: TopicPartition, topic_id: UUID | None, config: LogConfig, *, now_ms: int, is_whole: bool = False
+    ) -> Log:
+        """Open a partition's log, made if there is none; one of another topic of that name is set aside first.
+
+        `is_whole`: it was closed in this process, and needs no recovery.
+        """
         assert key not in self.logs, f"{key} is open"
         directory = self.path / str(key)
         if directory.is_dir() and topic_id is not None:
@@ -193,7 +210,7 @@ class DataDir:
             now_ms=now_ms,
             log_start_offset=self._log_starts.get(key, 0),
             recovery_point=self._recovery_points.get(key, 0),
-            clean=self.was_clean or is_new,
+            clean=self.was_clean or is_new or is_whole,
             may_have_gaps=key in self._cleaned,
             disk=self.disk,
             generator=self._random,
@@ -202,6 +219,35 @@ class DataDir:
             store_topic_id(directory, topic_id, self.disk)
         self.logs[key] = log
         return log
+
+    # ---- logs on their way from another directory ----
+
+    def futures(self, key: TopicPartition | None = None) -> list[Path]:
+        """Copies in the making that are here, of this partition or of any, under the names that Kafka gives them."""
+        names = (entry.name for entry in os.scandir(self.path) if entry.is_dir() and entry.name.endswith(FUTURE))
+        known = [(name, _parse_name(name.rpartition(".")[0])) for name in names]
+        return [self.path / name for name, found in known if found is not None and key in (None, found)]
+
+    def future_keys(self) -> set[TopicPartition]:
+        """Of which partitions there are such copies."""
+        return {key for path in self.futures() if (key := _parse_name(path.name.rpartition(".")[0])) is not None}
+
+    def take(
+        self, key: TopicPartition, path: Path, taken: "Taken", topic_id: UUID, config: LogConfig, *, now_ms: int
+    ) -> Log:
+        """Let a copy be the partition's log here. What the checkpoints say of it is on the disk before it has the name."""
+        if (self.path / str(key)).is_dir():
+            self.set_aside(key)
+        self._forget(key)
+        self._recovery_points[key] = taken.log_end_offset
+        self._log_starts[key] = taken.log_start_offset
+        self._high_watermarks[key] = taken.high_watermark
+        if taken.first_dirty_offset is not None:
+            self._cleaned[key] = taken.first_dirty_offset
+        self.checkpoint()
+        self.disk.rename(path, self.path / str(key))
+        self.disk.sync_directory(self.path)
+        return self.open_log(key, topic_id, config, now_ms=now_ms, is_whole=True)
 
     def high_watermark(self, key: TopicPartition) -> int:
         """The high watermark of the last checkpoint; at least the log's start."""

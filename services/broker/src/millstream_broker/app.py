@@ -19,6 +19,7 @@ from millstream_broker.shell.delays import Delays
 from millstream_broker.shell.partition.applied_metadata import AppliedMetadata
 from millstream_broker.shell.partition.hosting import Hosting
 from millstream_broker.shell.partition.log_dirs import LogDirs
+from millstream_broker.shell.partition.moves import Moves
 from millstream_broker.shell.partition.open_log_dirs import open_log_dirs
 from millstream_broker.shell.partition.partitions import HostedPartitions
 from millstream_broker.shell.partition.whereabouts import Whereabouts
@@ -171,10 +172,7 @@ class BrokerApp:
                 children.append(tasks.create_task(self._watch(directories, hosting, registration)))
                 noted = applied.run(world, lambda: follower.applied, config.checkpoint_interval_ms)
                 children.append(tasks.create_task(noted))
-                replication = Replication(broker, broker_epoch=lambda: registration.broker_epoch)
-                chores = [hosting.run, partitions.removals.run, upkeep.run, replication.run]
-                if config.cleaner.enabled:
-                    chores.append(Cleaner(lambda: broker.config.cleaner, world, partitions).run)
+                chores = [upkeep.run, *self._chores(broker, hosting, registration)]
                 keeping = self._keep_once_proven(follower, registration, hosting, chores)
                 children.append(tasks.create_task(keeping))
                 try:
@@ -196,6 +194,19 @@ class BrokerApp:
             await server.close()
             await broker.close()
             await link.close()
+
+    def _chores(
+        self, broker: Broker, hosting: Hosting, registration: Registration
+    ) -> Sequence[Callable[[], Coroutine[None, None, None]]]:
+        partitions, world = broker.partitions, self._world
+        replication = Replication(broker, broker_epoch=lambda: registration.broker_epoch)
+        broker.moves = Moves(
+            partitions, world, settle=hosting.on_moved, bytes_per_s=lambda: broker.config.log_dirs_bytes_per_s
+        )
+        chores = [hosting.run, partitions.removals.run, replication.run, broker.moves.run]
+        if self.config.cleaner.enabled:
+            chores.append(Cleaner(lambda: broker.config.cleaner, world, partitions).run)
+        return chores
 
     def _controllers(self) -> ControllerLink:
         config = self.config

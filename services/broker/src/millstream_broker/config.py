@@ -10,7 +10,7 @@ from pathlib import Path
 
 from millstream_broker.cleaner_config import CleanerConfig
 from millstream_broker.core.reads.replica_selection import RACK_AWARE_SELECTOR
-from millstream_broker.core.replication.throttle import FOLLOWER_RATE
+from millstream_broker.core.replication.throttle import FOLLOWER_RATE, LEADER_RATE
 from millstream_cluster.configs import BROKER_CONFIGS, ConfigError
 from millstream_cluster.configs.key import LONG_MAX
 from millstream_cluster.coordinator_topics import CoordinatorTopics
@@ -29,10 +29,13 @@ DEFAULT_PORT = 9092
 VERIFIES_TRANSACTIONS = "transaction.partition.verification.enable"
 PRODUCER_ID_EXPIRATION = "producer.id.expiration.ms"
 CORDONED = "cordoned.log.dirs"
+LOG_DIRS_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
 READ_AGAIN = frozenset(
     {
         CORDONED,
         FOLLOWER_RATE,
+        LEADER_RATE,
+        LOG_DIRS_RATE,
         VERIFIES_TRANSACTIONS,
         PRODUCER_ID_EXPIRATION,
         "log.cleaner.backoff.ms",
@@ -117,10 +120,14 @@ class BrokerConfig:
     """producer.id.expiration.ms"""
     follower_throttled_rate: int = LONG_MAX
     """follower.replication.throttled.rate, in bytes a second"""
+    leader_throttled_rate: int = LONG_MAX
+    """leader.replication.throttled.rate, in bytes a second"""
     retention_check_interval_ms: int = 300_000
     """log.retention.check.interval.ms"""
     other_data_dirs: tuple[Path, ...] = ()
     """log.dirs: the others."""
+    log_dirs_bytes_per_s: int = LONG_MAX
+    """replica.alter.log.dirs.io.max.bytes.per.second: how fast replicas move from one to another."""
     cordoned_log_dirs: tuple[str, ...] = ()
     """cordoned.log.dirs: which of them get no new partitions; *: all of them"""
     checkpoint_interval_ms: int = 60_000
@@ -150,7 +157,9 @@ class BrokerConfig:
             verifies_transactions=properties.boolean(VERIFIES_TRANSACTIONS, self.verifies_transactions),
             producer_id_expiration_ms=properties.integer(PRODUCER_ID_EXPIRATION, self.producer_id_expiration_ms),
             follower_throttled_rate=properties.integer(FOLLOWER_RATE, self.follower_throttled_rate),
+            leader_throttled_rate=properties.integer(LEADER_RATE, self.leader_throttled_rate),
             cordoned_log_dirs=_paths(properties, CORDONED),
+            log_dirs_bytes_per_s=properties.integer(LOG_DIRS_RATE, self.log_dirs_bytes_per_s),
             cleaner=CleanerConfig.from_properties(properties),
             limits=limits_of(properties),
         )
@@ -167,6 +176,7 @@ class BrokerConfig:
             data_dir=data_dirs[0],
             other_data_dirs=data_dirs[1:],
             cordoned_log_dirs=_paths(properties, CORDONED),
+            log_dirs_bytes_per_s=properties.integer(LOG_DIRS_RATE, LONG_MAX, least=1),
             controllers=properties.addresses("controller.bootstrap.servers"),
             listeners=listeners,
             advertised_listeners=advertised,
@@ -200,6 +210,7 @@ class BrokerConfig:
             fetch_session_slots=properties.integer("max.incremental.fetch.session.cache.slots", 1_000, least=0),
             producer_id_expiration_ms=properties.integer(PRODUCER_ID_EXPIRATION, 86_400_000, least=1),
             follower_throttled_rate=properties.integer(FOLLOWER_RATE, LONG_MAX, least=0),
+            leader_throttled_rate=properties.integer(LEADER_RATE, LONG_MAX, least=0),
             retention_check_interval_ms=properties.integer("log.retention.check.interval.ms", 300_000, least=1),
             checkpoint_interval_ms=properties.integer("log.flush.offset.checkpoint.interval.ms", 60_000, least=1),
             cleaner=CleanerConfig.from_properties(properties),

@@ -16,6 +16,7 @@ from millstream_controller.api import HANDLERS, UNADVERTISED
 from millstream_controller.config import ControllerConfig
 from millstream_controller.core.takeover import NewCluster, WrongCluster
 from millstream_controller.shell.active import Active, LogWentBack, NotActive
+from millstream_controller.shell.authorizer import ControllerAuthorizer
 from millstream_controller.shell.controller import Controller
 from millstream_controller.shell.metadata_log import MetadataLog
 from millstream_controller.shell.metrics import ControllerMetrics
@@ -24,7 +25,6 @@ from millstream_controller.shell.standby import Standby, ignore
 from millstream_controller.shell.store import Fenced, Store, StoreBroken, StoreUnavailable
 from millstream_runtime.service import Health, ServiceFailed
 from millstream_runtime.serving.accounts import Accounts
-from millstream_runtime.serving.authorization import authorizer_of
 from millstream_runtime.serving.listeners import LOOPBACKS, be_at_home, listen_on
 from millstream_runtime.serving.server import Server
 from millstream_runtime.world import World
@@ -79,7 +79,7 @@ class ControllerApp:
             self.config.limits,
             unadvertised=UNADVERTISED,
             accounts=self._accounts(),
-            authorizer=authorizer_of(self.config.authorizer, self._acls),
+            authorizer=self._authorizer(),
         )
         metrics = ControllerMetrics(self._controller.find_active)
         self.world.metrics.register(metrics)
@@ -127,6 +127,10 @@ class ControllerApp:
     def _image(self) -> Image | None:
         """What is committed, as far as this controller knows."""
         return None if self._log is None else self._log.image
+
+    def _authorizer(self) -> ControllerAuthorizer | None:
+        config = self.config.authorizer
+        return None if config is None else ControllerAuthorizer(config, self._controller, self._acls)
 
     def _acls(self) -> AclsImage:
         image = self._image()

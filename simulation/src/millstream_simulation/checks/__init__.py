@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from millstream_cluster.image import Image
-from millstream_cluster.records import PartitionChanged
+from millstream_cluster.records import MetadataRecord, PartitionChanged
 from millstream_runtime.simulated.network import SimulatedNetwork
 from millstream_runtime.simulated.world import SimulatedWorld
 from millstream_simulation.checks.claimed_shards import ClaimedShards
@@ -73,6 +73,10 @@ class Checks:
         """The metadata, as far as it is committed."""
         self._metadata.refresh()
         return self._metadata.image
+
+    def tell_committed(self, listener: Callable[[Image, MetadataRecord], None]) -> None:
+        """Call it with each record of the metadata that is committed from now on, before the image has it."""
+        self._metadata.on_committed.append(listener)
 
     def look(self, owner: object) -> None:
         """A process has just done something, and what followed from it at once."""

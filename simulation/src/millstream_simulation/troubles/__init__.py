@@ -64,6 +64,7 @@ TROUBLES: Mapping[str, Trouble] = {
     "cut-brokers": Trouble(replicas.cut_brokers, weight=2, probability=0.7, needs="replicated"),
     "slow-follower": Trouble(replicas.slow_follower, weight=2, probability=0.6, needs="replicated"),
     "kill-broker": Trouble(replicas.kill_broker, weight=3, probability=0.8, needs="replicated"),
+    "kill-together": Trouble(replicas.kill_together, weight=2, probability=0.5, needs="replicated"),
     "stop-broker": Trouble(replicas.stop_broker, weight=2, probability=0.6, needs="replicated"),
     "lose-disk": Trouble(replicas.lose_disk, weight=2, probability=0.5, needs="replicated"),
     "lose-power-of-one": Trouble(replicas.lose_power_of_one, weight=2, probability=0.5, needs="replicated"),

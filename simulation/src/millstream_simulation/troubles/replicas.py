@@ -6,22 +6,26 @@ from dataclasses import replace
 
 from millstream.roles import Role
 from millstream_cluster.image import Image
+from millstream_controller.app import ControllerApp
 from millstream_simulation.host import Host
 from millstream_simulation.troubles.scene import Scene
 
 
 async def cut_brokers(scene: Scene) -> None:
-    """Two brokers do not hear each other, or one of them does not hear the other; everybody else hears both."""
-    one, other = scene.random.sample(_names(scene), 2)
+    """A broker and another one, or all others, do not hear each other, or do in one direction; everybody else hears them all."""
+    one, *others = scene.random.sample(_names(scene), len(_names(scene)))
+    others = others if scene.random.random() < 0.4 else others[:1]
     is_one_way = scene.random.random() < 0.5
-    scene.story.add("brokers cut", one=one, other=other, one_way=is_one_way)
+    scene.story.add("brokers cut", one=one, others=others, one_way=is_one_way)
     scene.story.note("brokers cut from each other")
-    scene.network.cut_one_way(one, other)
-    if not is_one_way:
-        scene.network.cut_one_way(other, one)
+    for other in others:
+        scene.network.cut_one_way(one, other)
+        if not is_one_way:
+            scene.network.cut_one_way(other, one)
     await asyncio.sleep(scene.random.uniform(0.5, 10.0))
-    scene.network.mend(one, other)
-    scene.story.add("brokers mended", one=one, other=other)
+    for other in others:
+        scene.network.mend(one, other)
+    scene.story.add("brokers mended", one=one, others=others)
 
 
 async def slow_follower(scene: Scene) -> None:
@@ -43,6 +47,27 @@ async def kill_broker(scene: Scene) -> None:
     """For a short while, as often as not: it is back before anybody has noticed."""
     seconds = scene.random.choice([0.1, scene.random.uniform(0.5, 3.0), scene.random.uniform(3.0, 10.0)])
     await scene.take_down(Host.kill, seconds, scene.random.choice(_brokers(scene)))
+
+
+async def kill_together(scene: Scene) -> None:
+    """The active controller and a broker, as on one machine; the broker is back before another controller has missed it."""
+    active = next(
+        (host for host in scene.hosts if isinstance(host.service, ControllerApp) and host.service.active), None
+    )
+    broker = scene.random.choice(_brokers(scene))
+    controllers_down = any(host.role is Role.CONTROLLER and host.name in scene.down for host in scene.hosts)
+    if active is None or controllers_down or broker.name in scene.down:
+        return
+    scene.down |= {active.name, broker.name}
+    scene.story.note("broker killed with the active controller")
+    await active.kill()
+    await broker.kill()
+    await asyncio.sleep(0.1)
+    broker.start()
+    scene.down.discard(broker.name)
+    await asyncio.sleep(scene.random.uniform(0.5, 5.0))
+    active.start()
+    scene.down.discard(active.name)
 
 
 async def stop_broker(scene: Scene) -> None:

@@ -7,17 +7,20 @@ import pytest
 from certificates import Authority
 
 from millstream_cluster.ids import NodeId
+from millstream_cluster.image.acls import AclsImage
 from millstream_cluster.records import Endpoint
 from millstream_runtime.network.sockets.network import SocketNetwork
 from millstream_runtime.nodes.client import Nodes
 from millstream_runtime.nodes.credentials import PLAIN
 from millstream_runtime.properties import Properties, PropertyError
+from millstream_runtime.serving.authorization import authorizer_config_of, authorizer_of
 from millstream_runtime.serving.handlers import serve
 from millstream_runtime.serving.listeners import advertise, listen_on, listeners_of
 from millstream_runtime.serving.peer import ClientPeer, NodePeer, Peer
 from millstream_runtime.serving.security import Security, controller_security_of, nodes_first, security_of
 from millstream_runtime.serving.server import RequestContext, Server
 from millstream_runtime.world import RealWorld
+from millstream_security.authorization.authorizer import Authorizer
 from millstream_security.protocol import SecurityProtocol
 from millstream_wire.api import ApiKey
 from millstream_wire.messages import HeartbeatRequest, HeartbeatResponse
@@ -135,16 +138,21 @@ HANDLERS = {ApiKey.HEARTBEAT: serve(HeartbeatRequest, handle)}
 REQUEST = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
 
 
+def knows_nodes() -> Authorizer | None:
+    config = authorizer_config_of(told(super_users=f"User:{OWN};User:x"), has_credentials=True)
+    return authorizer_of(config, AclsImage)
+
+
 def test_a_node_is_one_by_its_certificate_and_not_by_its_word(ca: Authority, files: dict[str, object]) -> None:
     """Both say that they are broker 7; only one has a certificate that a node may have."""
-    mine = secured(told(listeners="SSL://127.0.0.1:0", super_users=f"User:{OWN};User:x", **files))
+    mine = secured(told(listeners="SSL://127.0.0.1:0", **files))
     stranger = {**files, "ssl.keystore.location": ca.issue(OTHER, "127.0.0.1").file}
     theirs = secured(told(listeners="SSL://127.0.0.1:0", **stranger))
     peers: list[Peer] = []
 
     async def scenario() -> None:
         world = RealWorld(SocketNetwork())
-        server = Server("server", HANDLERS, peers, world, may_be_node=mine.may_be_node)
+        server = Server("server", HANDLERS, peers, world, authorizer=knows_nodes())
         listening = await listen_on(server, [Endpoint("SSL", "127.0.0.1", 0)], security=mine)
         for security in (mine, theirs):
             nodes = Nodes(world, client_id="broker-7", node_id=NodeId(7), credentials=security.nodes)
@@ -161,12 +169,12 @@ def test_a_node_is_one_by_its_certificate_and_not_by_its_word(ca: Authority, fil
 def test_the_roles_of_a_process_meet_where_they_listen_under_the_name_that_they_advertise(
     files: dict[str, object],
 ) -> None:
-    security = secured(told(listeners="SSL://127.0.0.1:0", super_users=f"User:{OWN}", **files))
+    security = secured(told(listeners="SSL://127.0.0.1:0", **files))
     peers: list[Peer] = []
 
     async def scenario() -> None:
         world = RealWorld(SocketNetwork())
-        server = Server("server", HANDLERS, peers, world, may_be_node=security.may_be_node)
+        server = Server("server", HANDLERS, peers, world, authorizer=knows_nodes())
         listening = await listen_on(server, [Endpoint("SSL", "127.0.0.1", 0)], security=security)
         told_others = advertise(world, listening, [Endpoint("SSL", "node.example", 9999)], security)
         assert [each.protocol for each in told_others] == [SecurityProtocol.SSL]

@@ -137,7 +137,7 @@ _KEYS = (
         "leader.replication.throttled.replicas",
         _LIST,
         "",
-        "The replicas, as partition:broker pairs or * for all, that a leader sends no faster than its leader.replication.throttled.rate says. Without effect: the follower's side is what throttles.",
+        "The replicas, as partition:broker pairs or * for all, that a leader sends no faster than its leader.replication.throttled.rate says.",
         throttled_replicas("leader.replication.throttled.replicas"),
     ),
     ConfigKey(

@@ -194,7 +194,7 @@ class Authentication:
                 error_code=ErrorCode.SASL_AUTHENTICATION_FAILED, error_message=str(refused)
             )
             return Fail(asked.answer(refusal), str(refused), self._mechanism)
-        answer = SaslAuthenticateResponse(auth_bytes=step.content)
+        answer = SaslAuthenticateResponse(error_message="", auth_bytes=step.content)
         if not isinstance(step, Accepted):
             return Answer(asked.answer(answer))
         lifetime_ms = self._lifetime_ms(step, now_ms)

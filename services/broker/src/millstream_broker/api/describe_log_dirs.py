@@ -1,4 +1,5 @@
-"""DescribeLogDirs (API key 35), versions 1 to 5: the partitions of each directory; one that failed is named with its error."""
+"""DescribeLogDirs (API key 35), versions 1 to 5: the partitions of each directory, those on their way to it
+included; one that failed is named with its error."""
 
 from millstream_broker.shell.broker import Broker
 from millstream_cluster.acls import AclOperation, AclResource
@@ -39,9 +40,20 @@ def _described(broker: Broker, directory: DataDir, wanted: set[tuple[str, int]] 
             topic.partitions.append(
                 DescribeLogDirsPartition(partition_index=replica.index, partition_size=replica.log.size)
             )
+    for move in broker.moves or ():
+        replica = move.replica
+        if move.future.directory is directory and (wanted is None or replica.name in wanted):
+            topic = topics.setdefault(replica.topic, DescribeLogDirsTopic(name=replica.topic))
+            size, lag = move.future.size, move.lag
+            topic.partitions.append(
+                DescribeLogDirsPartition(
+                    partition_index=replica.index, partition_size=size, offset_lag=lag, is_future_key=True
+                )
+            )
     try:
         total_bytes, usable_bytes = broker.log_dir_space(directory.path)
-    except OSError:  # it has just failed, or is the last one, which stays in use
+    except OSError as error:  # it has just failed, or is the last one, which stays in use
+        broker.partitions.directories.on_error(directory.path, error)
         return DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=str(directory.path.absolute()))
     return DescribeLogDirsResult(
         log_dir=str(directory.path.absolute()),

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from mypy_extensions import i64
 
-from millstream_broker.core.replication.throttle import FOLLOWER_REPLICAS, ThrottledReplicas
+from millstream_broker.core.replication.throttle import FOLLOWER_REPLICAS, LEADER_REPLICAS, ThrottledReplicas
 from millstream_log.cleaner import Compaction
 from millstream_log.config import LogConfig, MessageTimestampType
 from millstream_log.retention import Retention
@@ -32,6 +32,8 @@ class TopicSettings:
     """file.delete.delay.ms: how long deleted files stay, out of the way."""
     follower_throttled: ThrottledReplicas = field(default_factory=ThrottledReplicas)
     """follower.replication.throttled.replicas"""
+    leader_throttled: ThrottledReplicas = field(default_factory=ThrottledReplicas)
+    """leader.replication.throttled.replicas"""
     retention: Retention = field(default_factory=Retention)
     compaction: Compaction = field(default_factory=Compaction)
     log: LogConfig = field(default_factory=LogConfig)
@@ -52,6 +54,7 @@ class TopicSettings:
             flush_ms=values["flush.ms"],
             file_delete_delay_ms=values["file.delete.delay.ms"],
             follower_throttled=ThrottledReplicas.of(values[FOLLOWER_REPLICAS]),
+            leader_throttled=ThrottledReplicas.of(values[LEADER_REPLICAS]),
             retention=Retention(values["retention.ms"], values["retention.bytes"], deletes="delete" in policy),
             compaction=Compaction(
                 min_cleanable_ratio=values["min.cleanable.dirty.ratio"],

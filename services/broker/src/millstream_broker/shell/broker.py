@@ -19,8 +19,10 @@ from millstream_broker.shell.delays import Delays
 from millstream_broker.shell.metrics import BrokerMetrics
 from millstream_broker.shell.partition.effects import perform
 from millstream_broker.shell.partition.hosted import HostedPartition
+from millstream_broker.shell.partition.moves import Moves
 from millstream_broker.shell.partition.partitions import HostedPartitions
 from millstream_broker.shell.producer_id_blocks import ProducerIdBlocks
+from millstream_broker.shell.replication.leader_throttling import LeaderThrottling
 from millstream_broker.shell.share.groups import ShareGroups
 from millstream_broker.shell.suspects import Suspects
 from millstream_broker.shell.throttling import Throttling
@@ -31,7 +33,7 @@ from millstream_cluster.acls import CLUSTER_NAME, AclOperation, AclResource, May
 from millstream_cluster.answers.metadata import any_live_broker
 from millstream_cluster.ids import NO_NODE
 from millstream_cluster.image import Image
-from millstream_log import StorageError
+from millstream_log import DataDir, StorageError
 from millstream_runtime.nodes.controllers import ControllerLink
 from millstream_runtime.nodes.interest import Interest
 from millstream_runtime.serving.context import CloseConnection
@@ -69,6 +71,7 @@ class Broker:
         self.fetch_sessions = FetchSessions(slots=config.fetch_session_slots, eviction_ms=FETCH_SESSION_EVICTION_MS)
         self.topic_creation = TopicCreation(config, controllers)
         self.topic_changes = TopicChangesAwaited(partitions, image, node_id=config.node_id)
+        self.leader_throttling = LeaderThrottling(lambda: self.config, world)
         self.throttling = Throttling(world, samples=config.quota_samples, window_ms=config.quota_window_ms)
         self.refused_batches = RefusedBatches()
         self._interest = Interest()
@@ -79,6 +82,10 @@ class Broker:
         self.metrics = BrokerMetrics(config.node_id, partitions, self.share_groups)
         self.client_metrics = ClientMetrics(config, world, image)
         self.log_dir_space = log_dir_space
+        self.moves: Moves | None = None
+        """Of replicas between directories, once the metadata is proven."""
+        partitions.on_flush_failed = self.flush_failed
+        partitions.on_hanging, partitions.on_answering = self.directory_hangs, self.directory_answers
         self._failing: set[ReplicaKey] = set()
         """Partitions whose last append the file system refused: said once, not for every producer's retry."""
         self._unreadable: dict[ReplicaKey, int] = {}
@@ -222,17 +229,43 @@ class Broker:
 
     def storage_failed(self, replica: HostedPartition, error: StorageError) -> None:
         """Note that a log refused an append; what it holds is intact, the producer is told, the broker goes on."""
-        now_ms = self.world.monotonic_ms()
-        replica.refusals.on_refused(now_ms)
-        if replica.refusals.asks(now_ms) and (resigns := replica.partition.on_append_refused()):
-            replica.refusals.on_asked(now_ms)
-            logger.warning("another leader asked for partition=%s reason=%s", replica.name, error)
-            perform(resigns, replica, self.delays)
+        self._ask_for_another_leader(replica, str(error), at_once=replica.log.has_failed)
         if replica.key in self._failing:
             return
         self._failing &= self.partitions.keys
         self._failing.add(replica.key)
         logger.error("append failed partition=%s reason=%s", replica.name, error)
+
+    def flush_failed(self, replica: HostedPartition, error: Exception) -> None:
+        """Note that a log takes no more appends, before somebody meets that: whoever can should lead, or not be waited for."""
+        if replica.partition.leads:
+            self._ask_for_another_leader(replica, str(error), at_once=True)
+        else:
+            replica.refusals.on_refused(self.world.monotonic_ms())
+            self.partitions.on_unwritable(replica)
+
+    def directory_hangs(self, directory: DataDir) -> None:
+        """Have others lead what is there, as long as enough stay in sync: what its leaders write may never be on the disk."""
+        self.partitions.directories.hanging.add(directory)
+        logger.error("log directory hangs path=%s", directory.path)
+        for replica in self.partitions:
+            if replica.directory is directory and len(replica.partition.isr) > replica.partition.min_insync_replicas:
+                self._ask_for_another_leader(replica, "its disk hangs", at_once=True)
+
+    def directory_answers(self, directory: DataDir) -> None:
+        if directory in self.partitions.directories.hanging:
+            self.partitions.directories.hanging.discard(directory)
+            logger.warning("log directory answers again path=%s", directory.path)
+
+    def _ask_for_another_leader(self, replica: HostedPartition, reason: str, *, at_once: bool) -> None:
+        """`at_once`: it is known to last."""
+        now_ms = self.world.monotonic_ms()
+        refusals = replica.refusals
+        refusals.on_refused(now_ms)
+        if refusals.asks(now_ms, lasts=at_once) and (resigns := replica.partition.on_append_refused()):
+            refusals.on_asked(now_ms)
+            logger.warning("another leader asked for partition=%s reason=%s", replica.name, reason)
+            perform(resigns, replica, self.delays)
 
     def read_failed(self, replica: HostedPartition, error: StorageError) -> None:
         """Note that a log cannot be read where somebody wants to: its readers are told, and ask again and again."""

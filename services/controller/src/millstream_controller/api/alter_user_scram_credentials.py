@@ -16,9 +16,6 @@ from millstream_wire.messages.alter_user_scram_credentials import AlterUserScram
 async def handle_alter_user_scram_credentials(
     controller: Controller, request: AlterUserScramCredentialsRequest, context: RequestContext
 ) -> AlterUserScramCredentialsResponse:
-    denied = refuse_all(request, context, AclOperation.ALTER)
-    if denied is not None:
-        return denied
     deletions = [Deletion(each.name, each.mechanism) for each in request.deletions]
     upsertions = [
         Upsertion(each.name, each.mechanism, each.iterations, bytes(each.salt), bytes(each.salted_password))
@@ -26,6 +23,9 @@ async def handle_alter_user_scram_credentials(
     ]
     secret = controller.world.random.getrandbits(8 * SECRET_BYTES).to_bytes(SECRET_BYTES, "big")
     try:
+        denied = refuse_all(request, context, AclOperation.ALTER)
+        if denied is not None:
+            return denied
         answers = await controller.active.execute(
             lambda machine: alter_scram_credentials(machine, deletions, upsertions, secret)
         )

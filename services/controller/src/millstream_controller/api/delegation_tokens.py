@@ -53,13 +53,13 @@ async def handle_create_delegation_token(
     owner = asker
     if context.version >= 3 and request.owner_principal_name:
         owner = Principal(request.owner_principal_type or asker.type, request.owner_principal_name)
-    if owner != asker and not context.may(AclOperation.CREATE_TOKENS, AclResource.USER, str(owner)):
-        return _refused_for(owner, asker, ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED)
     renewers = [Principal(each.principal_type, each.principal_name) for each in request.renewers]
     wanted = NewToken(owner, asker, renewers, request.max_lifetime_ms)
     token_id, now_ms = uuid_text(controller.new_id()), controller.world.now_ms()
     try:
         active = controller.active
+        if owner != asker and not context.may(AclOperation.CREATE_TOKENS, AclResource.USER, str(owner)):
+            return _refused_for(owner, asker, ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED)
         made = await active.execute(
             lambda machine: create_token(machine, machine.settings.tokens, wanted, token_id, now_ms)
         )

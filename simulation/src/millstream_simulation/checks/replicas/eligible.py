@@ -46,7 +46,7 @@ class EligibleReplicas:
         if record.leader_recovery_state is r.LeaderRecoveryState.RECOVERING:
             return
         for node_id in had - left:
-            if node_id in record.replicas and not self._has_lost(node_id, record):
+            if not self._has_lost(node_id, record):
                 name = f"{before.topic}-{before.partition}"
                 self._unexplained[node_id] = f"{name} was on {sorted(had)}, of which {sorted(left)} may be elected now"
 

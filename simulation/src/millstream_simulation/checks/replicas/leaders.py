@@ -15,7 +15,7 @@ class _Life:
     sessions: int = 0
     """How many have ended."""
     fenced_offset: int = -1
-    """When the last one ended: the latest fencing that the broker's metadata told of."""
+    """If the answer to a heartbeat ended the last one: the fencing before that, which the metadata knew of."""
 
 
 class LetInLeaders:
@@ -47,8 +47,9 @@ def _why_not(service: BrokerApp, life: _Life, story: Story) -> str | None:
     if node is None:
         return "is not registered"
     if registration._session.number != life.sessions:
-        life.sessions, life.fenced_offset = registration._session.number, node.fenced_offset
+        life.sessions, life.fenced_offset = registration._session.number, -1
         if not node.fenced:
+            life.fenced_offset = node.fenced_offset
             story.note("told fenced before the metadata said so")
     if node.fenced:
         return "is fenced"

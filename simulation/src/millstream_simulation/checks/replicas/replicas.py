@@ -11,6 +11,7 @@ from millstream_broker.app import BrokerApp
 from millstream_broker.shell.partition.hosted import HostedPartition
 from millstream_broker.shell.partition.partitions import HostedPartitions
 from millstream_cluster import records as r
+from millstream_cluster.ids import NO_NODE
 from millstream_cluster.image import Image
 from millstream_cluster.members import Partition
 from millstream_log import StorageError
@@ -273,6 +274,8 @@ class Replicas:
     def _look_at_election(self, key: Key, before: Partition, record: r.PartitionChanged) -> None:
         if record.leader_recovery_state is not r.LeaderRecoveryState.RECOVERING:
             return
+        if record.leader in (NO_NODE, before.leader):
+            return  # who was elected uncleanly is gone, or has not told yet that it has recovered
         self._story.note("leader elected uncleanly")
         best = {before.leader, *before.isr, *before.last_known_elr}
         if record.leader not in best:

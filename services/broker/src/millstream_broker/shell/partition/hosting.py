@@ -28,6 +28,7 @@ from millstream_broker.core.hosting import (
 )
 from millstream_broker.core.topic_settings import TopicSettings
 from millstream_broker.shell.partition.applied_metadata import AppliedMetadata
+from millstream_broker.shell.partition.hosted import HostedPartition
 from millstream_broker.shell.partition.partitions import HostedPartitions
 from millstream_cluster.configs import EffectiveConfigs
 from millstream_cluster.ids import NodeId
@@ -207,6 +208,13 @@ class Hosting:
         new = list(self._partitions.unlisted)
         if new and self._note(self._listed(new=new)):
             self._partitions.begin_to_serve({key: self._served(key) for key in new})
+
+    def on_moved(self, replica: HostedPartition) -> bool:
+        """It has another log, in another directory: this holds once it is noted. Whether that worked."""
+        if not self._note(self._listed()):
+            return False
+        self._partitions.on_moved(replica, self._served(replica.key))
+        return True
 
     def on_directories_failed(self, directories: Sequence[DataDir]) -> None:
         """Serve nothing from them. What was just being made there is made in another one."""

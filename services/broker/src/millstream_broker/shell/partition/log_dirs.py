@@ -21,6 +21,7 @@ logger = logging.getLogger(__name__)
 LOOK_MS = 5_000
 """How often it is seen to that the directories are there at all: nobody may have asked them for anything."""
 ALL = "*"
+PREFERRED_MAX = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +44,13 @@ class LogDirs:
         """The one below all of them, for what belongs to none."""
         self.cordoned: Collection[str] = ()
         """Paths that get no new partitions (KIP-1066)."""
+        self.hanging: set[DataDir] = set()
+        """Which take longer to write something down than a leader may take; until they have."""
+        self._preferred: dict[TopicPartition, DataDir] = {}
         self._reports: list[tuple[Path, OSError]] = []
         self._reported: set[Path] = set()
+        self._last_one: Path | None = None
+        """Of which was said that it fails and stays."""
         self._told = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -122,8 +128,16 @@ class LogDirs:
         for directory in self.online:
             if (directory.path / str(name)).is_dir():
                 return directory
+        preferred = self._preferred.pop(name, None)
+        if preferred in self.online:
+            return preferred
         open_ones = [each for each in self.online if not self.is_cordoned(each.path)] or self.online
         return min(open_ones, key=lambda directory: len(directory.logs))
+
+    def prefer(self, name: TopicPartition, directory: DataDir) -> None:
+        """Where somebody wants a partition to be made, should it come."""
+        if len(self._preferred) < PREFERRED_MAX or name in self._preferred:
+            self._preferred[name] = directory
 
     # ---- failures ----
 
@@ -152,9 +166,9 @@ class LogDirs:
             if directory is None:
                 continue
             if len(self.online) == 1:
-                if path in self._reported:
+                if path != self._last_one:
                     logger.error("log directory fails and is the last one path=%s reason=%s", path, error)
-                self._reported.discard(path)
+                self._last_one = path
                 continue
             self.online.remove(directory)
             self.offline.append(OfflineDir(path, directory.directory_id, str(error)))

@@ -63,6 +63,12 @@ class HostedPartitions:
         self.after_assigned: Callable[[HostedPartition, Partition], None] = lambda *_: None
         self.on_removed: Callable[[HostedPartition], None] = lambda _: None
         """Called before a partition goes away."""
+        self.on_flush_failed: Callable[[HostedPartition, Exception], None] = lambda *_: None
+        self.on_unwritable: Callable[[HostedPartition], None] = lambda _: None
+        """Called when a follower's log takes nothing any more."""
+        self.on_hanging: Callable[[DataDir], None] = lambda _: None
+        """Called when a flush takes longer than a leader may take, and when one has ended after that."""
+        self.on_answering: Callable[[DataDir], None] = lambda _: None
         self._held_back: dict[ReplicaKey, Partition] = {}
         """What partitions that are being cut are told once that is done: nobody may lead them before."""
         self._unknown: list[tuple[DataDir, TopicPartition]] = []
@@ -111,13 +117,7 @@ class HostedPartitions:
 
         `places` says which one it is, if a partition is found in two directories.
         """
-        found: dict[TopicPartition, list[tuple[DataDir, UUID | None]]] = {}
-        for directory, name in self.directories.partitions():
-            try:
-                found.setdefault(name, []).append((directory, directory.topic_id(name)))
-            except (OSError, LogError) as unnamed:
-                self._tell_unopened(name, unnamed)
-        for name, copies in found.items():
+        for name, copies in self._found().items():
             if len(copies) > 1:
                 copies.sort(key=lambda copy: places.get((copy[1] or NO_TOPIC, name.partition)) != copy[0].directory_id)
             for directory, topic_id in copies:
@@ -125,10 +125,20 @@ class HostedPartitions:
                     self._unknown.append((directory, name))
                     continue
                 try:
-                    settings = TopicSettings()
-                    self._open(directory, name, topic_id, settings)
+                    self._open(directory, name, topic_id, TopicSettings())
                 except (OSError, LogError, RecordsError) as error:
                     self._tell_unopened(name, error)
+
+    def _found(self) -> dict[TopicPartition, list[tuple[DataDir, UUID | None]]]:
+        """What there is in the directories: where, and of which topic as far as it says so."""
+        found: dict[TopicPartition, list[tuple[DataDir, UUID | None]]] = {}
+        for directory, name in self.directories.partitions():
+            try:
+                topic_id = directory.topic_id(name)
+                found.setdefault(name, []).append((directory, topic_id))
+            except (OSError, LogError) as error:
+                self._tell_unopened(name, error)
+        return found
 
     def _open(self, directory: DataDir, name: TopicPartition, topic_id: UUID, settings: TopicSettings) -> None:
         now_ms = self._world.now_ms()
@@ -283,6 +293,13 @@ class HostedPartitions:
         else:
             self.misplaced[key] = place
             self.on_untold()
+
+    def on_moved(self, replica: HostedPartition, partition: Partition | None) -> None:
+        """Its log is another one, with the same records: whoever holds the old one lets go of it."""
+        self.on_removed(replica)
+        if partition is not None:
+            self._assign(replica, partition)
+        wake_all(replica, self._delays)
 
     def _remove(self, key: ReplicaKey, *, keep: bool) -> None:
         self._failed.pop(key, None)

@@ -11,7 +11,7 @@ from millstream_broker.core.hosting import ReplicaKey
 from millstream_broker.core.partition.follower import Follower
 from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.partition.hosted import HostedPartition
-from millstream_broker.shell.replication.copying import Copying
+from millstream_broker.shell.replication.copying import Copying, may_append
 from millstream_broker.shell.replication.fetcher import Fetcher
 from millstream_broker.shell.replication.followed import Followed
 from millstream_broker.shell.replication.throttling import FollowerThrottling
@@ -35,6 +35,7 @@ class Replication:
         partitions.before_assigned = self._before_assigned
         partitions.after_assigned = self._after_assigned
         partitions.on_removed = self._stop
+        partitions.on_unwritable = self._tell
 
     def __len__(self) -> int:
         return len(self._followed)
@@ -65,13 +66,19 @@ class Replication:
             self._fetchers[leader] = fetcher
             self._to_start.append(fetcher)
             self._wake.set()
-        cannot_append = not replica.refusals.is_over(self._broker.world.monotonic_ms())
+        cannot_append = not may_append(self._broker, replica)
         follower = Follower(leader, partition.leader_epoch, replica.log, cannot_append=cannot_append)
         followed = Followed(replica, follower, fetcher.on_changed)
         self._followed[replica.key] = followed
         if cannot_append:
             self._copying.watch(followed)
         fetcher.add(followed)
+
+    def _tell(self, replica: HostedPartition) -> None:
+        """Its log takes nothing more: its leader should know at once."""
+        followed = self._followed.get(replica.key)
+        if followed is not None:
+            followed.on_changed(followed)
 
     def _is_followed_as(self, followed: Followed, partition: Partition) -> bool:
         follower = followed.follower
