@@ -46,7 +46,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
         "listeners": f"SASL_PLAINTEXT://127.0.0.1:{port}",
         "sasl.enabled.mechanisms": ",".join(MECHANISMS),
         "sasl.mechanism.inter.broker.protocol": "SCRAM-SHA-256",
-        f"{own}plain.sasl.jaas.config": f'{JAAS}.plain.PlainLoginModule required user_{USER}="{PASSWORD}";',
+        f"{own}plain.sasl.jaas.config": f'{JAAS}.plain.PlainLoginModule required user_{USER}="{PASSWORD}" user_guest="{PASSWORD}";',
         f"{own}scram-sha-256.sasl.jaas.config": f"{JAAS}.scram.ScramLoginModule required {me};",
         "sasl.oauthbearer.jwks.endpoint.url": f"file://{write_keys(directory)}",
         "sasl.oauthbearer.expected.audience": AUDIENCE,
@@ -178,6 +178,15 @@ def test_kcat(node: Node) -> None:
         command = ["kcat", "-b", node.address, *options, "-L", "-J"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
         assert [broker["id"] for broker in json.loads(done.stdout)["brokers"]] == [0], done.stderr
+
+
+def test_whoever_was_granted_nothing_gets_nothing_done_by_the_controller_either(node: Node) -> None:
+    """Its own listener is plain, and it has to ask for what clients of the other one want."""
+    admin = AdminClient(librdkafkas(node, "PLAIN") | {"sasl.username": "guest"})
+    with pytest.raises(confluent_kafka.KafkaException, match="AUTHORIZATION_FAILED"):
+        admin.create_topics([NewTopic("guests", 1, 1)])["guests"].result(TIMEOUT_S)
+    with pytest.raises(confluent_kafka.KafkaException, match="AUTHORIZATION_FAILED"):
+        admin.delete_topics([TOPIC])[TOPIC].result(TIMEOUT_S)
 
 
 def test_zz_no_secret_is_in_logs_metrics_settings_or_the_list_of_processes(node: Node) -> None:

@@ -11,6 +11,8 @@ from enum import StrEnum
 from pathlib import Path
 
 from millstream_runtime.properties import Properties, PropertyError, parse_address
+from millstream_runtime.serving.authorization import STANDARD_AUTHORIZER
+from millstream_security.protocol import SecurityProtocol
 
 
 class Role(StrEnum):
@@ -85,6 +87,9 @@ def properties_of(role: Role, roles: Sequence[Role], given: Properties, place: P
     }
     if len(roles) > 1:
         defaults |= ON_ONE_MACHINE
+    if _asks_for_credentials(given.as_dict()):
+        # The controller is asked in the name of clients that others have let in: it may not know of their listeners.
+        defaults["authorizer.class.name"] = STANDARD_AUTHORIZER
     if Role.CONTROLLER in roles:
         host, port = _address_of_controller(roles, values | controllers, place)
         defaults["controller.bootstrap.servers"] = f"{host}:{port}"
@@ -93,6 +98,13 @@ def properties_of(role: Role, roles: Sequence[Role], given: Properties, place: P
     if "controller.bootstrap.servers" not in {**defaults, **values}:
         raise PropertyError("controller.bootstrap.servers must be set: this process is no controller itself")
     return Properties({**defaults, **values})
+
+
+def _asks_for_credentials(values: Mapping[str, str]) -> bool:
+    """Whether a listener of this process has the name of a protocol with credentials; other names are in the map of protocols."""
+    names = [item.partition("://")[0].strip() for item in values.get("listeners", "").split(",")]
+    protocols = [SecurityProtocol.named(name) for name in (*names, listener_name(Role.BROKER, values))]
+    return any(protocol not in (None, SecurityProtocol.PLAINTEXT) for protocol in protocols)
 
 
 def _main_role(roles: Sequence[Role]) -> Role:

@@ -24,6 +24,22 @@ def test_a_process_plays_all_roles_unless_told_otherwise() -> None:
         roles_of(Properties({"process.roles": "broker,zookeeper"}))
 
 
+@pytest.mark.parametrize(
+    ("given", "asks"),
+    [
+        ({}, False),
+        ({"listeners": "PLAINTEXT://h:1,IN://h:2"}, False),
+        ({"listeners": "IN://h:1, SASL_PLAINTEXT://h:2"}, True),
+        ({"listeners": "ssl://h:2"}, True),
+        ({"security_inter_broker_protocol": "SASL_SSL"}, True),
+    ],
+)
+def test_a_controller_authorizes_clients_that_a_broker_beside_it_lets_in(given: dict[str, str], asks: bool) -> None:
+    for role in ALL:
+        assert ("authorizer.class.name" in told(role, **given)) is asks
+    assert told(Role.CONTROLLER, listeners="SSL://h:1", authorizer_class_name="")["authorizer.class.name"] == ""
+
+
 def test_clients_have_one_port_and_every_role_knows_the_controller() -> None:
     listeners = {role: told(role)["listeners"] for role in ALL}
     assert listeners == {

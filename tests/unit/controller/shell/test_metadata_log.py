@@ -5,7 +5,7 @@ from uuid import UUID
 
 from millstream_cluster.image import Image
 from millstream_cluster.metadata_version import NEWEST
-from millstream_cluster.records import ConfigChanged, ResourceType, TopicCreated
+from millstream_cluster.records import ConfigChanged, ResourceType, ScramCredentialSet, TopicCreated
 from millstream_controller.shell.batches import decode_records, encode_records
 from millstream_controller.shell.metadata_log import MetadataLog
 from millstream_controller.shell.store import Loaded
@@ -55,3 +55,16 @@ def test_what_is_committed_while_a_snapshot_is_encoded_is_not_in_it() -> None:
         assert [record for _, record in decode_records(snapshot.data)] == CONFIGS
 
     asyncio.run(scenario())
+
+
+def test_what_a_standby_follows_is_in_its_image_once() -> None:
+    log = log_of_configs()
+    user = ScramCredentialSet("u", "SCRAM-SHA-256", 4096, "", "", "")
+    old_and_new = [CONFIGS[-1], user]
+    batch = encode_records(
+        old_and_new, level=NEWEST, base_offset=len(CONFIGS) - 1, epoch=1, timestamp_ms=0, writer=None
+    )
+    log.follow(batch)
+    log.follow(batch)
+    assert log.image.offset == len(CONFIGS)
+    assert log.image.logins.credential("SCRAM-SHA-256", "u") == user

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from millstream_cluster.ids import NO_NODE, NodeId
+from millstream_cluster.image.acls import AclsImage
 from millstream_cluster.principal import ANONYMOUS, Principal
 from millstream_runtime.nodes.client import Client, ForwardingRefused
 from millstream_runtime.nodes.controllers import ControllerLink
@@ -13,6 +14,7 @@ from millstream_runtime.serving.envelope import opening, sealed
 from millstream_runtime.serving.handlers import Handlers, serve
 from millstream_runtime.serving.peer import ClientPeer, ListenerKind, NodePeer, Peer
 from millstream_runtime.serving.server import Server
+from millstream_security.authorization.authorizer import Authorizer, AuthorizerConfig
 from millstream_wire.api import ApiKey
 from millstream_wire.codec import decode, encode
 from millstream_wire.errors import ErrorCode
@@ -153,6 +155,25 @@ def test_what_a_node_asks_another_is_passed_on_in_the_nodes_name(simulated_hosts
         )
         await link.forward(asked(topics("a"), 7, peer=NodePeer.of(NodeId(10_001))), timeout_ms=5_000)
         assert [peer for peer, _, _ in app.seen] == [NodePeer.of(BROKER)]
+        await link.close()
+
+    simulated_hosts.run(scenario())
+
+
+def test_a_controller_without_an_authorizer_does_nothing_for_clients_of_a_node_that_has_one(simulated_hosts) -> None:
+    """A listener of its own that asks nobody for anything does not mean that everybody may do everything."""
+
+    async def scenario() -> None:
+        app = Controller()
+        link = ControllerLink(
+            simulated_hosts.world("b"), [await start(simulated_hosts, app)], client_id="x", node_id=BROKER
+        )
+        context = asked(topics("a"), 7)
+        context.connection.authorizer = Authorizer(AuthorizerConfig(), AclsImage)
+        with pytest.raises(ForwardingRefused) as refused:
+            await link.forward(context, timeout_ms=5_000)
+        assert refused.value.code is ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        assert app.seen == []
         await link.close()
 
     simulated_hosts.run(scenario())

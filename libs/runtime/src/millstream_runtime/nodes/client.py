@@ -304,6 +304,8 @@ class Nodes:
     ) -> bytes:
         """As Client.forward; around the frame goes this envelope, if there is one and the node opens envelopes."""
         client, left_ms = await self._client(host, port, timeout_ms)
+        if envelope is not None and envelope.must_be_authorized and not client.offers(ApiKey.ENVELOPE):
+            raise ForwardingRefused(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, f"{host}:{port}")
         if envelope is None or not client.offers(ApiKey.ENVELOPE):
             return await client.forward(frame, timeout_ms=left_ms)
         answer: EnvelopeResponse = await client.request(envelope, timeout_ms=left_ms)

@@ -138,7 +138,14 @@ class ControllerLink:
         peer = context.peer
         envelope = None
         if isinstance(peer, ClientPeer):
-            envelope = sealed(frame, peer, context.host, by_token=context.connection.by_token)
+            connection = context.connection
+            envelope = sealed(
+                frame,
+                peer,
+                context.host,
+                by_token=connection.by_token,
+                must_be_authorized=connection.authorizer is not None,
+            )
 
         async def attempt(host: str, port: int, left_ms: int) -> bytes:
             return await self._nodes.forward(host, port, frame, timeout_ms=left_ms, envelope=envelope)

@@ -5,6 +5,7 @@ that client's name. Only nodes are believed.
 """
 
 import inspect
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from ipaddress import ip_address
 
@@ -21,16 +22,23 @@ from millstream_wire.header import read_request_header
 from millstream_wire.messages import EnvelopeRequest, EnvelopeResponse
 from millstream_wire.stored.principal import DefaultPrincipalData
 
+logger = logging.getLogger(__name__)
+
 HandleEnvelope = Callable[[App, EnvelopeRequest, RequestContext], Awaitable[EnvelopeResponse]]
 
 
-def sealed(frame: bytes, client: ClientPeer, host: str, *, by_token: bool = False) -> EnvelopeRequest:
+def sealed(
+    frame: bytes, client: ClientPeer, host: str, *, by_token: bool = False, must_be_authorized: bool = False
+) -> EnvelopeRequest:
     """The client's request, header included, to be handled in its name."""
     principal = DefaultPrincipalData(
         type=client.principal.type, name=client.principal.name, token_authenticated=by_token
     )
     return EnvelopeRequest(
-        request_data=frame, request_principal=encode_stored(principal, 0), client_host_address=_packed(host)
+        request_data=frame,
+        request_principal=encode_stored(principal, 0),
+        client_host_address=_packed(host),
+        must_be_authorized=must_be_authorized,
     )
 
 
@@ -39,6 +47,9 @@ def opening(handlers: Handlers[App]) -> HandleEnvelope[App]:
 
     async def handle_envelope(app: App, request: EnvelopeRequest, context: RequestContext) -> EnvelopeResponse:
         if not isinstance(context.peer, NodePeer):
+            return EnvelopeResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        if request.must_be_authorized and context.connection.authorizer is None:
+            logger.error("forwarded request refused reason=no_authorizer_here set=authorizer.class.name")
             return EnvelopeResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         frame = request.request_data
         try:
