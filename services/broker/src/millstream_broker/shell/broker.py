@@ -188,6 +188,8 @@ class Broker:
         metrics.appended_batches += 1
         if is_heard:
             perform(effects, replica, self.delays)
+        if replica.settings.visible_after_flush:
+            self.partitions.due_flushes.add(replica)
 
     def fetched(
         self,
@@ -248,7 +250,7 @@ class Broker:
             self._ask_for_another_leader(replica, str(error), at_once=True)
         else:
             replica.refusals.on_refused(self.world.monotonic_ms())
-            self.partitions.on_unwritable(replica)
+            self.partitions.on_question(replica)
 
     def directory_hangs(self, directory: DataDir) -> None:
         """Have others lead what is there, as long as enough stay in sync: what its leaders write may never be on the disk."""
