@@ -30,11 +30,12 @@ FROM compiler AS wheels
 COPY pyproject.toml requirements.lock ./
 COPY libs libs
 COPY services services
+COPY compiled compiled
+# Minutes: before what has nothing to be compiled, so that a change there does not cost them.
+RUN /opt/compiler/bin/python compiled/build.py
 COPY operator operator
 COPY cli cli
 COPY simulation simulation
-COPY compiled compiled
-RUN /opt/compiler/bin/python compiled/build.py
 # workspace.txt names the wheels' files: no index is asked for a package of ours, whoever may have taken its name there.
 RUN --mount=type=secret,id=index --mount=type=secret,id=certificates --mount=type=cache,target=/root/.cache/uv \
     if [ -e /run/secrets/index ]; then . /run/secrets/index; fi; \

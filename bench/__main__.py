@@ -18,6 +18,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "tests" / "conformance")]
 
 from cases import Case, Done, all_cases, replicated_cases  # noqa: E402
+from catch_up import CATCH_UP_CASE, measure_catch_up  # noqa: E402
 from confluent_kafka import KafkaException, Producer, TopicPartition  # noqa: E402
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec  # noqa: E402
 from floor import Floor  # noqa: E402
@@ -53,6 +54,8 @@ def main() -> int:
             measure_groups(directory / "groups", options.scale, options.rounds)
         if options.only and options.only in RETAINED_CASE:  # it takes that much of a disk, and minutes
             measure_retained(directory, _compile_client(directory), options.scale, options.rounds, _say)
+        if options.only and options.only in CATCH_UP_CASE:  # it takes three times as much
+            measure_catch_up(directory, options.scale, options.rounds, _say)
     return 0
 
 

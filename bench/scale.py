@@ -24,7 +24,7 @@ from millstream_controller.core.machine import ControllerMachine
 from millstream_controller.core.nodes.nodes import Heartbeat, Registration, fence, heartbeat, register
 from millstream_controller.core.partitions.isr_changes import Proposal, Proposals, alter_partitions
 from millstream_controller.core.settings import Settings
-from millstream_controller.core.takeover import take_over
+from millstream_controller.core.takeover import NewCluster, take_over
 from millstream_controller.core.topics.new_topics import NewTopic, create_topics
 from millstream_controller.core.upkeep import Now, SoftState, keep_up
 from millstream_controller.shell.batches import decode_records, encode_records, snapshot_batches
@@ -95,7 +95,9 @@ class Paper:
 def main() -> int:
     options = _options()
     paper = Paper()
-    paper.take(take_over(paper.machine, 20_000, host="c", port=9093, cluster_id=CLUSTER, new_cluster_id=CLUSTER))
+    paper.take(
+        take_over(paper.machine, 20_000, host="c", port=9093, cluster_id=CLUSTER, new_cluster=NewCluster(CLUSTER))
+    )
     for node_id in range(options.brokers):
         paper.enter(node_id, options.racks)
     _create(paper, options.partitions // options.topics, options.topics, options.factor)

@@ -1,6 +1,9 @@
 """The two servers under comparison, each started on a directory of its own and on loopback."""
 
+import json
+import os
 import random
+import shutil
 import signal
 import socket
 import subprocess
@@ -8,7 +11,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
@@ -134,15 +137,49 @@ class MillstreamCluster(Millstream):
     _COMMAND = ("cluster", *(part for key, value in REPLICATED.items() for part in ("--set", f"{key}={value}")))
     _PORTS = 14
 
+    def __init__(self, directory: Path, *, plain: bool = False, program: Path | None = None) -> None:
+        super().__init__(directory, plain=plain, program=program)
+        self.broker_ids = range(BROKERS)
+        self._restarted: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        return super().pids if self._restarted is None else (*super().pids, self._restarted.pid)
+
     @property
     def bootstrap(self) -> str:
         return ",".join(f"127.0.0.1:{self._port + number}" for number in range(BROKERS))
+
+    def lose_disk(self, broker: int) -> None:
+        """Kill a broker and take away what it stored."""
+        os.kill(self._process_of(broker)["pid"], signal.SIGKILL)
+        shutil.rmtree(self._directory / "data" / f"broker-{broker}" / "logs")
+
+    def restart(self, broker: int) -> None:
+        with open(self._directory / "restarted.log", "wb") as log:
+            self._restarted = subprocess.Popen(self._process_of(broker)["command"], stdout=log, stderr=log)
+
+    def stop(self) -> None:
+        super().stop()
+        restarted, self._restarted = self._restarted, None
+        if restarted is not None:
+            restarted.kill()  # its controllers are gone
+            restarted.wait()
+
+    def remove(self) -> None:
+        shutil.rmtree(self._directory)
+
+    def _process_of(self, broker: int) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads((self._directory / "data" / "pids.json").read_text())[f"broker-{broker}"]
+        return found
 
 
 class KafkaOfThree:
     name = "kafka"
 
     def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self.broker_ids = range(1, BROKERS + 1)
         self._cluster = KafkaCluster(directory, properties=SHIPPED, jvm=SERVER_JVM)
 
     @property
@@ -158,6 +195,20 @@ class KafkaOfThree:
 
     def stop(self) -> None:
         self._cluster.stop()
+
+    def lose_disk(self, broker: int) -> None:
+        """Kill a broker and take away what it stored."""
+        self._broker(broker).kill()
+        shutil.rmtree(self._broker(broker).data)
+
+    def restart(self, broker: int) -> None:
+        self._broker(broker).launch()
+
+    def remove(self) -> None:
+        shutil.rmtree(self._directory)
+
+    def _broker(self, number: int) -> KafkaBroker:
+        return self._cluster.brokers[number - 1]
 
 
 def _free_port_range(count: int) -> int:

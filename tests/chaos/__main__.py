@@ -41,6 +41,7 @@ def main() -> int:
             families=families,
             against_kafka=against_kafka,
             factor=options.factor,
+            steady=options.steady,
             victims=options.victims,
             isolated=not no_network,
             has_disks=not no_disks,
@@ -79,6 +80,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--against", choices=["millstream", "kafka"], default="millstream")
     parser.add_argument("--factor", type=int, default=3, help="how many replicas each partition has")
     parser.add_argument("--lose-data", action="store_true", help="also with one replica: to see that losses are found")
+    parser.add_argument(
+        "--steady", action="store_true", help="members of groups stay: how long faults alone hold groups up"
+    )
     parser.add_argument("--victims", default="", metavar="NAME", help="hit only those whose names begin with this")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a property for every process")
     parser.add_argument("--directory", type=Path, default=None, help="where the run's directory is made")

@@ -40,6 +40,8 @@ class Surroundings:
     stop: threading.Event
     first_life: int = 0
     """Lives number the producers' names. A process that takes the place of another one begins where that one cannot have been."""
+    steady: bool = False
+    """Whether members of groups stay until the end: so that it shows for how long faults alone hold groups up."""
 
     def settings(self, **own: object) -> dict[str, object]:
         named = {key.replace("_", "."): value for key, value in own.items()}

@@ -1,5 +1,6 @@
 """Groups that read the orders and commit after each batch, and watchers that read everything as it becomes visible."""
 
+import math
 import time
 
 from clients import COPIES, ORDERS, PARTITIONS, PAYMENTS, SESSION_MS, Surroundings, key_of
@@ -68,7 +69,7 @@ class Member:
             self._rebalanced = True
 
         consumer.subscribe([ORDERS], on_assign=assigned, on_revoke=revoked)
-        return time.monotonic() + self._drawn.uniform(*CHURN_S)
+        return math.inf if self._around.steady else time.monotonic() + self._drawn.uniform(*CHURN_S)
 
     def _read(self, consumer: Consumer) -> None:
         by_partition: dict[int, list[Message]] = {}

@@ -5,15 +5,21 @@ from collections.abc import Sequence
 
 from checks_of_logs import sent_again
 from history import Acked, Commit, Ended, Event, Failed, Read, Resumed, Struck, Trouble
-from unavailability import Row, unavailability
+from unavailability import Row, acknowledgements, commits, transactions, unavailability
 from violations import Violation
 
 SHOWN_OF_A_KIND = 5
 
 
 def report(history: Sequence[Event], violations: Sequence[Violation], system: str) -> str:
-    lines = [f"--- {system}", *_counts(history), "", *_table(unavailability(history)), "", *_violations(violations)]
-    return "\n".join(lines)
+    lines = [f"--- {system}", *_counts(history), ""]
+    for what, whose, times_of in (
+        ("an acknowledgement", "partition", acknowledgements(history)),
+        ("a group's commit", "group", commits(history)),
+        ("a transaction's end", "producer", transactions(history)),
+    ):
+        lines += [*_table(what, whose, unavailability(history, times_of)), ""]
+    return "\n".join([*lines, *_violations(violations)])
 
 
 def _counts(history: Sequence[Event]) -> list[str]:
@@ -37,14 +43,14 @@ def _listed(counts: Counter[str]) -> str:
     return ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
 
 
-def _table(rows: Sequence[Row]) -> list[str]:
-    head = f"{'longest time without an acknowledgement, s':<44}{'faults':>7}{'median':>9}{'median of':>11}{'worst':>8}{'until':>9}"
-    below = f"{'':<44}{'':>7}{'partition':>9}{'worst':>11}{'':>8}{'whole':>9}"
+def _table(what: str, whose: str, rows: Sequence[Row]) -> list[str]:
+    head = f"{f'longest time without {what}, s':<44}{'faults':>7}{'median':>9}{'median of':>11}{'of those':>10}{'worst':>8}{'until':>9}"
+    below = f"{'':<44}{'':>7}{whose:>9}{'worst':>11}{'meanwhile':>10}{'':>8}{'whole':>9}"
     return [
         head,
         below,
         *(
-            f"{row.kind:<44}{row.faults:>7}{row.median_s:>9.2f}{row.median_worst_s:>11.2f}{row.worst_s:>8.2f}"
+            f"{row.kind:<44}{row.faults:>7}{row.median_s:>9.2f}{row.median_worst_s:>11.2f}{row.median_while_it_lasted_s:>10.2f}{row.worst_s:>8.2f}"
             f"{(f'{max(row.until_whole):.1f}' if row.until_whole else '-'):>9}"
             for row in rows
         ),

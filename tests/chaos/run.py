@@ -48,6 +48,8 @@ class Options:
     families: Sequence[Family]
     against_kafka: bool
     factor: int
+    steady: bool
+    """Whether the groups' members stay."""
     victims: str
     """What the names of those begin with who are hit."""
     isolated: bool
@@ -175,7 +177,10 @@ class Run:
 
     def _workload(self, role: str, *, life: int = 0) -> subprocess.Popen[bytes]:
         path = str(self._options.directory / f"{role}.jsonl")
-        return self._program(role, "workload.py", role, self._bootstrap, path, str(self._options.seed), str(life))
+        steady = "steady" if self._options.steady else "churning"
+        return self._program(
+            role, "workload.py", role, self._bootstrap, path, str(self._options.seed), str(life), steady
+        )
 
     def _program(self, name: str, program: str, *arguments: str) -> subprocess.Popen[bytes]:
         with (self._options.directory / f"{name}.log").open("ab") as log:

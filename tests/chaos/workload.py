@@ -1,4 +1,4 @@
-"""One process of clients, by its role: workload.py ROLE BOOTSTRAP HISTORY SEED LIFE; SIGTERM says that the run is over.
+"""One process of clients, by its role: workload.py ROLE BOOTSTRAP HISTORY SEED LIFE STEADY; SIGTERM says that the run is over.
 
 It ends by itself then, with 0. What the clients see is in the history at once, so that a client library that hangs or dies loses
 nothing. With a LIFE above 0 it takes such a one's place when the run is over: it only brings to an end what was left undone.
@@ -44,14 +44,14 @@ WRITERS = ("orders", "payments")
 
 
 def main() -> None:
-    role, bootstrap, path, seed, life = sys.argv[1:]
+    role, bootstrap, path, seed, life, steady = sys.argv[1:]
     stop = threading.Event()
     if int(life):
         stop.set()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     faulthandler.register(signal.SIGUSR1)  # says in which call its threads hang
-    around = Surroundings(bootstrap, HistoryFile(Path(path)), int(seed), stop, int(life))
+    around = Surroundings(bootstrap, HistoryFile(Path(path)), int(seed), stop, int(life), steady == "steady")
     failed: list[str] = []
     threads = [threading.Thread(target=_guarded, args=(run, failed), daemon=True) for run in _clients(role, around)]
     for thread in threads:

@@ -12,10 +12,13 @@ from pathlib import Path
 
 import exactly_once
 import servers
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 STOP_TIMEOUT_S = 40
 HANGS_AFTER_S = 15
+FLUSH_S = 60
+COPIES = 30
+"""Records that are copied at a time."""
 
 
 class MixedCluster:
@@ -164,6 +167,23 @@ class Copier:
         self._process.wait()
 
 
+class Feed:
+    """Numbered records for who copies them in transactions."""
+
+    def __init__(self, bootstrap: str, topic: str) -> None:
+        self._producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 0})
+        self._topic = topic
+        self.sent = 0
+
+    def more(self, copier: Copier) -> None:
+        """Send some and wait until they are copied."""
+        for _ in range(COPIES):
+            self._producer.produce(self._topic, b"%d" % self.sent, partition=self.sent % exactly_once.PARTITIONS)
+            self.sent += 1
+        assert self._producer.flush(FLUSH_S) == 0
+        copier.wait_for(self.sent)
+
+
 class GroupReader:
     """A member of a group that commits what it read, and minds when it is given again what it had committed."""
 
@@ -191,6 +211,9 @@ class GroupReader:
     def __exit__(self, *_: object) -> None:
         self._stop.set()
         self._thread.join(STOP_TIMEOUT_S)
+
+    def has_read(self, count: int) -> None:
+        assert len(self.values) == count
 
     def _run(self) -> None:
         consumer = Consumer(self._settings)

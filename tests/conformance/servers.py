@@ -14,6 +14,9 @@ import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from millstream.ports import free_ports
+from millstream.processes import LOOPBACK
+
 MILLSTREAM = str(Path(sys.executable).parent / "millstream")
 START_TIMEOUT_S = 30
 STOP_TIMEOUT_S = 30
@@ -96,9 +99,11 @@ class ServerProcess:
 
 
 @contextlib.contextmanager
-def node(directory: Path, *settings: str, port: int = 0, program: str = MILLSTREAM) -> Iterator[ServerProcess]:
+def node(
+    directory: Path, *settings: str, port: int = 0, program: str = MILLSTREAM, more: Sequence[str] = ()
+) -> Iterator[ServerProcess]:
     """The all-in-one node, as `make run` starts it."""
-    arguments = ["node", "--port", str(port), "--data", str(directory / "data")]
+    arguments = ["node", "--port", str(port), "--data", str(directory / "data"), *more]
     for setting in settings:
         arguments += ["--set", setting]
     server = ServerProcess(arguments, directory / "node.log", program=program)
@@ -119,25 +124,57 @@ def free_port() -> int:
 
 
 class Cluster:
-    """Three brokers, two controllers and two coordinators, each a process of its own, as `make cluster` starts them."""
+    """Brokers (three, unless said otherwise), two controllers and two coordinators, each a process of its own, as `make cluster` starts them."""
 
     def __init__(self, server: ServerProcess, directory: Path) -> None:
         self.server = server
         self._directory = directory
         self._restarted: dict[str, subprocess.Popen[bytes]] = {}
+        self._added: dict[str, tuple[str, list[str]]] = {}
+        """Brokers that joined later: where each listens, and its command."""
 
     @property
     def bootstrap(self) -> str:
-        return self.server.bootstrap
+        return ",".join([self.server.bootstrap, *(address for address, _ in self._added.values())])
 
     def processes(self) -> dict[str, dict[str, object]]:
         """By name ("broker-1"): pid and the command that starts it again."""
         found: dict[str, dict[str, object]] = json.loads((self._directory / "pids.json").read_text())
-        return found
+        return {**found, **{name: {"command": command} for name, (_, command) in self._added.items()}}
+
+    def logs_of(self, name: str) -> Path:
+        """Where a broker has its partitions."""
+        return self._directory / name / "logs"
+
+    @property
+    def store(self) -> Path:
+        """Where the controllers keep the metadata log."""
+        return self._directory / "controller-store"
+
+    def log_of(self, name: str) -> str:
+        """What a process said before it was restarted."""
+        return (self._directory / name / "stderr.log").read_text()
+
+    def add_broker(self, number: int) -> None:
+        """Start one more, configured as the first is but for who it is and where it lives."""
+        name, (port, http_port) = f"broker-{number}", free_ports(LOOPBACK, 2)
+        own = self._directory / name
+        own.mkdir()
+        told = dict(line.split("=", 1) for line in self._told("broker-1").splitlines())
+        told |= {"node.id": str(number), "listeners": f"PLAINTEXT://{LOOPBACK}:{port}", "http.port": str(http_port)}
+        told |= {"log.dirs": str(self.logs_of(name))}
+        (own / "node.properties").write_text("".join(f"{key}={value}\n" for key, value in told.items()))
+        command = self.processes()["broker-1"]["command"]
+        assert isinstance(command, list)
+        self._added[name] = (f"{LOOPBACK}:{port}", [each.replace("broker-1", name) for each in command])
+        self.restart(name)
+
+    def _told(self, name: str) -> str:
+        return (self._directory / name / "node.properties").read_text()
 
     def metric(self, name: str, metric: str) -> float:
         """What a process says at /metrics, of all samples together."""
-        told = (self._directory / name / "node.properties").read_text()
+        told = self._told(name)
         found = re.search(r"^http\.port=(\d+)$", told, re.MULTILINE)
         assert found is not None, told
         with urllib.request.urlopen(f"http://127.0.0.1:{found.group(1)}/metrics", timeout=10) as answer:
@@ -153,6 +190,20 @@ class Cluster:
         pid = int(str(self.processes()[name]["pid"]))
         os.kill(pid, signal.SIGKILL)
         eventually(lambda: _expect_dead(pid), every_s=0.01)  # until then it holds its port
+
+    def send(self, name: str, number: signal.Signals) -> None:
+        again = self._restarted.get(name)
+        os.kill(int(str(self.processes()[name]["pid"])) if again is None else again.pid, number)
+
+    def stop(self, name: str) -> None:
+        """As its host does: it may leave in order."""
+        self.send(name, signal.SIGTERM)
+        again = self._restarted.pop(name, None)
+        if again is not None:
+            again.wait(STOP_TIMEOUT_S)
+            return
+        pid = int(str(self.processes()[name]["pid"]))
+        eventually(lambda: _expect_dead(pid), within_s=STOP_TIMEOUT_S, every_s=0.01)
 
     def restart(self, name: str) -> None:
         command = self.processes()[name]["command"]
@@ -170,9 +221,16 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def cluster(directory: Path, *settings: str, racks: str = "", program: str = MILLSTREAM) -> Iterator[Cluster]:
+def cluster(
+    directory: Path,
+    *settings: str,
+    brokers: int = 3,
+    racks: str = "",
+    program: str = MILLSTREAM,
+    more: Sequence[str] = (),
+) -> Iterator[Cluster]:
     data = directory / "cluster"
-    arguments = ["cluster", "--port", "0", "--data", str(data)]
+    arguments = ["cluster", "--port", "0", "--data", str(data), "--brokers", str(brokers), *more]
     if racks:
         arguments += ["--racks", racks]
     for setting in settings:

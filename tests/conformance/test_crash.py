@@ -96,9 +96,9 @@ def check_nothing_lost(load: Load, bootstrap: str, topic: str) -> None:
         assert all(number < load.sent[partition] for number in numbers), f"partition {partition}: never sent"
 
 
-def create(bootstrap: str, topic: str) -> None:
+def create(bootstrap: str, topic: str, *, replicas: int = 1) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap})  # has to outlive its answers
-    admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result(TIMEOUT_S)
+    admin.create_topics([NewTopic(topic, PARTITIONS, replicas)])[topic].result(TIMEOUT_S)
 
 
 def wait_for_progress(load: Load, records: int = 500) -> None:

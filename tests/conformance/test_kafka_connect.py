@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import servers
 from confluent_kafka import Consumer, TopicPartition
+from growing import whole
 from kafka_programs import Program, programs_libs, write_properties
 from kafka_tools import KafkaUnavailable
 
@@ -84,7 +85,7 @@ class DistributedWorker(Program):
             "session.timeout.ms": "6000",  # how long a killed worker's place waits for the next one
         }
         for kind in ("config", "offset", "status"):
-            settings |= {f"{kind}.storage.topic": f"connect-{kind}", f"{kind}.storage.replication.factor": "1"}
+            settings |= {f"{kind}.storage.topic": f"connect-{kind}"}  # three replicas, unless told otherwise
         configuration = write_properties(directory / "worker.properties", WORKER | settings)
         super().__init__("org.apache.kafka.connect.cli.ConnectDistributed", [configuration], directory / "connect.log")
 
@@ -110,7 +111,7 @@ class DistributedWorker(Program):
 def test_distributed_copies_each_line_once_whatever_dies(fresh: Path, topic: str) -> None:
     source, target = fresh / "source.txt", fresh / "target.txt"
     append(source, range(100))
-    with servers.node(fresh, port=servers.free_port()) as running:
+    with servers.cluster(fresh) as running:
         worker = DistributedWorker(running.bootstrap, fresh)
         with worker:
             worker.ask("/connectors/source/config", SOURCE | {"file": str(source), "topic": topic})
@@ -125,10 +126,15 @@ def test_distributed_copies_each_line_once_whatever_dies(fresh: Path, topic: str
             append(source, range(200, 300))
             servers.eventually(lambda: until_written(running.bootstrap, topic, source), within_s=TIMEOUT_S)
             append(source, range(300, 400))
-            running.kill()
-            running.start()
+            for victim in "broker-1", "coordinator-1":
+                running.kill(victim)
             append(source, range(400, 500))
             servers.eventually(lambda: until_written(running.bootstrap, topic, source), within_s=TIMEOUT_S)
+            for victim in "broker-1", "coordinator-1":
+                running.restart(victim)
+            append(source, range(500, 600))
+            servers.eventually(lambda: until_written(running.bootstrap, topic, source), within_s=TIMEOUT_S)
+            servers.eventually(lambda: whole(running.bootstrap, 3), within_s=TIMEOUT_S)
             assert worker.ask("/connectors/source/status")["connector"]
 
 

@@ -8,6 +8,7 @@ import pytest
 import servers
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
+from growing import partitions_of, whole
 from kafka_programs import Program, programs_libs, write_properties
 from kafka_tools import KafkaUnavailable
 
@@ -39,9 +40,9 @@ def word_count(fresh: Path) -> Callable[[str], Program]:
     return program
 
 
-def prepare(bootstrap: str) -> None:
+def prepare(bootstrap: str, *, replicas: int) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    for future in admin.create_topics([NewTopic(topic, PARTITIONS, 1) for topic in (SOURCE, COUNTS)]).values():
+    for future in admin.create_topics([NewTopic(topic, PARTITIONS, replicas) for topic in (SOURCE, COUNTS)]).values():
         future.result(TIMEOUT_S)
 
 
@@ -100,24 +101,27 @@ def until_counted(bootstrap: str, program: Program, lines: Lines) -> None:
 
 
 def test_word_count_on_servers_of_their_own(fresh: Path, word_count: Callable[[str], Program]) -> None:
+    """With three replicas of what it reads, what it writes and what it keeps for itself."""
     with servers.cluster(fresh) as running:
-        prepare(running.bootstrap)
+        prepare(running.bootstrap, replicas=3)
         lines = Lines(running.bootstrap)
         lines.write(100)
         with word_count(running.bootstrap) as program:
             until_counted(running.bootstrap, program, lines)
-            for victim in ("coordinator-1", "coordinator-2"):
+            for victim in ("coordinator-1", "broker-2", "coordinator-2", "broker-1"):
                 running.kill(victim)
                 lines.write(50)
                 running.restart(victim)
                 until_counted(running.bootstrap, program, lines)
+                servers.eventually(lambda: whole(running.bootstrap, 3), within_s=TIMEOUT_S)
+            assert any(topic.endswith("-changelog") for topic, _ in partitions_of(running.bootstrap))
 
 
 def test_word_count_while_the_node_and_the_program_are_killed(
     fresh: Path, word_count: Callable[[str], Program]
 ) -> None:
     with servers.node(fresh, port=servers.free_port()) as running:
-        prepare(running.bootstrap)
+        prepare(running.bootstrap, replicas=1)
         lines = Lines(running.bootstrap)
         lines.write(100)
         with word_count(running.bootstrap) as program:

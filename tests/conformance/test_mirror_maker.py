@@ -1,4 +1,4 @@
-"""MirrorMaker 2 between two nodes: topics with their records, partitions and configs, and groups with their offsets."""
+"""MirrorMaker 2 from one node to three brokers: topics with their records, partitions and configs, and groups with their offsets."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,25 +7,26 @@ import pytest
 import servers
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, NewTopic, ResourceType
+from growing import whole
 from kafka_programs import Program, programs_libs, write_properties
 from kafka_tools import KafkaUnavailable
 
 PARTITIONS = 3
 TIMEOUT_S = 180
 TOPIC, MIRRORED, GROUP = "orders", "a.orders", "billing"
-# Everything MirrorMaker creates has three replicas unless told otherwise.
+# Everything MirrorMaker creates on either side has three replicas unless told otherwise.
 ONE_REPLICA = ["", "offset.storage.", "config.storage.", "status.storage."]
-ONE_REPLICA += ["checkpoints.topic.", "heartbeats.topic.", "offset-syncs.topic."]
+ONE_REPLICA += ["checkpoints.topic.", "heartbeats.topic."]
 
 
 @pytest.fixture
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
-    """The addresses of two nodes that do not know each other."""
+    """The addresses of a node and of a cluster that do not know each other."""
     try:
         programs_libs()
     except KafkaUnavailable as reason:
         pytest.skip(str(reason))
-    with servers.node(tmp_path_factory.mktemp("a")) as a, servers.node(tmp_path_factory.mktemp("b")) as b:
+    with servers.node(tmp_path_factory.mktemp("a")) as a, servers.cluster(tmp_path_factory.mktemp("b")) as b:
         yield a.bootstrap, b.bootstrap
 
 
@@ -43,7 +44,9 @@ def mirror_maker(a: str, b: str, directory: Path) -> Program:
     }
     for what in ("refresh.topics", "refresh.groups", "sync.topic.configs", "sync.group.offsets", "emit.checkpoints"):
         settings[f"{what}.interval.seconds"] = "1"
-    settings |= {f"{what}replication.factor": "1" for what in ONE_REPLICA}
+    settings |= {f"a.{what}replication.factor": "1" for what in ONE_REPLICA}
+    settings["a->b.offset-syncs.topic.replication.factor"] = "1"  # it is kept at the source
+    settings["a->b.replication.factor"] = "3"  # of mirrored topics; two, unless told otherwise
     configuration = write_properties(directory / "mirror.properties", settings)
     return Program("org.apache.kafka.connect.mirror.MirrorMaker", [configuration], directory / "mirror.log")
 
@@ -115,6 +118,7 @@ def test_topics_and_groups_are_mirrored_once_each(pair: tuple[str, str], fresh: 
         servers.eventually(lambda: offsets_are_translated(b), within_s=TIMEOUT_S)
     resource = ConfigResource(ResourceType.TOPIC, MIRRORED)
     target = AdminClient({"bootstrap.servers": b})
+    whole(b, 3)
     configs = target.describe_configs([resource])[resource].result(TIMEOUT_S)
     assert configs["retention.ms"].value == "86400001"
 

@@ -2,9 +2,9 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import pytest
 import servers
@@ -12,13 +12,17 @@ from ask import ask
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from kafka_cluster import KafkaCluster
-from kafka_tools import KafkaUnavailable, kafka_libs, run_tool
+from kafka_tools import KafkaUnavailable, kafka_libs, run_tool, run_tools, tool_command
+from verifiable_members import Member, VerifiableMember, check_all_read
 
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import alter_partition_reassignments as wanted
 
 PARTITIONS = 3
 RECORDS = 300
+VERIFIED = 2_000
+LARGE = 40_000
+"""So that a partition has more than one fetch of a follower brings."""
 
 
 class Three(Protocol):
@@ -92,13 +96,13 @@ def make(three: Three, topic: str, *, replicas: int) -> None:
     servers.eventually(lambda: expect(len(in_sync(three, topic)) == PARTITIONS))
 
 
-def fill(three: Three, topic: str) -> None:
+def fill(three: Three, topic: str, *, size: int = 0) -> None:
     producer = Producer({"bootstrap.servers": three.bootstrap, "enable.idempotence": True})
     failed: list[KafkaError] = []
     for number in range(RECORDS):
         producer.produce(
             topic,
-            b"%d" % number,
+            (b"%d" % number).ljust(size),
             partition=number % PARTITIONS,
             on_delivery=lambda error, _: failed.append(error) if error else None,
         )
@@ -188,21 +192,50 @@ def test_leaders_go_back_to_who_is_preferred(three: Three, replicated: str) -> N
     assert read(three, replicated) == list(range(RECORDS))
 
 
-def test_replicas_move_with_their_records(three: Three, topic: str, tmp_path: Path) -> None:
-    make(three, topic, replicas=2)
-    fill(three, topic)
-    path = moves(topic, [3, 1], tmp_path)
-    said = reassign(three, "--execute", "--reassignment-json-file", path, "--throttle", "50000000")
-    assert "Successfully started partition reassignment" in said
-    servers.eventually(
-        lambda: expect("is still in progress" not in reassign(three, "--verify", "--reassignment-json-file", path)),
-        within_s=60,
-        every_s=1,
+def test_a_generated_plan_is_held_back_cancelled_and_carried_out(three: Three, topic: str, tmp_path: Path) -> None:
+    admin = AdminClient({"bootstrap.servers": three.bootstrap})  # has to outlive what it asks
+    admin.create_topics([NewTopic(topic, PARTITIONS, replica_assignment=[[1, 2]] * PARTITIONS)])[topic].result(30)
+    servers.eventually(lambda: expect(len(in_sync(three, topic)) == PARTITIONS))
+    fill(three, topic, size=LARGE)
+    wanted_topics = tmp_path / "topics.json"
+    wanted_topics.write_text(json.dumps({"version": 1, "topics": [{"topic": topic}]}))
+    said = reassign(three, "--generate", "--topics-to-move-json-file", str(wanted_topics), "--broker-list", "2,3")
+    current, proposed = (json.loads(line) for line in said.splitlines() if line.startswith("{"))
+    assert {tuple(each["replicas"]) for each in current["partitions"]} == {(1, 2)}
+    assert {tuple(sorted(each["replicas"])) for each in proposed["partitions"]} == {(2, 3)}
+    plan = tmp_path / "plan.json"
+    plan.write_text(json.dumps(proposed))
+    server, file = ["--bootstrap-server", three.bootstrap], ["--reassignment-json-file", str(plan)]
+    began, listed, held, cancelled, none, throttles, again = tools(
+        ("kafka-reassign-partitions", [*server, "--execute", *file, "--throttle", "1000"]),
+        ("kafka-reassign-partitions", [*server, "--list"]),
+        ("kafka-configs", [*server, "--describe", "--entity-type", "brokers", "--entity-name", "3"]),
+        ("kafka-reassign-partitions", [*server, "--cancel", *file]),
+        ("kafka-reassign-partitions", [*server, "--list"]),
+        ("kafka-configs", [*server, "--describe", "--entity-type", "brokers", "--entity-name", "3"]),
+        ("kafka-reassign-partitions", [*server, "--execute", *file, "--throttle", "50000000"]),
     )
-    done = reassign(three, "--verify", "--reassignment-json-file", path)
-    assert len(re.findall(r"Reassignment of partition \S+ is completed", done)) == PARTITIONS
-    assert all(replicas == [3, 1] and isr == [1, 3] for _, replicas, isr in in_sync(three, topic).values())
+    assert "The inter-broker throttle limit was set to 1000 B/s" in began
+    assert listed.count(f"{topic}-") == PARTITIONS
+    assert "follower.replication.throttled.rate=1000" in held
+    assert "Successfully cancelled partition reassignments" in cancelled
+    assert topic not in none
+    assert "throttled.rate" not in throttles
+    assert "Successfully started partition reassignments" in again
+    servers.eventually(
+        lambda: expect("is still in progress" not in reassign(three, "--verify", *file)), within_s=60, every_s=1
+    )
+    assert (
+        len(re.findall(r"Reassignment of partition \S+ is completed", reassign(three, "--verify", *file))) == PARTITIONS
+    )
+    assert all(sorted(replicas) == isr == [2, 3] for _, replicas, isr in in_sync(three, topic).values())
     assert read(three, topic) == list(range(RECORDS))
+
+
+def tools(*commands: tuple[str, Sequence[str]]) -> list[str]:
+    done = run_tools(commands)
+    assert [each.returncode for each in done] == [0] * len(done), [each.stdout + each.stderr for each in done]
+    return [each.stdout for each in done]
 
 
 def test_a_move_under_way_is_listed_and_can_be_cancelled(three: Three, topic: str, tmp_path: Path) -> None:
@@ -254,3 +287,58 @@ def test_each_brokers_disk_is_described(three: Three, replicated: str) -> None:
     assert sizes == {
         (number, f"{replicated}-{index}"): (True, 0, False) for number in (1, 2, 3) for index in range(PARTITIONS)
     }
+
+
+def test_verifiable_clients_lose_nothing_when_a_leader_dies(three: Three, topic: str, tmp_path: Path) -> None:
+    make(three, topic, replicas=3)
+    settings = tmp_path / "producer.properties"
+    settings.write_text("retries=2147483647\n")  # by itself it takes every refusal for final
+    options = ["--max-messages", str(VERIFIED), "--throughput", "300", "--command-config", str(settings)]
+    server = ["--bootstrap-server", three.bootstrap]
+    producer = Member("producer", tool_command("kafka-verifiable-producer", [*server, "--topic", topic, *options]))
+    try:
+        servers.eventually(lambda: expect(len(acknowledged(producer)) > VERIFIED / 4))
+        three.kill(2)
+        servers.eventually(lambda: expect(not producer.is_alive), within_s=60)
+    finally:
+        producer.kill()
+        three.restart(2)
+    names = {event["name"] for event in producer.events}
+    assert "producer_send_error" not in names
+    assert len(acknowledged(producer)) == VERIFIED, producer.complaints
+    ends = {(topic, index): 0 for index in range(PARTITIONS)}
+    for event in acknowledged(producer):
+        ends[topic, event["partition"]] = max(ends[topic, event["partition"]], event["offset"] + 1)
+    reader = VerifiableMember("reader", three.bootstrap, topic, f"g-{topic}")
+    try:
+        servers.eventually(lambda: check_all_read([reader], ends, once=True), within_s=60)
+        reader.stop()
+    finally:
+        reader.process.kill()
+
+
+def acknowledged(producer: Member) -> list[dict[str, Any]]:
+    return [event for event in list(producer.events) if event["name"] == "producer_send_success"]
+
+
+def test_a_broker_that_is_away_is_unregistered_and_may_come_back(three: Three, replicated: str) -> None:
+    server = ["--bootstrap-server", three.bootstrap]
+    three.kill(3)
+    try:
+        servers.eventually(lambda: expect(3 not in live(three)))
+        before, unregistered, after, features = tools(
+            ("kafka-cluster", ["list-endpoints", *server, "--include-fenced-brokers"]),
+            ("kafka-cluster", ["unregister", *server, "--id", "3"]),
+            ("kafka-cluster", ["list-endpoints", *server, "--include-fenced-brokers"]),
+            ("kafka-features", [*server, "describe"]),
+        )
+        assert re.search(r"^3\s.*fenced", before, re.MULTILINE), before
+        assert "Broker 3 is no longer registered" in unregistered
+        assert not re.search(r"^3\s", after, re.MULTILINE), after
+        assert re.search(r"metadata\.version\s.*FinalizedVersionLevel", features)
+    finally:
+        three.restart(3)
+    servers.eventually(
+        lambda: expect(all(isr == [1, 2, 3] for _, _, isr in in_sync(three, replicated).values())), within_s=60
+    )
+    assert read(three, replicated) == list(range(RECORDS))

@@ -12,11 +12,12 @@ import pytest
 import servers
 from ask import ask
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
 from exactly_once import PARTITIONS as COPIED_PARTITIONS
 from exactly_once import results
+from growing import create_topic, give_replicas, two_in_sync, whole
 from kafka_tools import run_tools
-from mixed_cluster import Copier, GroupReader, MixedCluster, mixed_cluster
+from mixed_cluster import COPIES, Copier, Feed, GroupReader, MixedCluster, mixed_cluster
 from old_release import installed
 from test_crash import PARTITIONS, Load, check_nothing_lost, create, wait_for_progress
 
@@ -38,8 +39,6 @@ CONTROLLERS = ("controller-1", "controller-2")
 COORDINATORS = ("coordinator-1", "coordinator-2")
 AS_THE_OLD_RELEASE = {"group.version": 1, "metadata.version": OLDEST, "share.version": 1, "transaction.version": 2}
 UNKNOWN_TYPE = "metadata record type 'MetadataVersionSet' is unknown to this version"
-COPIES = 30
-"""Records that go through a transaction while each process is exchanged."""
 
 
 @pytest.fixture(scope="module")
@@ -77,18 +76,19 @@ def test_what_the_old_release_wrote_opens(old: Path, fresh: Path, topic: str, en
 
 
 @pytest.mark.parametrize(
-    "order",
-    [(*BROKERS, *COORDINATORS, *CONTROLLERS), (*CONTROLLERS, *COORDINATORS, *BROKERS)],
-    ids=["controllers-last", "controllers-first"],
+    ("order", "replicas"),
+    [((*BROKERS, *COORDINATORS, *CONTROLLERS), 3), ((*CONTROLLERS, *COORDINATORS, *BROKERS), 1)],
+    ids=["controllers-last-and-more-replicas", "controllers-first"],
 )
 def test_processes_are_exchanged_one_by_one_under_load(
-    old: Path, fresh: Path, topic: str, order: Sequence[str]
+    old: Path, fresh: Path, topic: str, order: Sequence[str], replicas: int
 ) -> None:
+    """Then everything is given so many replicas, and each process is restarted once more."""
     with mixed_cluster(fresh, old) as cluster:
         source, target = f"{topic}-source", f"{topic}-target"
         create(cluster.bootstrap, topic)
-        create_with(cluster.bootstrap, source, COPIED_PARTITIONS)
-        create_with(cluster.bootstrap, target, COPIED_PARTITIONS)
+        create_topic(cluster.bootstrap, source, COPIED_PARTITIONS, replicas=1)
+        create_topic(cluster.bootstrap, target, COPIED_PARTITIONS, replicas=1)
         feed = Feed(cluster.bootstrap, source)
         with (
             Load(cluster.bootstrap, topic) as load,
@@ -105,13 +105,17 @@ def test_processes_are_exchanged_one_by_one_under_load(
             way_back(cluster, old, order[-1])
             assert levels(cluster.bootstrap) == AS_THE_OLD_RELEASE
             servers.eventually(lambda: raise_level(cluster.bootstrap), within_s=TIMEOUT_S)
+            if replicas > 1:
+                give_replicas(cluster.bootstrap, [1, 2, 3])
+                two_in_sync(cluster.bootstrap)
             for name in order:
                 assert UNKNOWN_TYPE in no_way_back(cluster, old, name)
+                servers.eventually(lambda: whole(cluster.bootstrap, replicas), within_s=TIMEOUT_S)
                 feed.more(copier)
                 wait_for_progress(load, 100)
             load.finish()
             for reader in (classic, modern):
-                servers.eventually(lambda reader=reader: has_read(reader, feed.sent), within_s=TIMEOUT_S)
+                servers.eventually(lambda reader=reader: reader.has_read(feed.sent), within_s=TIMEOUT_S)
         assert classic.given_again == modern.given_again == []
         check_nothing_lost(load, cluster.bootstrap, topic)
         assert results(cluster.bootstrap, target, feed.sent) == Counter({b"%d" % n: 1 for n in range(feed.sent)})
@@ -190,36 +194,10 @@ def way_back(cluster: MixedCluster, old: Path, name: str) -> None:
     cluster.exchange(name, THIS)
 
 
-class Feed:
-    """Numbered records for who copies them in transactions."""
-
-    def __init__(self, bootstrap: str, topic: str) -> None:
-        self._producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 0})
-        self._topic = topic
-        self.sent = 0
-
-    def more(self, copier: Copier) -> None:
-        """Send some and wait until they are copied."""
-        for _ in range(COPIES):
-            self._producer.produce(self._topic, b"%d" % self.sent, partition=self.sent % COPIED_PARTITIONS)
-            self.sent += 1
-        assert self._producer.flush(TIMEOUT_S) == 0
-        copier.wait_for(self.sent)
-
-
-def has_read(reader: GroupReader, count: int) -> None:
-    assert len(reader.values) == count
-
-
-def create_with(bootstrap: str, topic: str, partitions: int) -> None:
-    admin = AdminClient({"bootstrap.servers": bootstrap})  # has to outlive its answers
-    admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(TIMEOUT_S)
-
-
 def make_copies(bootstrap: str, topic: str, *, first: int = 0, new: bool = True) -> None:
     """Two committed transactions with an aborted one between them, all by one transactional id."""
     if new:
-        create_with(bootstrap, topic, COPIED_PARTITIONS)
+        create_topic(bootstrap, topic, COPIED_PARTITIONS, replicas=1)
     producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": f"x-{topic}"})
     producer.init_transactions(TIMEOUT_S)
     for number, commits in ((first, True), (10**6, False), (first + COPIES, True)):

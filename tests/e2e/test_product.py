@@ -10,100 +10,52 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
+from product import (
+    BOOTSTRAP,
+    CLIENTS,
+    KINDS,
+    RELEASE,
+    ROOT,
+    Client,
+    Record,
+    client_pod,
+    consumer_group,
+    install,
+    records_of,
+    topic,
+    uninstall,
+    user,
+)
 
-ROOT = Path(__file__).resolve().parents[2]
-CLIENTS = Path(__file__).resolve().parent / "clients"
-RELEASE = "millstream"
-BOOTSTRAP = f"{RELEASE}-bootstrap:9092"
 RECORDS = 2000
 MORE_RECORDS = 500
 TOPICS_AT_ONCE = 50
-SMALL = {"requests": {"cpu": "20m", "memory": "64Mi"}, "limits": {"memory": "512Mi"}}
-KINDS = ("operator", "controller", "coordinator", "broker")
 VICTIMS = (("operator", 0), ("controller", 0), ("controller", 1), ("coordinator", 0), ("broker", 0))
 """Both controllers in turn: one of them is the active one."""
 
-Record = tuple[int, int, str, str]
-"""Partition, offset, key, value."""
-
-
-def records_of(lines: str) -> list[Record]:
-    return [tuple(json.loads(line)) for line in lines.splitlines() if line.startswith("[")]
-
-
-def topic(name: str, **spec: Any) -> dict[str, Any]:
-    body = {"clusterRef": {"name": RELEASE}, **spec}
-    return {"apiVersion": "millstream.dev/v1alpha1", "kind": "Topic", "metadata": {"name": name}, "spec": body}
-
-
-def consumer_group(name: str, **spec: Any) -> dict[str, Any]:
-    body = {"clusterRef": {"name": RELEASE}, **spec}
-    return {"apiVersion": "millstream.dev/v1alpha1", "kind": "ConsumerGroup", "metadata": {"name": name}, "spec": body}
-
-
-class Client:
-    """A pod with unmodified Kafka clients; programs reach it by standard input."""
-
-    def __init__(self, cluster: Any) -> None:
-        self._cluster = cluster
-
-    def run(self, program: str, *arguments: str, timeout_s: float = 120) -> list[Any]:
-        source = (CLIENTS / f"{program}.py").read_text()
-        words = ("python", "-", *arguments)
-        return records_of(self._cluster.execute("client", *words, stdin=source, timeout_s=timeout_s))
-
-    def start(self, program: str, *arguments: str) -> subprocess.Popen[str]:
-        """The same in the background; `finish` ends it."""
-        words = ["kubectl", "-n", self._cluster.namespace, "exec", "-i", "client", "--", "python", "-", *arguments]
-        process = subprocess.Popen(
-            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-        assert process.stdin is not None
-        process.stdin.write((CLIENTS / f"{program}.py").read_text())
-        process.stdin.close()
-        process.stdin = None
-        return process
-
-    def finish(self, process: subprocess.Popen[str], timeout_s: float) -> list[Record]:
-        out, err = process.communicate(timeout=timeout_s)
-        assert process.returncode == 0, f"{process.args!r}\n{err}\n{self._cluster.explain()}"
-        return records_of(out)
-
-    def kcat(self, *words: str, stdin: str | None = None) -> str:
-        return str(self._cluster.execute("client", "kcat", "-b", BOOTSTRAP, *words, stdin=stdin))
-
 
 @pytest.fixture(scope="module")
-def client(cluster: Any, pod: Callable[..., Any]) -> Client:
-    cluster.apply(pod("client", cluster.image("client"), ["sleep", "infinity"]))
-    cluster.wait_for_pod("client")
-    return Client(cluster)
+def client(cluster: Any, pod: Callable[..., Any], steps: Any) -> Client:
+    """Of a user who may use every topic and every group."""
+    everything = [("Topic", "*", ["Read", "Write", "Describe"]), ("Group", "*", ["Read", "Describe"])]
+    cluster.apply(user("client", everything))
+    cluster.wait_for_condition("user", "client", "Ready", "True", timeout_s=60)
+    found = client_pod(cluster, pod, secret="client")
+    steps.done("a User, and a client pod with its Secret")
+    return found
 
 
 @pytest.fixture(scope="module", autouse=True)
 def uninstalled_in_the_end(cluster: Any) -> Iterator[None]:
-    """A failed step must not leave a release, whose resources outlive their namespace, behind."""
     yield
-    if RELEASE in cluster.helm("list", "--all", "--short").split():
-        cluster.run("helm", "-n", cluster.namespace, "uninstall", RELEASE, "--wait", timeout_s=240, check=False)
+    uninstall(cluster)
 
 
-def test_helm_installs_a_cluster(cluster: Any, client: Client, steps: Any) -> None:
-    steps.done("client pod runs")
-    values = {
-        "images.registry": cluster.registry,
-        "broker.storage.className": cluster.storage_class,
-        "broker.storage.size": "1Gi",
-        "broker.storage.whenDeleted": "Delete",
-    }
-    settings = [word for key, value in values.items() for word in ("--set", f"{key}={value}")]
-    for kind in KINDS:
-        settings += ["--set-json", f"{kind}.resources={json.dumps(SMALL)}"]
-    cluster.helm("install", RELEASE, str(ROOT / "charts/millstream"), *settings)
+def test_helm_installs_a_cluster(cluster: Any, steps: Any) -> None:
+    install(cluster)
     steps.done("helm install")
     status = cluster.wait_for_condition("cluster", RELEASE, "Ready", "True", timeout_s=180)["status"]
     assert (status["brokers"], status["controllers"], status["coordinators"]) == ("3/3", "2/2", "2/2")
@@ -333,10 +285,11 @@ def test_spark_archives_the_topic(cluster: Any, client: Client, pod: Callable[..
 def test_uninstall_leaves_nothing_behind(cluster: Any, steps: Any) -> None:
     # Pods first: a claim stays for as long as a pod, even one that has ended, mounts it.
     cluster.kubectl("delete", "pod", "client", "lake-1", "lake-2", "--grace-period=0", "--force")
+    cluster.kubectl("delete", "configmap", "clients")
     cluster.kubectl("delete", "job", "archive-orders", "--cascade=foreground", timeout_s=60)
     cluster.kubectl("delete", "-f", "-", "--ignore-not-found", stdin=spark_manifest(cluster, "archive.yaml"))
     cluster.kubectl("delete", "topic", "load")
-    cluster.kubectl("delete", "consumergroup", "--all")
+    cluster.kubectl("delete", "consumergroup,user", "--all")
     steps.done("what was applied is deleted, but for one Topic")
     cluster.helm("uninstall", RELEASE, "--wait", "--timeout", "4m")
     steps.done("helm uninstall")
@@ -355,9 +308,9 @@ def left(cluster: Any) -> list[str]:
     kinds = (
         "pods,services,statefulsets,deployments,jobs,configmaps,secrets,persistentvolumeclaims,serviceaccounts,roles"
     )
-    kinds += ",rolebindings,poddisruptionbudgets"
+    kinds += ",rolebindings,poddisruptionbudgets,networkpolicies"
     if "clusters.millstream.dev" in cluster.run("kubectl", "get", "crd", "-o", "name"):
-        kinds += ",clusters,topics,consumergroups,metadataslots"
+        kinds += ",clusters,topics,consumergroups,users,metadataslots"
     names = cluster.kubectl("get", kinds, "-o", "name").split()
     grants = cluster.run("kubectl", "get", "clusterroles,clusterrolebindings", "-o", "name").split()
     names += [name for name in grants if f"/{cluster.namespace}" in name]

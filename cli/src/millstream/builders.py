@@ -3,9 +3,10 @@
 What is wrong with the properties is said at once; the bulk of a package is imported when its service is built.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from millstream.roles import Role
+from millstream_cluster.records import MetadataRecord
 from millstream_runtime.properties import Properties
 from millstream_runtime.service import Service
 from millstream_runtime.serving.door import Door
@@ -14,18 +15,20 @@ from millstream_runtime.world import World
 Build = Callable[[World], Service]
 
 
-def builder_of(role: Role, properties: Properties, door: Door | None = None) -> Build:
-    """`door`: shared by the roles of one process that clients meet."""
+def builder_of(
+    role: Role, properties: Properties, door: Door | None = None, first_logins: Sequence[MetadataRecord] = ()
+) -> Build:
+    """`door`: shared by the roles of one process that clients meet. `first_logins`: what a new cluster begins with."""
     match role:
         case Role.CONTROLLER:
-            return _controller(properties)
+            return _controller(properties, first_logins)
         case Role.BROKER:
             return _broker(properties, door)
         case Role.COORDINATOR:
             return _coordinator(properties, door)
 
 
-def _controller(properties: Properties) -> Build:
+def _controller(properties: Properties, first_logins: Sequence[MetadataRecord]) -> Build:
     from millstream_controller.config import ControllerConfig
 
     config = ControllerConfig.from_properties(properties)
@@ -33,7 +36,7 @@ def _controller(properties: Properties) -> Build:
     def build(world: World) -> Service:
         from millstream_controller.app import ControllerApp
 
-        return ControllerApp(config, world)
+        return ControllerApp(config, world, first_logins=first_logins)
 
     return build
 

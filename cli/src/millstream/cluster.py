@@ -18,6 +18,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from millstream.first_logins import first_login_texts, first_logins_of, write_private
 from millstream.ports import free_ports
 from millstream.processes import LOOPBACK, PlannedProcess, plan_processes
 from millstream.roles import Role
@@ -40,9 +41,12 @@ def run_cluster(options: Namespace) -> int:
     configure_logging(options.log_level)
     try:
         planned = _plan(options)
+        first_logins_of(options.add_scram)  # what is wrong with them is said here
         for process in planned:
             process.directory.mkdir(parents=True, exist_ok=True)
-            process.config.write_text(process.config_text())
+            write_private(process.config, process.config_text())
+            if process.first_logins is not None:
+                write_private(process.first_logins, "\n".join(first_login_texts(options.add_scram)))
     except (PropertyError, OSError) as error:
         print(f"millstream: {error}", file=sys.stderr)
         return EXIT_USAGE
@@ -66,7 +70,8 @@ def _plan(options: Namespace) -> list[PlannedProcess]:
         raise PropertyError(f"--port {options.port} leaves no room for {needed} ports")
     settings = {**replication_of(options.brokers), **Properties.read(None, options.set).as_dict()}
     racks = options.racks.split(",") if options.racks else ()
-    return plan_processes(counts, ports, options.data.absolute(), settings, racks=racks)
+    has_logins = bool(options.add_scram)
+    return plan_processes(counts, ports, options.data.absolute(), settings, racks=racks, has_first_logins=has_logins)
 
 
 class _Supervisor:

@@ -76,6 +76,13 @@ def _add_cluster(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--add-scram",
+        action="append",
+        default=[],
+        metavar="CREDENTIAL",
+        help="of a new cluster: SCRAM-SHA-256=[name=admin,password=...], @FILE with one a line, or env:NAME; repeatable",
+    )
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="one property; repeatable")
     parser.add_argument("--log-level", default="INFO", metavar="LEVEL")
 

@@ -14,7 +14,7 @@ import asyncio
 import concurrent.futures
 import threading
 import weakref
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -54,13 +54,15 @@ def streams(
     key: str = "bytes",
     value: str = "bytes",
     committed_only: bool = False,
+    properties: Mapping[str, str] | None = None,
 ) -> "Streams":
     """Open `count` streams that split the topic's partitions evenly; a topic that is not there is an error.
 
     Without a group every call reads everything from `start` on. With one, all streams that name it, in any process,
     share the topic, and go on where the group has committed: `after` a message was handled (the next one was asked
     for; at least once), `before` it is handed out (at most once), or when `MessageStream.commit` is called.
-    `key` and `value` name formats: bytes, string, int, long, float, double, json, null.
+    `key` and `value` name formats: bytes, string, int, long, float, double, json, null. `properties` say how to connect,
+    by Kafka's names: security.protocol, ssl.truststore.location, ...
     """
     if count < 1:
         raise ValueError(f"{count} streams")
@@ -80,7 +82,7 @@ def streams(
             reset_to=begin if begin < 0 else EARLIEST,
         ),
     )
-    engine = _Engine(topic, count, bootstrap, config)
+    engine = _Engine(topic, count, bootstrap, config, properties or {})
     engine.start()
     return Streams(engine)
 
@@ -188,9 +190,12 @@ class _Cursor:
 class _Engine:
     """The background thread: an event loop with one consumer per stream."""
 
-    def __init__(self, topic: str, count: int, bootstrap: str, config: ConsumerConfig) -> None:
+    def __init__(
+        self, topic: str, count: int, bootstrap: str, config: ConsumerConfig, properties: Mapping[str, str]
+    ) -> None:
         self._topic = topic
         self._bootstrap = bootstrap
+        self._properties = properties
         self._config = config
         self.cursors = [_Cursor() for _ in range(count)]
         self.is_closed = False
@@ -270,7 +275,7 @@ class _Engine:
     async def _main(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
-        async with open_cluster(self._bootstrap) as cluster, AsyncExitStack() as consumers:
+        async with open_cluster(self._bootstrap, properties=self._properties) as cluster, AsyncExitStack() as consumers:
             await cluster.topic(self._topic)
             for index, cursor in enumerate(self.cursors):
                 # A group gives each of its members a share; without one we do.

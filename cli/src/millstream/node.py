@@ -10,6 +10,7 @@ from millstream.late_service import LateService
 from millstream.ports import check_free, free_ports
 from millstream.roles import HTTP_OFFSET, PORTS, Place, Role, properties_of, roles_of
 from millstream_cluster.configs import BROKER_CONFIGS
+from millstream_cluster.records import MetadataRecord
 from millstream_runtime.process import configure_logging, run_services
 from millstream_runtime.properties import Properties, PropertyError, parse_file
 from millstream_runtime.service import Service
@@ -30,7 +31,8 @@ def run_node(options: Namespace) -> int:
         place = Place(options.host, _ports(options), options.data)
         roles = roles_of(given)
         told = {role: properties_of(role, roles, given, place) for role in roles}
-        builders = _builders(told, given)
+        first_logins = _first_logins(options.add_scram)
+        builders = _builders(told, given, first_logins)
         http_address = (options.host, given.integer("http.port", place.ports[HTTP_OFFSET], least=0, most=65535))
         check_free([*sorted({each.addresses("listeners")[0] for each in told.values()}), http_address])
     except PropertyError as error:
@@ -52,6 +54,14 @@ def run_node(options: Namespace) -> int:
     return run_services(build, http_address=http_address, on_ready=greet)
 
 
+def _first_logins(arguments: Sequence[str]) -> Sequence[MetadataRecord]:
+    if not arguments:
+        return ()
+    from millstream.first_logins import first_logins_of  # what few starts need
+
+    return first_logins_of(arguments)
+
+
 def _ports(options: Namespace) -> tuple[int, int, int, int]:
     if options.port == 0:
         first, second, third, fourth = free_ports(options.host, PORTS)
@@ -71,9 +81,11 @@ def _built(role: Role, build: Build, world: World, others: Sequence[Service]) ->
     return LateService(str(role), "millstream_coordinator.app", lambda: build(world), after=broker.ready)
 
 
-def _builders(told: Mapping[Role, Properties], given: Properties) -> dict[Role, Build]:
+def _builders(
+    told: Mapping[Role, Properties], given: Properties, first_logins: Sequence[MetadataRecord]
+) -> dict[Role, Build]:
     door = Door() if {Role.BROKER, Role.COORDINATOR} <= told.keys() else None
-    builders = {role: builder_of(role, properties, door) for role, properties in told.items()}
+    builders = {role: builder_of(role, properties, door, first_logins) for role, properties in told.items()}
     known = {key for properties in told.values() for key in properties.known}
     given.refuse_unknown({*NODE_KEYS, *BROKER_CONFIGS, *known})
     return builders
@@ -86,6 +98,8 @@ def _ready_line(services: Sequence[Service], given: Properties, options: Namespa
     host, port = next(iter(main.listeners.values()))
     about = [f"node {given.text('node.id', '0')}", f"data {options.data}"]
     if main.name.startswith(Role.BROKER):
-        directory = Path(given.text("log.dirs", given.text("log.dir", str(options.data / "broker"))))
-        about.append(f"cluster {parse_file(directory / 'meta.properties').get('cluster.id')}")
+        directories = given.text("log.dirs", given.text("log.dir", str(options.data / "broker")))
+        metas = [Path(path.strip()) / "meta.properties" for path in directories.split(",")]
+        meta = next(path for path in metas if path.is_file())  # one of several may be missing
+        about.append(f"cluster {parse_file(meta).get('cluster.id')}")
     return f"millstream ready on {host}:{port} ({', '.join(about)})"

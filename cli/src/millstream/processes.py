@@ -2,13 +2,14 @@
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from millstream.roles import LISTENER_NAMES, ON_ONE_MACHINE, Role
+from millstream.roles import ON_ONE_MACHINE, Role, listener_name
 
 LOOPBACK = "127.0.0.1"
 CONFIG_FILE = "node.properties"
+FIRST_LOGINS_FILE = "first-logins"
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +19,9 @@ class PlannedProcess:
     directory: Path
     host: str
     port: int
-    properties: Mapping[str, str]
+    properties: Mapping[str, str] = field(repr=False)
+    first_logins: Path | None = None
+    """A file with the credentials that a new cluster begins with, which controllers are told."""
 
     @property
     def config(self) -> Path:
@@ -36,6 +39,7 @@ class PlannedProcess:
             str(self.config),
             "--data",
             str(self.directory),
+            *(["--add-scram", f"@{self.first_logins}"] if self.first_logins is not None else []),
         ]
 
     def config_text(self) -> str:
@@ -49,6 +53,7 @@ def plan_processes(
     settings: Mapping[str, str],
     host_of: Callable[[str], str] = lambda name: LOOPBACK,
     racks: Sequence[str] = (),
+    has_first_logins: bool = False,
 ) -> list[PlannedProcess]:
     """`ports`: two per process, its listener's and HTTP's; brokers come first so that they get the lowest.
 
@@ -67,7 +72,7 @@ def plan_processes(
         own = {
             "process.roles": str(role),
             "node.id": str(number),
-            "listeners": f"{LISTENER_NAMES[role]}://{host_of(name)}:{port}",
+            "listeners": f"{listener_name(role, settings)}://{host_of(name)}:{port}",
             "http.port": str(http_port),
             "controller.bootstrap.servers": controllers,
         }
@@ -77,7 +82,7 @@ def plan_processes(
             own["log.dirs"] = str(data_dir / name / "logs")
             if racks:
                 own["broker.rack"] = racks[(number - 1) % len(racks)]
-        planned.append(
-            PlannedProcess(name, role, data_dir / name, host_of(name), port, {**ON_ONE_MACHINE, **own, **settings})
-        )
+        properties = {**ON_ONE_MACHINE, **own, **settings}
+        logins = data_dir / name / FIRST_LOGINS_FILE if has_first_logins and role is Role.CONTROLLER else None
+        planned.append(PlannedProcess(name, role, data_dir / name, host_of(name), port, properties, logins))
     return planned

@@ -5,8 +5,11 @@ import logging
 
 import kopf
 
+from millstream_operator.config import OperatorConfig
 from millstream_operator.handlers.watch import register
-from millstream_operator.kube.objects import connect
+from millstream_operator.kube.objects import Objects, connect
+from millstream_operator.reconcile.certificates import Certificates
+from millstream_operator.reconcile.connections import Connections
 from millstream_operator.reconcile.resource import Surroundings
 from millstream_operator.reconcile.resync import Reconcilers
 from millstream_runtime.service import Health
@@ -18,22 +21,43 @@ logger = logging.getLogger(__name__)
 class OperatorApp:
     name = "operator"
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, config: OperatorConfig) -> None:
         self._world = world
+        self._config = config
         self._reconcilers: Reconcilers | None = None
         self.ready = asyncio.Event()
         self.listeners: dict[str, tuple[str, int]] = {}
 
     async def run(self) -> None:
         async with connect() as objects:
-            self._reconcilers = reconcilers = Reconcilers(Surroundings(self._world, objects))
+            around = self._surroundings(objects)
+            self._reconcilers = reconcilers = Reconcilers(around)
             registry = kopf.OperatorRegistry()
             register(registry, reconcilers)
-            async with asyncio.TaskGroup() as tasks:
-                looking = tasks.create_task(reconcilers.run())
-                # No peering: two operators at once would only repeat each other, since every step is planned anew.
-                await kopf.operator(registry=registry, clusterwide=True, standalone=True, ready_flag=self.ready)
-                looking.cancel()
+            try:
+                async with asyncio.TaskGroup() as tasks:
+                    looking = tasks.create_task(reconcilers.run())
+                    await self._watch(registry)
+                    looking.cancel()
+            finally:
+                await around.connections.close()
+
+    async def _watch(self, registry: kopf.OperatorRegistry) -> None:
+        # No peering: two operators at once would only repeat each other, since every step is planned anew.
+        await kopf.operator(
+            registry=registry, namespaces=self._config.watch_namespaces, standalone=True, ready_flag=self.ready
+        )
+
+    def _surroundings(self, objects: Objects) -> Surroundings:
+        certificates = Certificates(self._world, objects)
+        return Surroundings(
+            world=self._world,
+            objects=objects,
+            namespaces=self._config.watch_namespaces,
+            operator_namespace=self._config.namespace,
+            certificates=certificates,
+            connections=Connections(self._world, certificates),
+        )
 
     def health(self) -> Health:
         if self._reconcilers is not None and self._reconcilers.silent:

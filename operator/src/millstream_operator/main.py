@@ -26,7 +26,7 @@ def main() -> int:
     configure_logging()
     # kopf tells of every event that it passes on; what we do about it is what matters.
     logging.getLogger("kopf").setLevel(logging.WARNING)
-    return run_services(lambda world: [OperatorApp(world)], http_address=(config.http_host, config.http_port))
+    return run_services(lambda world: [OperatorApp(world, config)], http_address=(config.http_host, config.http_port))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What `helm uninstall` runs first, so that nothing hangs and nothing stays behind that should not.
 
-The operator stops, Topics and ConsumerGroups let go of their finalizers (their data stays or goes with the volumes), the
+The operator stops, Topics, ConsumerGroups and Users let go of their finalizers (their data stays or goes with the volumes), the
 Cluster and its pods end, and where the volumes go too, so does the metadata log.
 """
 
@@ -9,7 +9,8 @@ import asyncio
 import sys
 
 from millstream_operator.kube.objects import Objects, connect
-from millstream_operator.reconcile.resource import API_VERSION, cluster_key
+from millstream_operator.plan.scope import cluster_key
+from millstream_operator.reconcile.resource import API_VERSION
 
 FINALIZER = "millstream.dev/data"
 WAIT_S_MAX = 150
@@ -19,8 +20,8 @@ async def uninstall(namespace: str, cluster: str, operator: str) -> None:
     async with connect() as objects:
         await objects.delete("apps/v1", "Deployment", namespace, operator, "Foreground")
         await _gone(objects, "apps/v1", "Deployment", namespace, operator)
-        for kind in ("Topic", "ConsumerGroup"):
-            for body in await objects.list(API_VERSION, kind, ""):
+        for kind in ("Topic", "ConsumerGroup", "User"):
+            for body in await objects.list(API_VERSION, kind, namespace):
                 if cluster_key(body) == (namespace, cluster):
                     await _let_go(objects, kind, body["metadata"])
         found = await objects.get(API_VERSION, "Cluster", namespace, cluster)

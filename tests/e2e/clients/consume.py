@@ -6,6 +6,7 @@ import sys
 import time
 from pathlib import Path
 
+import login
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 
 COMMIT_INTERVAL_S = 0.5
@@ -21,6 +22,7 @@ def main() -> None:
         "enable.auto.commit": False,
         "session.timeout.ms": 10_000,
         "topic.metadata.refresh.interval.ms": 5_000,
+        **login.settings(),
     }
     consumer = Consumer(settings)
 

@@ -3,12 +3,13 @@
 import json
 import sys
 
+import login
 from confluent_kafka import Consumer, TopicPartition
 
 
 def main() -> None:
     bootstrap, group, topic = sys.argv[1:4]
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group})
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, **login.settings()})
     numbers = consumer.list_topics(topic, timeout=20).topics[topic].partitions
     lag = 0
     for each in consumer.committed([TopicPartition(topic, number) for number in numbers], timeout=20):

@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+import login
 from confluent_kafka import KafkaError, Message, Producer
 
 KEYS = 20
@@ -25,7 +26,7 @@ def main() -> None:
         print(json.dumps([message.partition(), message.offset(), message.key().decode(), message.value().decode()]))
 
     settings = {"bootstrap.servers": bootstrap, "enable.idempotence": True, "message.timeout.ms": 240_000}
-    producer = Producer(settings)
+    producer = Producer(settings | login.settings())
     number = 0
     while not stop.exists():
         producer.produce(topic, key=f"key-{number % KEYS}", value=str(number), on_delivery=stored)

@@ -3,6 +3,7 @@
 import json
 import sys
 
+import login
 from confluent_kafka import KafkaError, Message, Producer
 
 KEYS = 50
@@ -18,7 +19,9 @@ def main() -> None:
             return
         print(json.dumps([message.partition(), message.offset(), message.key().decode(), message.value().decode()]))
 
-    producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 5})
+    producer = Producer(
+        {"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 5, **login.settings()}
+    )
     for number in range(first, first + count):
         producer.produce(topic, key=f"key-{number % KEYS}", value=f"value-{number}", on_delivery=stored)
         producer.poll(0)

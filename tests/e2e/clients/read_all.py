@@ -3,12 +3,13 @@
 import json
 import sys
 
+import login
 from kafka import KafkaConsumer, TopicPartition
 
 
 def main() -> None:
     bootstrap, topic = sys.argv[1:3]
-    consumer = KafkaConsumer(bootstrap_servers=bootstrap, group_id=None)
+    consumer = KafkaConsumer(bootstrap_servers=bootstrap, group_id=None, **login.kafka_python())
     partitions = [TopicPartition(topic, number) for number in sorted(consumer.partitions_for_topic(topic))]
     consumer.assign(partitions)
     ends = consumer.end_offsets(partitions)

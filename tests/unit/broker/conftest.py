@@ -1,11 +1,12 @@
 """A broker without its network: real replicas in a directory, a hand-built Image, handlers called as the server would."""
 
 import asyncio
+import random
 from collections.abc import Iterator, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 
@@ -16,16 +17,19 @@ from millstream_broker.shell.delays import Delays
 from millstream_broker.shell.partition.applied_metadata import AppliedMetadata
 from millstream_broker.shell.partition.hosted import HostedPartition
 from millstream_broker.shell.partition.hosting import Hosting
+from millstream_broker.shell.partition.open_log_dirs import open_log_dirs
 from millstream_broker.shell.partition.partitions import HostedPartitions
 from millstream_cluster import records as r
+from millstream_cluster.acls import EVERYBODY, Acl, AclOperation, AclPattern, AclPermission, AclResource
 from millstream_cluster.ids import BrokerEpoch, ControllerEpoch, LeaderEpoch, NodeId, PartitionEpoch
 from millstream_cluster.image import Image
-from millstream_log import DataDir
+from millstream_log.disk import DISK, Disk
 from millstream_runtime.network.sockets.network import SocketNetwork
 from millstream_runtime.nodes.controllers import ControllerLink
 from millstream_runtime.serving.context import Connection, RawReply, RequestContext
 from millstream_runtime.serving.peer import ANONYMOUS_CLIENT, Peer
 from millstream_runtime.world import RealWorld
+from millstream_security.authorization.authorizer import Authorizer, AuthorizerConfig
 from millstream_wire.api import API, ApiKey
 from millstream_wire.codec import decode, encode, encode_parts
 from millstream_wire.header import decode_response_header
@@ -39,16 +43,23 @@ class TestBroker:
 
     __test__ = False
 
-    def __init__(self, data_dir: Path, **settings: Any) -> None:
+    def __init__(self, data_dir: Path, disk: Disk = DISK, **settings: Any) -> None:
         self.config = BrokerConfig(node_id=NODE_ID, data_dir=data_dir, controllers=(("127.0.0.1", 1),), **settings)
         self.world = RealWorld(SocketNetwork())
         self.image = Image()
         self.delays = Delays(self.world)
-        directory = DataDir(data_dir, node_id=NODE_ID, cluster_id="cluster-1")
-        self.partitions = HostedPartitions(directory, self.delays, self.world, node_id=NODE_ID)
-        self.applied = AppliedMetadata(data_dir)
+        self.directories = open_log_dirs(
+            self.config.data_dirs,
+            node_id=NODE_ID,
+            cluster_id="cluster-1",
+            new_id=uuid4,
+            disk=disk,
+            generator=random.Random(1),
+        )
+        self.partitions = HostedPartitions(self.directories, self.delays, self.world, node_id=NODE_ID)
+        self.applied = AppliedMetadata(self.directories)
         self.hosting = Hosting(self.config, self.partitions, self.applied)
-        self.partitions.load()
+        self.partitions.load(self.applied.places)
         self.broker = Broker(
             self.config,
             self.world,
@@ -56,11 +67,24 @@ class TestBroker:
             self.partitions,
             self.delays,
             image=lambda: self.image,
-            log_dir_space=lambda: (1000, 500),
+            log_dir_space=lambda _: (1000, 500),
         )
         self._topic_ids = count(1000)
+        self.authorizer: Authorizer | None = None
+        """Who is asked what clients may do; None: everything."""
         elected = r.ControllerElected(NodeId(20_000), ControllerEpoch(1), "c", 1)
         self.learn(r.ClusterCreated("cluster-1"), elected, *live_broker(NODE_ID), *live_broker(2))
+
+    def close(self) -> None:
+        """Have ACLs say what clients may do from here on."""
+        self.authorizer = Authorizer(AuthorizerConfig(), lambda: self.image.acls)
+
+    def grant(self, operation: AclOperation, name: str, resource: AclResource = AclResource.TOPIC) -> UUID:
+        """To everybody; its id, by which it can be taken away."""
+        acl_id = UUID(int=next(self._topic_ids))
+        acl = Acl(resource, AclPattern.LITERAL, name, EVERYBODY, "*", operation, AclPermission.ALLOW)
+        self.learn(r.AclAdded.of(acl_id, acl))
+        return acl_id
 
     def learn(self, *records: r.MetadataRecord) -> None:
         for record in records:
@@ -118,7 +142,7 @@ class TestBroker:
             7,
             client_id,
             encoded,
-            Connection(1, "127.0.0.1:5", "PLAINTEXT", peer=peer),
+            Connection(1, "127.0.0.1:5", "PLAINTEXT", peer=peer, authorizer=self.authorizer),
             self.world.monotonic_ms(),
         )
         handler = HANDLERS[api_key]

@@ -33,7 +33,7 @@ def test_listeners_and_what_clients_are_told() -> None:
     ("values", "message"),
     [
         ({"node_id": "10000"}, "node.id"),
-        ({"log_dirs": "/a,/b"}, "one directory"),
+        ({"log_dirs": "/a, /b,/a"}, "names a directory twice"),
         ({"listeners": "127.0.0.1:9092"}, "NAME://host:port"),
         ({"listeners": "PLAINTEXT://0.0.0.0:9092"}, "advertised.listeners must say"),
         ({"listeners": "A://h:1,A://h:2"}, "twice"),
@@ -71,3 +71,9 @@ def test_what_is_read_again_is_what_may_be_set_and_no_topics_default() -> None:
         changed = "false" if key.default == "true" else "2097152"
         again = known.as_set(Image.of([ConfigChanged(ResourceType.BROKER, "", name, changed)], 1))
         assert again != known, name
+
+
+def test_several_directories_are_one_list_between_commas() -> None:
+    known = config(log_dirs="/a, /b", cordoned_log_dirs="/b")
+    assert known.data_dirs == (Path("/a"), Path("/b"))
+    assert known.cordoned_log_dirs == ("/b",)

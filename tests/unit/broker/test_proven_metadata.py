@@ -212,7 +212,7 @@ def test_what_was_applied_is_on_the_disk_before_a_directory_is_made(cluster: Clu
             offset = next(int(line.removeprefix("offset=")) for line in text if line.startswith("offset="))
             stored.append((offset, path.name))
 
-        disk = cluster.app.partitions._directory.disk  # type: ignore[union-attr]
+        disk = cluster.app.partitions.directories.disk  # type: ignore[union-attr]
         made = type(disk).mkdir
 
         def mkdir(self: Any, path: Path) -> None:
@@ -321,7 +321,7 @@ def test_a_kill_while_partitions_are_made_loses_none_of_them(cluster: Cluster, k
         await cluster.machines.start(0)
         await cluster.ready_broker()
         assert cluster.app is not None
-        disk = cluster.app.partitions._directory.disk
+        disk = cluster.app.partitions.directories.disk
         real = type(disk).mkdir, type(disk).rename
 
         def mkdir(self: Any, path: Path) -> None:

@@ -1,8 +1,8 @@
 """The longest time without an acknowledgement around each fault, told apart from what happens between faults."""
 
 import pytest
-from history import Acked, Event, Healed, Struck, Whole
-from unavailability import BEFORE_ALL, CALM, Row, unavailability
+from history import ABORTED, COMMITTED, Acked, Commit, Ended, Event, Healed, Struck, Whole
+from unavailability import BEFORE_ALL, CALM, Row, acknowledgements, commits, transactions, unavailability
 
 
 def acks(partition: int, *times: float) -> list[Event]:
@@ -15,7 +15,7 @@ def fault(number: int, family: str, victim: str, struck: float, healed: float, w
 
 def rows(*events: list[Event]) -> dict[str, Row]:
     history = [Whole(BEFORE_ALL, 1.0), *(event for group in events for event in group)]
-    return {row.kind: row for row in unavailability(history)}
+    return {row.kind: row for row in unavailability(history, acknowledgements(history))}
 
 
 def test_a_gap_belongs_to_the_fault_in_whose_window_it_is() -> None:
@@ -51,6 +51,16 @@ def test_faults_of_a_kind_share_a_row() -> None:
     assert row.until_whole == [5, 0.5]
 
 
+def test_a_nodes_return_is_told_apart_from_what_the_fault_does_itself() -> None:
+    found = rows(
+        acks(0, *range(1, 10), 11, 12, 13, 18, 19),
+        acks(1, *range(1, 20)),
+        fault(1, "stop", "broker-1", 9.5, 12.5, 15),
+    )
+    row = found["stop broker"]
+    assert (row.median_worst_s, row.median_while_it_lasted_s) == (5, 2)
+
+
 def test_faults_at_the_same_time_are_one() -> None:
     found = rows(
         acks(0, *range(1, 10), 15, 16),
@@ -72,3 +82,25 @@ def test_a_partition_that_never_comes_back_counts_to_the_end() -> None:
 @pytest.mark.parametrize("events", [[], acks(0, 1, 2)], ids=["nothing acknowledged", "no fault"])
 def test_there_may_be_nothing_to_tell(events: list[Event]) -> None:
     assert sum(len(row.gaps) for row in rows(events).values()) == len(events[:1])
+
+
+def commit(group: str, member: str, at: float, error: str = "") -> Event:
+    return Commit(group, member, "orders", 0, 1, at - 0.1, at, error)
+
+
+def ended(producer: str, at: float, outcome: str = COMMITTED) -> Event:
+    return Ended(producer, 1, outcome, "payments", [], at - 0.1, at)
+
+
+def test_a_group_goes_on_when_any_of_its_members_is_answered() -> None:
+    history = [
+        *(commit("one", f"member-{at % 2}", at) for at in (1, 2, 3, 8, 9)),
+        *(commit("other", "member", at) for at in range(1, 10)),
+        *(commit("one", "member-1", at, "NOT_COORDINATOR") for at in (4, 5, 6)),
+    ]
+    assert commits(history) == {"one": [1, 2, 3, 8, 9], "other": list(range(1, 10))}
+
+
+def test_a_transaction_counts_when_it_is_committed_in_whatever_life_of_its_producer() -> None:
+    history = [ended("payer-1.0", 1), ended("payer-1.0", 2, ABORTED), ended("payer-1.1", 3), ended("payer-2.0", 4)]
+    assert transactions(history) == {("payments", "payer-1"): [1, 3], ("payments", "payer-2"): [4]}

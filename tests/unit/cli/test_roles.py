@@ -59,6 +59,33 @@ def test_who_listens_everywhere_advertises_a_name() -> None:
     assert told(Role.BROKER, place=place)["controller.bootstrap.servers"] == "127.0.0.1:9093"
 
 
+def test_listeners_may_name_the_controllers_too() -> None:
+    given = {
+        "listeners": "CLIENTS://0.0.0.0:1,NODES://10.0.0.1:2,CTRL://10.0.0.1:3",
+        "advertised.listeners": "CLIENTS://a:1,CTRL://b:3",
+        "controller.listener.names": "CTRL",
+        "inter.broker.listener.name": "NODES",
+    }
+    controller = properties_of(Role.CONTROLLER, ALL, Properties(given), PLACE).as_dict()
+    assert (controller["listeners"], controller["advertised.listeners"]) == ("CTRL://10.0.0.1:3", "CTRL://b:3")
+    assert "inter.broker.listener.name" not in controller
+    for role in (Role.BROKER, Role.COORDINATOR):
+        own = properties_of(role, ALL, Properties(given), PLACE).as_dict()
+        assert own["listeners"] == "CLIENTS://0.0.0.0:1,NODES://10.0.0.1:2"
+        assert own["advertised.listeners"] == "CLIENTS://a:1"
+        assert own["controller.bootstrap.servers"] == "10.0.0.1:3"
+
+
+def test_who_says_how_nodes_speak_has_listeners_of_that_name() -> None:
+    place = Place("0.0.0.0", PLACE.ports, PLACE.data_dir)
+    for key in ("security.inter.broker.protocol", "inter.broker.listener.name"):
+        own = properties_of(Role.BROKER, ALL, Properties({key: "SSL"}), place).as_dict()
+        assert own["listeners"] == "SSL://0.0.0.0:9092"
+        assert own["advertised.listeners"].startswith("SSL://")
+    controller = properties_of(Role.CONTROLLER, ALL, Properties({"controller.listener.names": "C"}), PLACE).as_dict()
+    assert controller["listeners"] == "C://127.0.0.1:9093"
+
+
 def test_without_a_controller_of_its_own_a_process_must_be_told_where_they_are() -> None:
     with pytest.raises(PropertyError, match=r"controller\.bootstrap\.servers must be set"):
         told(Role.BROKER, roles=(Role.BROKER,))

@@ -4,6 +4,7 @@ from uuid import UUID
 import pytest
 
 from millstream_cluster import records as r
+from millstream_cluster.acls import Acl, AclOperation, AclPattern, AclPermission, AclResource
 from millstream_cluster.errors import ImageError
 from millstream_cluster.ids import NO_NODE
 from millstream_cluster.image import Image
@@ -96,6 +97,22 @@ def test_a_snapshot_says_first_what_may_be_in_it() -> None:
     assert Image.of(image.records(), image.offset) == image
     assert image.metadata_version is NEWEST
     assert image.feature_levels == {}
+
+
+ACL = Acl(AclResource.TOPIC, AclPattern.LITERAL, "t", "User:a", "*", AclOperation.READ, AclPermission.ALLOW)
+
+
+def test_acls_come_and_go_and_outlive_snapshots() -> None:
+    image = image_of([*HISTORY, r.MetadataVersionSet(NEWEST), r.AclAdded.of(UUID(int=1), ACL)])
+    image.apply(r.AclAdded.of(UUID(int=2), replace(ACL, name="u")), 98)
+    assert set(image.acls.ids) == {ACL, replace(ACL, name="u")}
+    assert Image.of(image.records(), image.offset) == image
+    image.apply(r.AclRemoved(UUID(int=1)), 99)
+    assert image.acls.since(1) == [(replace(ACL, name="u"), True), (ACL, False)]
+    assert Image.of(image.records(), image.offset) == image
+    for unfit in (r.AclRemoved(UUID(int=1)), r.AclAdded.of(UUID(int=3), replace(ACL, name="u"))):
+        with pytest.raises(ImageError):
+            image.apply(unfit, 100)
 
 
 def test_a_change_keeps_what_it_does_not_name() -> None:

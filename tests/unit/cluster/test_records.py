@@ -6,9 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from millstream_cluster.acls import Acl, AclOperation, AclPattern, AclPermission, AclResource
 from millstream_cluster.errors import RecordError
 from millstream_cluster.metadata_version import NEWEST, MetadataVersion
 from millstream_cluster.records import (
+    AclAdded,
     Endpoint,
     MetadataRecord,
     MetadataVersionSet,
@@ -37,6 +39,20 @@ def test_the_json_is_for_people() -> None:
         b'{"node_id":1,"epoch":2,"incarnation_id":"AAAAAAAAAAAAAAAAAAAAAQ",'
         b'"listeners":[{"name":"PLAINTEXT","host":"h","port":9092}],"rack":null}',
     )
+
+
+def test_acls_are_written_in_words() -> None:
+    acl = Acl(AclResource.TOPIC, AclPattern.PREFIXED, "t-", "User:a", "*", AclOperation.READ, AclPermission.DENY)
+    key, value = encode_record(AclAdded.of(UUID(int=1), acl), NEWEST)
+    assert key == b"AclAdded"
+    assert value == (
+        b'{"acl_id":"AAAAAAAAAAAAAAAAAAAAAQ","resource":"TOPIC","pattern":"PREFIXED","name":"t-","principal":"User:a",'
+        b'"host":"*","operation":"READ","permission":"DENY"}'
+    )
+    with pytest.raises(RecordError):
+        decode_record(key, value.replace(b'"READ"', b'"LOOK"'))
+    with pytest.raises(RecordError):
+        encode_record(AclAdded.of(UUID(int=1), acl), MetadataVersion.RELEASE_0_1)
 
 
 @pytest.mark.parametrize(

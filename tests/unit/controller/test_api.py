@@ -24,9 +24,12 @@ from millstream_wire.messages import (
     alter_client_quotas,
     alter_configs,
     alter_partition,
+    alter_user_scram_credentials,
     broker_registration,
+    create_acls,
     create_partitions,
     create_topics,
+    delete_acls,
     delete_topics,
     fetch,
     fetch_snapshot,
@@ -84,7 +87,7 @@ class Ask:
         return (await self(m.CreateTopicsRequest(topics=[topic]), version)).topics[0]
 
 
-def with_controllers(directory, scenario, count: int = 1, node_id: NodeId = NO_NODE) -> None:
+def with_controllers(directory, scenario, count: int = 1, node_id: NodeId = NO_NODE, **settings: str) -> None:
     async def body() -> None:
         seed = random.Random(1)
         network = SimulatedNetwork(seed, Conditions())
@@ -94,6 +97,7 @@ def with_controllers(directory, scenario, count: int = 1, node_id: NodeId = NO_N
                 "listeners": f"CONTROLLER://c{number}:9093",
                 "controller.store": f"file:{directory}",
                 "offsets.topic.num.partitions": "3",
+                **settings,
             }
             world = SimulatedWorld(network, f"c{number}", seed)
             app = ControllerApp(ControllerConfig.from_properties(Properties(values)), world)
@@ -329,8 +333,8 @@ def test_a_snapshot_that_is_not_there_is_told_so(tmp_path) -> None:
     with_controllers(tmp_path, scenario)
 
 
-def test_a_standby_answers_not_controller_to_everything_and_names_the_active_one(tmp_path) -> None:
-    requests = [
+def for_the_active_one() -> list:
+    return [
         fetch_of(0, 17),
         m.CreateTopicsRequest(topics=[create_topics.CreatableTopic(name="t")]),
         m.DeleteTopicsRequest(topics=[delete_topics.DeleteTopicState(name="t")], timeout_ms=5_000),
@@ -341,6 +345,7 @@ def test_a_standby_answers_not_controller_to_everything_and_names_the_active_one
         m.ElectLeadersRequest(topic_partitions=None),
         m.AlterPartitionReassignmentsRequest(),
         m.AlterClientQuotasRequest(entries=[alter_client_quotas.RequestEntryData()]),
+        m.AlterUserScramCredentialsRequest(deletions=[alter_user_scram_credentials.ScramCredentialDeletion(name="u")]),
         m.DescribeQuorumRequest(),
         m.FetchSnapshotRequest(),
         m.BrokerRegistrationRequest(),
@@ -352,6 +357,10 @@ def test_a_standby_answers_not_controller_to_everything_and_names_the_active_one
         m.AlterPartitionRequest(),
     ]
 
+
+def test_a_standby_answers_not_controller_to_everything_and_names_the_active_one(tmp_path) -> None:
+    requests = for_the_active_one()
+
     async def scenario(ask: Ask) -> None:
         for request in requests:
             assert says_not_controller(await ask(request)), request
@@ -360,11 +369,32 @@ def test_a_standby_answers_not_controller_to_everything_and_names_the_active_one
             ApiKey.LIST_OFFSETS,
             ApiKey.PRODUCE,
             ApiKey.ENVELOPE,  # its answer is inside
+            ApiKey.CREATE_ACLS,  # without an authorizer there are none, whoever is active
+            ApiKey.DELETE_ACLS,
+            ApiKey.CREATE_DELEGATION_TOKEN,  # not for who has not logged in, whoever is active
+            ApiKey.RENEW_DELEGATION_TOKEN,
+            ApiKey.EXPIRE_DELEGATION_TOKEN,
+            ApiKey.SASL_HANDSHAKE,
+            ApiKey.SASL_AUTHENTICATE,
         }
         told = await ask(m.MetadataRequest(topics=None))
         assert [(node.node_id, node.host) for node in told.brokers] == [(20_000, "c0")]
 
     with_controllers(tmp_path, scenario, count=2, node_id=NodeId(10_001))
+
+
+def test_a_standby_does_not_say_what_a_client_may_do(tmp_path) -> None:
+    """Its ACLs may be old, and who is denied does not ask another controller."""
+    acls = [m.CreateAclsRequest(creations=[create_acls.AclCreation()])]
+    acls.append(m.DeleteAclsRequest(filters=[delete_acls.DeleteAclsFilter()]))
+    requests = [each for each in for_the_active_one() if not isinstance(each, m.InitProducerIdRequest)]
+
+    async def scenario(ask: Ask) -> None:
+        for request in [*requests, *acls]:
+            assert says_not_controller(await ask(request)), request
+
+    closed = {"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer"}
+    with_controllers(tmp_path, scenario, count=2, **closed)
 
 
 def test_every_handled_api_is_in_the_table() -> None:

@@ -26,7 +26,11 @@ def test_defaults_are_kafkas() -> None:
 
 def test_properties_are_taken_over() -> None:
     read = config(
-        node_id="7", listeners="A://0.0.0.0:0", advertised_listeners="A://there:1", offsets_retention_minutes="2"
+        node_id="7",
+        listeners="A://0.0.0.0:0",
+        listener_security_protocol_map="A:PLAINTEXT",
+        advertised_listeners="A://there:1",
+        offsets_retention_minutes="2",
     )
     assert read.node_id == 10_007
     assert (read.advertised_listeners[0].host, read.advertised_listeners[0].port) == ("there", 1)

@@ -187,3 +187,19 @@ def test_a_disk_that_fails_one_log_closes_the_others_and_claims_nothing(tmp_path
     assert not data.was_clean
     assert data.open_log(OTHER, OTHER_ID, CONFIG, now_ms=0).recovery_point == 3
     assert data.open_log(KEY, TOPIC_ID, CONFIG, now_ms=0).log_end_offset == 3
+
+
+def test_directories_of_one_node_have_an_incarnation_in_common(tmp_path: Path) -> None:
+    first, second = open_dir(tmp_path / "a"), open_dir(tmp_path / "b", cluster_id=None)
+    assert first.incarnation_id == first.directory_id != second.directory_id
+    second.join(first.incarnation_id)
+    second.set_cluster_id("cluster")
+    for each in (first, second):
+        each.close()
+    again = open_dir(tmp_path / "b")
+    assert (again.incarnation_id, again.directory_id) == (first.directory_id, second.directory_id)
+    assert not again.is_new
+    again.join(UUID(int=7))
+    again.close()
+    assert open_dir(tmp_path / "b").incarnation_id == UUID(int=7)
+    assert "incarnation" not in (tmp_path / "a" / "meta.properties").read_text(), "a directory alone is as Kafka's"

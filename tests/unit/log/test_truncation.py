@@ -1,5 +1,6 @@
 """A truncation is one step, wherever the process or the power ends in it, and leaves alone what it does not cut."""
 
+import errno
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -30,6 +31,7 @@ class Interrupted(Disk):
 
     def __init__(self, root: Path) -> None:
         self.changes_left = -1
+        self.ends_in: BaseException = Crash()
         self._root = root
         self._note_everything()
 
@@ -49,7 +51,7 @@ class Interrupted(Disk):
 
     def _change(self) -> None:
         if self.changes_left == 0:
-            raise Crash
+            raise self.ends_in
         self.changes_left -= 1
 
     def lose_power(self) -> None:
@@ -292,6 +294,52 @@ def assert_goes_on(data_dir: DataDir, log: Log, disk: Interrupted, known: dict[s
     assert [record.key for record in records_of(log)[-5:]] == [b"new"] * 5
     assert len(records_of(log)) == len(list(known["records"])) + 5  # type: ignore[call-overload]
     again.abandon()
+
+
+@pytest.mark.parametrize("count", [0, 20, 21])
+@pytest.mark.parametrize("is_given_up", [False, True], ids=["until there is some", "and given up"])
+def test_without_room_at_any_change_it_is_attempted_again(
+    tmp_path: Path, template: Path, after: list[dict[str, object]], count: int, is_given_up: bool
+) -> None:
+    attempted = 0
+    for changes in range(100):
+        directory = tmp_path / str(changes)
+        disk, data_dir, log = started(template, directory)
+        truncation = data_dir.start_truncation(KEY, log.find_cut(int(str(after[count]["end"])), now_ms=0))
+        disk.changes_left, disk.ends_in = changes, OSError(errno.ENOSPC, "no space left on device")
+        try:
+            refused = truncation.attempt()
+        except OSError:
+            refused = None  # a flush failed: that is final, as it is for appends
+            is_final = True
+        else:
+            is_final = is_given_up and refused is not None
+        is_through = disk.changes_left > 0
+        disk.changes_left = -1
+        if refused is not None and not is_given_up:
+            assert truncation.attempt() is None
+            attempted += 1
+        log.finish_truncation(truncation)
+        if is_final:
+            with pytest.raises(StorageError):
+                append_one(log)
+            data_dir.abandon()
+            data_dir, log = open_data(directory, disk)
+            assert knowledge(log) in [after[count], *after[25:]]
+        else:
+            log.check()
+            assert knowledge(log) == after[count]
+            assert_goes_on(data_dir, log, disk, after[count], power=True)
+        if is_through:
+            break
+    else:
+        raise AssertionError("it never ends")
+    assert is_given_up or attempted > 5
+
+
+def append_one(log: Log) -> None:
+    batch = bytearray(encode_batch([Record(-1, 5000, b"new", bytes(30))]))
+    log.append(batch, check(batch), leader_epoch=9, now_ms=0)
 
 
 def test_a_crash_while_a_crash_is_repaired_is_repaired_too(

@@ -6,7 +6,6 @@ import pytest
 
 from millstream_cluster.ids import uuid_text
 from millstream_operator.plan.topic import (
-    Claim,
     CreateTopic,
     GrowPartitions,
     PartitionSeen,
@@ -15,7 +14,6 @@ from millstream_operator.plan.topic import (
     TopicSeen,
     WantedTopic,
     may_delete,
-    owner,
     plan_topic,
     topic_status,
     wanted_topic,
@@ -91,12 +89,6 @@ def test_only_the_topic_that_the_resource_created_is_deleted(
     status: dict[str, object], live: UUID | None, expected: bool
 ) -> None:
     assert may_delete(status, live) is expected
-
-
-def test_the_oldest_resource_owns_a_name() -> None:
-    young, old = Claim("2026-02-01T00:00:00Z", "a", "x/young"), Claim("2026-01-01T00:00:00Z", "b", "x/old")
-    assert owner([young, old]) == old
-    assert owner([]) is None
 
 
 def test_defaults_of_a_short_resource() -> None:

@@ -1,11 +1,14 @@
 """A listener on a real socket, and the peers that tests let talk to it."""
 
 import asyncio
+import ssl
 import struct
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
 
 from millstream_runtime.network.channel import ChannelUser
-from millstream_runtime.network.links import Limits
+from millstream_runtime.network.links import Limits, Wrap
 from millstream_runtime.network.sockets.channel import SocketChannel
 from millstream_runtime.network.sockets.network import SocketNetwork
 
@@ -36,8 +39,19 @@ def framed(content: bytes) -> bytes:
     return struct.pack(">i", len(content)) + content
 
 
+@dataclass(frozen=True)
+class Encryption:
+    """How a listener is wrapped, and what its peers connect with."""
+
+    wrap: Wrap
+    peer: ssl.SSLContext
+
+
 class Harness:
-    """A listener, and plain asyncio streams as its peers."""
+    """A listener, and asyncio's streams as its peers: plain, or with asyncio's own TLS."""
+
+    encryption: ClassVar[Encryption | None] = None
+    """Set by the fixture `each_channel`."""
 
     def __init__(self, user=Echo, **limits) -> None:
         self.user, self.limits = user, Limits(**limits)
@@ -49,7 +63,8 @@ class Harness:
             self.users.append(self.user(channel))
             return self.users[-1]
 
-        self.listener = await self.network.listen("127.0.0.1", 0, accept, limits=self.limits)
+        wrap = self.encryption.wrap if self.encryption is not None else None
+        self.listener = await self.network.listen("127.0.0.1", 0, accept, limits=self.limits, wrap=wrap)
         return self
 
     async def __aexit__(self, *_) -> None:
@@ -58,7 +73,9 @@ class Harness:
             user.channel.close()
 
     async def connect(self):
-        return await asyncio.open_connection("127.0.0.1", self.listener.port)
+        if self.encryption is None:
+            return await asyncio.open_connection("127.0.0.1", self.listener.port)
+        return await asyncio.open_connection("127.0.0.1", self.listener.port, ssl=self.encryption.peer)
 
 
 async def read_frame(reader) -> bytes:

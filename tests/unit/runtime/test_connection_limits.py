@@ -6,11 +6,13 @@ import resource
 import socket
 import struct
 
+import pytest
 from socket_peers import Harness, ends, framed, read_frame, until
 
 from millstream_runtime.network.sockets.pool import BufferPool
 
 
+@pytest.mark.usefixtures("each_channel")
 def test_connections_have_the_buffers_of_their_listener() -> None:
     async def scenario() -> None:
         async with Harness(send_buffer_bytes=20_000, receive_buffer_bytes=30_000) as harness:
@@ -106,6 +108,7 @@ def test_with_no_descriptor_left_accepting_pauses_and_goes_on(caplog, monkeypatc
     assert caplog.text.count("connections refused") == 1
 
 
+@pytest.mark.usefixtures("each_channel")
 def test_half_a_frame_gives_way_when_nobody_has_the_memory_to_go_on(monkeypatch, caplog) -> None:
     caplog.set_level("INFO")
     monkeypatch.setattr("millstream_runtime.network.sockets.network.SWEEP_SECONDS", 0.05)
@@ -140,6 +143,7 @@ def test_half_a_frame_gives_way_when_nobody_has_the_memory_to_go_on(monkeypatch,
     assert "frame_stalled" in caplog.text
 
 
+@pytest.mark.usefixtures("each_channel")
 def test_a_frame_that_never_ends_and_an_idle_connection_are_closed(monkeypatch) -> None:
     monkeypatch.setattr("millstream_runtime.network.sockets.network.SWEEP_SECONDS", 0.05)
 

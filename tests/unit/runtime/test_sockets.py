@@ -10,6 +10,8 @@ from socket_peers import Echo, Harness, ends, framed, read_frame
 from millstream_runtime.network.sockets.network import SocketNetwork
 from millstream_runtime.network.sockets.receiving import NEAR_BYTES
 
+pytestmark = pytest.mark.usefixtures("each_channel")
+
 
 def contents() -> list[bytes]:
     sizes = [1, 100, 70_000, 300_000, 3, 2_500_000, 9, 262_140, 262_144, 5_000_001, 2]

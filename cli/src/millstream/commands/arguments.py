@@ -110,6 +110,12 @@ def _add_bootstrap(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--bootstrap", default=DEFAULT_BOOTSTRAP, metavar="HOST:PORT,...", help=f"default {DEFAULT_BOOTSTRAP}"
     )
+    parser.add_argument(
+        "--command-config",
+        type=Path,
+        metavar="FILE",
+        help="properties as Kafka's tools take them: security.protocol, ssl.truststore.location, ...",
+    )
 
 
 def _add_json(parser: argparse.ArgumentParser) -> None:

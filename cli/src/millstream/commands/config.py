@@ -2,9 +2,10 @@
 
 from argparse import Namespace
 
+from millstream.commands.cluster import cluster_of
 from millstream.commands.output import print_json, print_table
 from millstream.commands.pairs import parse_pairs
-from millstream_client import Cluster, InvalidData, open_cluster
+from millstream_client import Cluster, InvalidData
 from millstream_client.admin import Resource, ResourceType, alter_settings, describe_settings
 
 _ALL_BROKERS = "default"
@@ -13,7 +14,7 @@ _HIDDEN = "(hidden)"
 
 async def work(options: Namespace) -> None:
     resource = _resource(options)
-    async with open_cluster(options.bootstrap) as cluster:
+    async with cluster_of(options) as cluster:
         match options.action:
             case "describe":
                 await _describe(cluster, resource, options)

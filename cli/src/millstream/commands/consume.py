@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from millstream.commands.cluster import cluster_of
 from millstream.commands.output import Progress, print_json, text_of, time_text
 from millstream_client import (
     EARLIEST,
@@ -23,7 +24,6 @@ from millstream_client import (
     Message,
     TopicPartition,
     format_named,
-    open_cluster,
 )
 from millstream_client.offsets import find_offsets
 
@@ -57,7 +57,7 @@ async def work(options: Namespace) -> None:
     start = parse_start(options.start)
     if options.group is not None and (options.partition or start.offset is not None):
         raise InvalidData("a group decides about partitions and offsets: no --partition, --from earliest or latest")
-    async with open_cluster(options.bootstrap) as cluster:
+    async with cluster_of(options) as cluster:
         topic = await cluster.topic(options.topic)
         partitions = [TopicPartition(topic.name, each.index) for each in topic.partitions]
         wanted = [each for each in partitions if not options.partition or each.partition in options.partition]

@@ -8,10 +8,11 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
+from millstream.commands.cluster import cluster_of
 from millstream.commands.input import read_lines
 from millstream.commands.output import Progress
 from millstream.commands.pairs import parse_pairs
-from millstream_client import Delivered, InvalidData, Producer, ProducerConfig, format_named, open_cluster
+from millstream_client import Delivered, InvalidData, Producer, ProducerConfig, format_named
 from millstream_client.producer import Acks
 from millstream_wire.records import Compression, Header
 
@@ -38,7 +39,7 @@ async def work(options: Namespace) -> None:
         compression=Compression[options.compression.upper()],
     )
     reader = LineReader(options)
-    async with open_cluster(options.bootstrap) as cluster, Producer(cluster, config) as producer:
+    async with cluster_of(options) as cluster, Producer(cluster, config) as producer:
         await cluster.topic(options.topic, create=True)
         count = await _send_lines(producer, reader, options.topic)
     print(f"wrote {count} {'record' if count == 1 else 'records'} to {options.topic}", file=sys.stderr)

@@ -3,9 +3,10 @@
 from argparse import Namespace
 from typing import Any
 
+from millstream.commands.cluster import cluster_of
 from millstream.commands.output import print_json, print_table
 from millstream.commands.pairs import parse_pairs
-from millstream_client import EARLIEST, LATEST, Cluster, Refused, TopicPartition, open_cluster
+from millstream_client import EARLIEST, LATEST, Cluster, Refused, TopicPartition
 from millstream_client.admin import (
     Resource,
     ResourceType,
@@ -24,7 +25,7 @@ _VISIBLE_TIMEOUT_MS = 15_000
 
 
 async def work(options: Namespace) -> None:
-    async with open_cluster(options.bootstrap) as cluster:
+    async with cluster_of(options) as cluster:
         match options.action:
             case "list":
                 await _list(cluster, options)

@@ -12,6 +12,7 @@ from millstream_client.addresses import Address
 from millstream_client.errors import Refused, Unreachable
 from millstream_client.metadata import Snapshot, Topic, snapshot_of
 from millstream_runtime.nodes.client import ClientError, Nodes
+from millstream_runtime.nodes.credentials import PLAIN, Credentials
 from millstream_runtime.world import World
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -33,11 +34,13 @@ class Cluster:
         *,
         client_id: str = "millstream",
         metadata_max_age_ms: int = METADATA_MAX_AGE_MS,
+        credentials: Credentials = PLAIN,
     ) -> None:
         self.world = world
         self.client_id = client_id
         self._bootstrap = list(bootstrap)
-        self._nodes = Nodes(world, client_id=client_id)
+        self.credentials = credentials
+        self._nodes = self.connections()
         self._metadata_max_age_ms = metadata_max_age_ms
         self._addresses: dict[int, Address] = {}
         self._topics: dict[str, Topic] = {}
@@ -46,6 +49,10 @@ class Cluster:
 
     async def close(self) -> None:
         await self._nodes.close()
+
+    def connections(self) -> Nodes:
+        """For who needs connections of his own; close them."""
+        return Nodes(self.world, client_id=self.client_id, credentials=self.credentials)
 
     # ---- metadata ----
 

@@ -8,7 +8,6 @@ from millstream_client.addresses import Address
 from millstream_client.assignment import TopicPartition
 from millstream_client.cluster import REQUEST_TIMEOUT_MS, Backoff, Cluster, request
 from millstream_client.errors import Refused, Unreachable, code_of
-from millstream_runtime.nodes.client import Nodes
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from millstream_wire.messages.offset_commit import (
@@ -46,7 +45,7 @@ class Coordination:
     def __init__(self, cluster: Cluster, group_id: str) -> None:
         self.cluster = cluster
         self.group_id = group_id
-        self._nodes = Nodes(cluster.world, client_id=cluster.client_id)
+        self._nodes = cluster.connections()
         self._address: Address | None = None
 
     async def close(self) -> None:

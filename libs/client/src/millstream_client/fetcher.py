@@ -16,7 +16,6 @@ from millstream_client.cluster import BACKOFF_MS, Cluster, request
 from millstream_client.errors import InvalidData, KafkaError, Refused, Unreachable, code_of
 from millstream_client.metadata import NO_LEADER
 from millstream_client.offsets import find_offsets
-from millstream_runtime.nodes.client import Nodes
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
 from millstream_wire.records import Record
@@ -51,7 +50,7 @@ class Fetcher:
     def __init__(self, cluster: Cluster, config: FetchConfig) -> None:
         self._cluster = cluster
         self._config = config
-        self._nodes = Nodes(cluster.world, client_id=cluster.client_id)  # a long poll blocks its connection
+        self._nodes = cluster.connections()  # a long poll blocks its connection
         self._buffers: dict[TopicPartition, PartitionBuffer] = {}
         self._pausing: dict[TopicPartition, int] = {}  # after a failure: not before this time
         self._missing_since: dict[str, int] = {}

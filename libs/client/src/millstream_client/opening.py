@@ -1,18 +1,26 @@
 """A cluster over this machine's real network, for as long as a block."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 from millstream_client.addresses import DEFAULT_BOOTSTRAP, parse_bootstrap
 from millstream_client.cluster import Cluster
+from millstream_client.credentials import credentials_of
 from millstream_runtime.network.sockets.network import SocketNetwork
 from millstream_runtime.world import RealWorld
 
 
 @asynccontextmanager
-async def open_cluster(bootstrap: str = DEFAULT_BOOTSTRAP, *, client_id: str = "millstream") -> AsyncIterator[Cluster]:
-    """Nothing is connected until something is asked."""
-    cluster = Cluster(RealWorld(SocketNetwork()), parse_bootstrap(bootstrap), client_id=client_id)
+async def open_cluster(
+    bootstrap: str = DEFAULT_BOOTSTRAP, *, client_id: str = "millstream", properties: Mapping[str, str] | None = None
+) -> AsyncIterator[Cluster]:
+    """Nothing is connected until something is asked. `properties`: security.protocol, ssl.* and the like."""
+    cluster = Cluster(
+        RealWorld(SocketNetwork()),
+        parse_bootstrap(bootstrap),
+        client_id=client_id,
+        credentials=credentials_of(properties or {}),
+    )
     try:
         yield cluster
     finally:

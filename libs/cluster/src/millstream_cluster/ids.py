@@ -28,6 +28,8 @@ NODE_ID_END = 30_000
 
 METADATA_TOPIC = "__cluster_metadata"
 METADATA_TOPIC_ID = UUID(int=1)
+UNASSIGNED_DIRECTORY = UUID(int=0)
+"""Where a replica is whose broker has not said it, or need not since it has one directory: Kafka's reserved id."""
 LOST_DIRECTORY = UUID(int=1)
 """Where a replica is that its broker has lost: Kafka's reserved id among those of log directories."""
 OFFSETS_TOPIC = "__consumer_offsets"

@@ -8,6 +8,7 @@ from uuid import UUID
 from millstream_cluster import records as r
 from millstream_cluster.ids import (
     NO_NODE,
+    UNASSIGNED_DIRECTORY,
     BrokerEpoch,
     LeaderEpoch,
     NodeId,
@@ -82,6 +83,10 @@ class Node:
     def unfenced(self) -> "Node":
         return replace(self, fenced=False, away_since_ms=0)
 
+    def has_directory(self, directory: UUID) -> bool:
+        """Whether a replica of this node that is kept there can be used; of an older release it is not known which there are."""
+        return directory == UNASSIGNED_DIRECTORY or not self.log_dirs or directory in self.log_dirs
+
     def endpoint(self, listener_name: str) -> r.Endpoint | None:
         """Where clients of this listener reach the node; without one of that name, its first."""
         for endpoint in self.listeners:
@@ -127,6 +132,14 @@ class Partition:
     @property
     def online(self) -> bool:
         return self.leader != NO_NODE
+
+    def directory_of(self, node_id: int) -> UUID:
+        """Where this broker, which has a replica, keeps it."""
+        return self.directories[self.replicas.index(NodeId(node_id))] if self.directories else UNASSIGNED_DIRECTORY
+
+    def is_usable_at(self, node: Node) -> bool:
+        """Whether the directory of this node's replica has not failed; whether the node is fenced is another question."""
+        return not self.directories or node.has_directory(self.directory_of(node.node_id))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ class MetadataVersion(IntEnum):
     RELEASE_0_1 = 7
     """What release 0.1.0 wrote; Kafka's tools call it 3.3-IV3, the lowest that they know."""
     RELEASE_0_2 = 25
-    """Reassignment, eligible leader replicas (KIP-966) and several directories (KIP-858); in Kafka's tools 4.0-IV3."""
+    """Reassignment, eligible leader replicas (KIP-966), several directories (KIP-858), ACLs and logins; in Kafka's tools 4.0-IV3."""
 
 
 OLDEST = min(MetadataVersion)
@@ -30,7 +30,19 @@ _PARTITION_FIELDS = (
     "directories",
 )
 
-TYPES_SINCE: Mapping[str, MetadataVersion] = MappingProxyType({"MetadataVersionSet": MetadataVersion.RELEASE_0_2})
+_TYPES_OF_0_2 = (
+    "MetadataVersionSet",
+    "AclAdded",
+    "AclRemoved",
+    "ScramCredentialSet",
+    "ScramCredentialRemoved",
+    "LoginSecretSet",
+    "DelegationTokenSet",
+    "DelegationTokenRemoved",
+    "NodeLogDirsChanged",
+)
+
+TYPES_SINCE: Mapping[str, MetadataVersion] = MappingProxyType(dict.fromkeys(_TYPES_OF_0_2, MetadataVersion.RELEASE_0_2))
 """Record types that came with a level."""
 
 FIELDS_SINCE: Mapping[tuple[str, str], MetadataVersion] = MappingProxyType(

@@ -5,6 +5,7 @@ one. So bytes that were given to a send are never written over, what was flushed
 the same few steps. They are safe to stop after any of them: `truncation_mark` says what is left to do.
 """
 
+import errno
 import logging
 import os
 from collections.abc import Sequence
@@ -32,6 +33,7 @@ from millstream_wire.records import NO_TIMESTAMP, RecordsError
 
 logger = logging.getLogger(__name__)
 
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _KINDS = ("log", "index", "timeindex", "txnindex")
 
 
@@ -159,17 +161,35 @@ class Truncation:
             self._indexes = (self._kept.index.unsettled(), self._kept.times.unsettled())
         self.doomed: list[Path] = []
         """After `perform`: files that are out of the way, to be removed."""
+        self._are_aside = False
+        self._is_syncing = False
+        """Whether an error means that the kernel has forgotten what it could not write."""
+        self.refused: OSError | None = None
+        """Why the last attempt came to no end."""
 
     def perform(self) -> None:
         """Wait for the disk. An error is final for the log: the next start completes the truncation, or finds none."""
+        refused = self.attempt()
+        if refused is not None:
+            with self._state.lock:
+                self._state.failure = refused
+            raise refused
+
+    def attempt(self) -> OSError | None:
+        """As `perform`, but a full disk is not final: what it said is returned, and another attempt goes on from there."""
         with self._state.lock:
             if self._state.failure is GIVEN_UP:
                 raise StorageError(f"{self._directory}: {GIVEN_UP}")
             try:
                 self._perform()
             except OSError as error:
+                if error.errno in _NO_ROOM and not self._is_syncing:
+                    self.refused = error
+                    return error
                 self._state.failure = error
                 raise
+        self.refused = None
+        return None
 
     def settle(self) -> None:
         """On the event loop, after it has been performed."""
@@ -180,25 +200,32 @@ class Truncation:
     def _perform(self) -> None:
         directory, disk, mark = self._directory, self._disk, self.mark
         store_mark(directory, mark, disk)
-        for path in _segment_files(directory, mark.gone_from):
-            target = path.with_name(path.name + DELETED)
-            with suppress(FileNotFoundError):
-                disk.rename(path, target)
-                self.doomed.append(target)
+        if not self._are_aside:  # another attempt may find the new segment that the one before made
+            for path in _segment_files(directory, mark.gone_from):
+                target = path.with_name(path.name + DELETED)
+                with suppress(FileNotFoundError):
+                    disk.rename(path, target)
+                    self.doomed.append(target)
+            self._are_aside = True
         if self._kept is not None and self._file is not None:
+            self._is_syncing = True
             disk.ftruncate(self._file.fileno(), mark.kept_size)
             disk.fsync(self._file.fileno())
             for path, data, position in self._indexes:
                 _settle_index(disk, path, data, position)
             self._kept.aborted.store_shortened()
+            self._is_syncing = False
         delete_snapshots(directory, after=mark.history_end, disk=disk)
         forget_short_segments(directory, mark.end_offset, disk)  # a crash before the end: whoever opens the log does it
         replace_file(directory / LeaderEpochs.NAME, self._epochs, durable=True, disk=disk)
         Segment(directory, mark.end_offset, created_ms=0, disk=disk).create()
         # Recovery will begin at the snapshot: what was aborted before it has to be on the disk, or is read as committed.
+        self._is_syncing = True
         for segment in self._all_kept:
             segment.aborted.sync()
+        self._is_syncing = False
         store_snapshot(directory, self._producers, mark.end_offset, disk)
+        self._is_syncing = True
         disk.sync_directory(directory)
         finish_mark(directory, disk)
 

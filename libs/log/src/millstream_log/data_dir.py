@@ -1,4 +1,4 @@
-"""A node's data directory: its identity, its lock, and the logs of the partitions in it.
+"""One of a node's data directories: its identity, its lock, and the logs of the partitions in it.
 
 Which partitions belong here is the caller's to know; what it does not know is set aside, never deleted.
 """
@@ -7,7 +7,8 @@ import json
 import logging
 import os
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -36,11 +37,27 @@ logger = logging.getLogger(__name__)
 
 _CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 _META = "meta.properties"
+_INCARNATION = "incarnation.id"
 _LONGEST_NAME = 255
+FUTURE = "-future"
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What is known of a log that comes from another directory."""
+
+    log_start_offset: int
+    log_end_offset: int
+    high_watermark: int
+    first_dirty_offset: int | None
 
 
 class DataDir:
-    """The open logs of one node. `directory_id` names this disk's content: an emptied disk gets another one."""
+    """Open logs of one node. `directory_id` names this disk's content: an emptied disk gets another one.
+
+    `incarnation_id` is what all directories of a node have in common, so that it outlives each of them; of a single one it is
+    its own id.
+    """
 
     __slots__ = (
         "_cleaned",
@@ -55,6 +72,8 @@ class DataDir:
         "cluster_id",
         "directory_id",
         "disk",
+        "incarnation_id",
+        "is_new",
         "logs",
         "node_id",
         "path",
@@ -84,7 +103,10 @@ class DataDir:
         _make(path, disk)
         self._lock = DirectoryLock(path)
         try:
-            self.cluster_id, self.directory_id = self._identify(cluster_id)
+            meta = load_properties(path / _META, disk)
+            self.is_new = meta is None
+            """Whether nobody had used it before this process."""
+            self.cluster_id, self.directory_id, self.incarnation_id = self._identify(meta, cluster_id)
             self.was_clean = (path / _CLEAN_SHUTDOWN).exists()
             self.clean_broker_epoch = _clean_broker_epoch(path / _CLEAN_SHUTDOWN, disk) if self.was_clean else -1
             """In which life of the node everything here was brought to the disk at its end; -1 if that is not known."""
@@ -103,14 +125,12 @@ class DataDir:
 
     # ---- identity ----
 
-    def _identify(self, cluster_id: str | None) -> tuple[str | None, UUID]:
-        meta_path = self.path / _META
-        meta = load_properties(meta_path, self.disk)
+    def _identify(self, meta: Mapping[str, str] | None, cluster_id: str | None) -> tuple[str | None, UUID, UUID]:
         if meta is None:
             directory_id = self._new_id()
             if cluster_id is not None:  # else with it: nobody is told the id before that
-                self._store_identity(cluster_id, directory_id)
-            return cluster_id, directory_id
+                self._store_identity(cluster_id, directory_id, directory_id)
+            return cluster_id, directory_id, directory_id
         owner, node = meta.get("cluster.id"), meta.get("node.id", str(self.node_id))
         if cluster_id is not None and owner is not None and owner != cluster_id:
             raise UnusableDirectory(f"{self.path} belongs to cluster {owner}, this node to cluster {cluster_id}")
@@ -118,23 +138,34 @@ class DataDir:
             raise UnusableDirectory(f"{self.path} belongs to node {node}, this is node {self.node_id}")
         try:
             directory_id = parse_uuid(meta["directory.id"]) if "directory.id" in meta else self._new_id()
+            incarnation_id = parse_uuid(meta[_INCARNATION]) if _INCARNATION in meta else directory_id
         except ValueError as error:
-            raise CorruptFile(f"{meta_path}: directory.id: {error}") from error
+            raise CorruptFile(f"{self.path / _META}: an id: {error}") from error
         known = owner if owner is not None else cluster_id
         if owner != known or "directory.id" not in meta:
-            self._store_identity(known, directory_id)
-        return known, directory_id
+            self._store_identity(known, directory_id, incarnation_id)
+        return known, directory_id, incarnation_id
 
-    def _store_identity(self, cluster_id: str | None, directory_id: UUID) -> None:
+    def _store_identity(self, cluster_id: str | None, directory_id: UUID, incarnation_id: UUID) -> None:
         properties = {"version": "1", "node.id": str(self.node_id), "directory.id": format_uuid(directory_id)}
         if cluster_id is not None:
             properties["cluster.id"] = cluster_id
+        if incarnation_id != directory_id:
+            properties[_INCARNATION] = format_uuid(incarnation_id)
         store_properties(self.path / _META, properties, self.disk)
+
+    def join(self, incarnation_id: UUID) -> None:
+        """Be one of the directories of the node that is known by this id."""
+        if incarnation_id == self.incarnation_id:
+            return
+        if self.cluster_id is not None:  # else with it
+            self._store_identity(self.cluster_id, self.directory_id, incarnation_id)
+        self.incarnation_id = incarnation_id
 
     def set_cluster_id(self, cluster_id: str) -> None:
         """Bind the directory to a cluster, once and for all."""
         if self.cluster_id is None:
-            self._store_identity(cluster_id, self.directory_id)
+            self._store_identity(cluster_id, self.directory_id, self.incarnation_id)
             self.cluster_id = cluster_id
         elif self.cluster_id != cluster_id:
             raise UnusableDirectory(
@@ -152,8 +183,13 @@ class DataDir:
         """The topic id that a partition's directory carries."""
         return load_topic_id(self.path / str(key), self.disk)
 
-    def open_log(self, key: TopicPartition, topic_id: UUID | None, config: LogConfig, *, now_ms: int) -> Log:
-        """Open a partition's log, made if there is none; one of another topic of that name is set aside first."""
+    def open_log(
+        self, key: TopicPartition, topic_id: UUID | None, config: LogConfig, *, now_ms: int, is_whole: bool = False
+    ) -> Log:
+        """Open a partition's log, made if there is none; one of another topic of that name is set aside first.
+
+        `is_whole`: it was closed in this process, and needs no recovery.
+        """
         assert key not in self.logs, f"{key} is open"
         directory = self.path / str(key)
         if directory.is_dir() and topic_id is not None:
@@ -174,7 +210,7 @@ class DataDir:
             now_ms=now_ms,
             log_start_offset=self._log_starts.get(key, 0),
             recovery_point=self._recovery_points.get(key, 0),
-            clean=self.was_clean or is_new,
+            clean=self.was_clean or is_new or is_whole,
             may_have_gaps=key in self._cleaned,
             disk=self.disk,
             generator=self._random,
@@ -183,6 +219,35 @@ class DataDir:
             store_topic_id(directory, topic_id, self.disk)
         self.logs[key] = log
         return log
+
+    # ---- logs on their way from another directory ----
+
+    def futures(self, key: TopicPartition | None = None) -> list[Path]:
+        """Copies in the making that are here, of this partition or of any, under the names that Kafka gives them."""
+        names = (entry.name for entry in os.scandir(self.path) if entry.is_dir() and entry.name.endswith(FUTURE))
+        known = [(name, _parse_name(name.rpartition(".")[0])) for name in names]
+        return [self.path / name for name, found in known if found is not None and key in (None, found)]
+
+    def future_keys(self) -> set[TopicPartition]:
+        """Of which partitions there are such copies."""
+        return {key for path in self.futures() if (key := _parse_name(path.name.rpartition(".")[0])) is not None}
+
+    def take(
+        self, key: TopicPartition, path: Path, taken: "Taken", topic_id: UUID, config: LogConfig, *, now_ms: int
+    ) -> Log:
+        """Let a copy be the partition's log here. What the checkpoints say of it is on the disk before it has the name."""
+        if (self.path / str(key)).is_dir():
+            self.set_aside(key)
+        self._forget(key)
+        self._recovery_points[key] = taken.log_end_offset
+        self._log_starts[key] = taken.log_start_offset
+        self._high_watermarks[key] = taken.high_watermark
+        if taken.first_dirty_offset is not None:
+            self._cleaned[key] = taken.first_dirty_offset
+        self.checkpoint()
+        self.disk.rename(path, self.path / str(key))
+        self.disk.sync_directory(self.path)
+        return self.open_log(key, topic_id, config, now_ms=now_ms, is_whole=True)
 
     def high_watermark(self, key: TopicPartition) -> int:
         """The high watermark of the last checkpoint; at least the log's start."""

@@ -1,5 +1,6 @@
 """The lock on a data directory: one process at a time, Apache Kafka's included."""
 
+import errno
 import fcntl
 import os
 from pathlib import Path
@@ -23,7 +24,9 @@ class DirectoryLock:
             fcntl.lockf(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             self.release()
-            raise UnusableDirectory(f"{directory} is in use by another process") from error
+            raise UnusableDirectory(f"{directory} is in use by another process") from (
+                None if error.errno in (errno.EAGAIN, errno.EACCES) else error
+            )
 
     def release(self) -> None:
         if self._fd >= 0:

@@ -70,4 +70,7 @@ class CorruptFile(LogError):
 
 
 class UnusableDirectory(LogError):
-    """A data directory that this node must not touch: in use, of another cluster, of another node."""
+    """A data directory that this node must not touch (in use, of another cluster, of another node), or that its disk keeps from it.
+
+    Only the last has an OSError as its cause.
+    """

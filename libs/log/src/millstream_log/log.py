@@ -214,7 +214,9 @@ class Log(LogWriter):
         return Truncation(self.directory, self.disk, state, mark, cut, epochs=self._epochs.encoded())
 
     def finish_truncation(self, truncation: Truncation) -> list[Path]:
-        """Take appends again; return the files that are out of the way, for the caller to remove."""
+        """Take appends again, if it was performed; return the files that are out of the way, for the caller to remove."""
+        if truncation.refused is not None:
+            self._flushes.failure = truncation.refused  # given up: the next start completes it
         if self._flushes.failure is UNDER_TRUNCATION:
             self._flushes.failure = None
             self._flushes.names_flushed = self._flushes.names_made

@@ -269,16 +269,21 @@ class LogWriter:
         """
         if last_offset - self.log_end_offset <= RELATIVE_OFFSETS:
             return self._roll(self.log_end_offset, now_ms)
-        self.allow_gaps(short_before=self._segments.last.base_offset + 1)
-        segment = self._roll(base_offset, now_ms)
-        self.log_end_offset = base_offset
-        return segment
+        self.begin_segment(base_offset, now_ms)
+        return self._segments.last
 
     def roll(self, now_ms: int) -> None:
         """Begin a new segment now, unless the last one is empty."""
         self._refuse_if_failed()
         if self._segments.last.size:
             self._roll(self.log_end_offset, now_ms)
+
+    def begin_segment(self, base_offset: int, now_ms: int) -> None:
+        """End the log behind a gap: there was something up to here where it is copied from."""
+        self._refuse_if_failed()
+        self.allow_gaps(short_before=self._segments.last.base_offset + 1)
+        self._roll(base_offset, now_ms)
+        self.log_end_offset = base_offset
 
     def _roll(self, base_offset: int, now_ms: int) -> Segment:
         full = self._segments.last

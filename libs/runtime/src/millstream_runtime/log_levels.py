@@ -6,6 +6,7 @@ Levels have Kafka's names. They belong to the process and are forgotten when it 
 import logging
 from collections import Counter
 
+from millstream_cluster.acls import AclOperation, AclResource
 from millstream_runtime.nodes.client import ClientError, ForwardingRefused
 from millstream_runtime.nodes.controllers import ControllerLink
 from millstream_runtime.serving.context import RequestContext
@@ -67,6 +68,8 @@ async def alter_log_levels(
     named = Counter(resource.resource_name for resource in here)
     answers = [
         _alter(resource, node_id, once=named[resource.resource_name] == 1, validate_only=request.validate_only)
+        if context.may(AclOperation.ALTER_CONFIGS, AclResource.CLUSTER)
+        else _not_permitted(resource, context)
         for resource in here
     ]
     if rest:
@@ -103,6 +106,15 @@ def _alter(
         for logger, level in changes:
             logger.setLevel(level)
     return answer
+
+
+def _not_permitted(resource: AlterConfigsResource, context: RequestContext) -> AlterConfigsResourceResponse:
+    context.denied(AclOperation.ALTER_CONFIGS, AclResource.CLUSTER)
+    return AlterConfigsResourceResponse(
+        error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+    )
 
 
 def _check_given(resource: AlterConfigsResource) -> None:

@@ -42,7 +42,7 @@ class Latency:
 class ServerMetrics:
     """What one server counts."""
 
-    __slots__ = ("bytes_in", "bytes_out", "connections", "latencies", "name", "rejected")
+    __slots__ = ("bytes_in", "bytes_out", "connections", "failed_logins", "latencies", "logins", "name", "rejected")
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -51,6 +51,8 @@ class ServerMetrics:
         self.bytes_out: i64 = 0
         self.connections = 0
         self.rejected = 0
+        self.logins = 0
+        self.failed_logins = 0
 
     def latency(self, api: str) -> Latency:
         found = self.latencies.get(api)
@@ -86,12 +88,16 @@ class Metrics:
         sent = Family(Kind.COUNTER, "millstream_sent_bytes", "Bytes of replies.")
         rejected = Family(Kind.COUNTER, "millstream_rejected_requests", "Frames that closed their connection.")
         connections = Family(Kind.GAUGE, "millstream_connections", "Open connections.")
+        logins = Family(Kind.COUNTER, "millstream_logins", "Clients that logged in, again too.")
+        failed = Family(Kind.COUNTER, "millstream_failed_logins", "Logins that were refused.")
         for server in self._servers.values():
             received.add(int(server.bytes_in), server=server.name)
             sent.add(int(server.bytes_out), server=server.name)
             rejected.add(server.rejected, server=server.name)
             connections.add(server.connections, server=server.name)
+            logins.add(server.logins, server=server.name)
+            failed.add(server.failed_logins, server=server.name)
             for api, values in server.latencies.items():
                 total = values.total_ms / 1000
                 latency.add_histogram(BUCKETS_SECONDS, values.counts, total, server=server.name, api=api)
-        return [latency, received, sent, rejected, connections]
+        return [latency, received, sent, rejected, connections, logins, failed]

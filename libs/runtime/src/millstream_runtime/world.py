@@ -33,6 +33,8 @@ class World(ABC):
         self.own_addresses: dict[tuple[str, int], tuple[str, int]] = {}
         """Where this process's listeners are, by what is advertised of them: a name that only clients can resolve, or a port that
         is published outside a container, is of no use to the roles of one process that talk to each other."""
+        self.own_names: dict[tuple[str, int], str] = {}
+        """Which name a certificate has to be of where one role of this process connects to another: the advertised one, by where it listens."""
         self.killed = False
         """Simulation only: the process was kill -9'd, so whoever is cancelled now must do no clean shutdown work."""
 

@@ -236,11 +236,13 @@ _ANSWERS: dict[type[Request[Any]], Row] = {
     m.AlterPartitionReassignmentsRequest: Row(
         (_each("topics", "responses", "name", _each("partitions", "partitions", "partition_index")),)
     ),
-    m.ListPartitionReassignmentsRequest: _TOP,
+    m.ListPartitionReassignmentsRequest: Row(
+        (_each("topics", "topics", "name", _each("partition_indexes", "partitions", "partition_index")),)
+    ),
     m.OffsetDeleteRequest: _TOP,
     m.DescribeClientQuotasRequest: Row(fixed={"entries": None}),
     m.AlterClientQuotasRequest: Row((_each("entries", "entries", "entity"),)),
-    m.DescribeUserScramCredentialsRequest: _TOP,
+    m.DescribeUserScramCredentialsRequest: Row((_each("users", "results", ""),)),
     m.AlterUserScramCredentialsRequest: Row(
         (_each("deletions", "results", "user=name"), _each("upsertions", "results", "user=name"))
     ),

@@ -1,19 +1,27 @@
 """Changes as they happen. kopf keeps the watches and, for resources that have to delete something, the finalizers.
 
 Event handlers rather than change handlers or timers: those would put a finalizer on every resource, and a finalizer
-outlives an operator that is gone.
+outlives an operator that is gone. None is put on a resource in another namespace than its Cluster's: when that namespace
+goes, the operator's rights there may go first, and nobody could take the finalizer off. Its data is deleted when it is seen to go.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import kopf
 
-from millstream_operator.reconcile.resource import Body
+from millstream_operator.plan.scope import Body, cluster_key
 from millstream_operator.reconcile.resync import Reconcilers
 
 GROUP, VERSION = "millstream.dev", "v1alpha1"
 RETRY_DELAY_S = 10
+TRIES_MAX = 30
+
+Delete = Callable[[Body], Awaitable[None]]
+
+logger = logging.getLogger(__name__)
 
 
 def register(registry: kopf.OperatorRegistry, reconcilers: Reconcilers) -> None:
@@ -24,6 +32,8 @@ def register(registry: kopf.OperatorRegistry, reconcilers: Reconcilers) -> None:
         settings.watching.server_timeout = 300
         settings.watching.client_timeout = 330
         settings.posting.level = 30
+        # The namespaces are told, and the definitions are there before the operator: nothing cluster-wide has to be read.
+        settings.scanning.disabled = True
         settings.persistence.finalizer = f"{GROUP}/data"
         settings.persistence.progress_storage = kopf.AnnotationsProgressStorage(prefix=GROUP)
 
@@ -32,26 +42,40 @@ def register(registry: kopf.OperatorRegistry, reconcilers: Reconcilers) -> None:
 
     kopf.on.startup(registry=registry)(configure)
     kopf.on.login(registry=registry)(log_in)
+    deletes: dict[str, tuple[str | None, Delete]] = {
+        "topics": ("Delete", reconcilers.topics.delete),
+        "consumergroups": ("DeleteIfEmpty", reconcilers.groups.delete),
+        "users": (None, reconcilers.users.delete),
+    }
     for plural, reconciler in reconcilers.by_plural.items():
         _watch(registry, plural, reconcilers, reconciler.kind)
-    _delete(registry, "topics", "Delete", reconcilers.topics.delete)
-    _delete(registry, "consumergroups", "DeleteIfEmpty", reconcilers.groups.delete)
+    for plural, (policy, delete) in deletes.items():
+        _delete(registry, plural, policy, delete)
+        _delete_without_finalizer(registry, plural, policy, delete)
 
 
 def _watch(registry: kopf.OperatorRegistry, plural: str, reconcilers: Reconcilers, kind: str) -> None:
-    async def changed(body: kopf.Body, **_: Any) -> None:
+    async def changed(body: kopf.Body, type: str | None, **_: Any) -> None:
         status = body.get("status") or {}
-        if status.get("observedGeneration") != body["metadata"].get("generation"):
+        if type != "DELETED" and status.get("observedGeneration") != body["metadata"].get("generation"):
             await reconcilers.look_at(kind, dict(body))
 
     kopf.on.event(GROUP, VERSION, plural, registry=registry, id=f"{plural}-changed")(changed)
 
 
-def _delete(
-    registry: kopf.OperatorRegistry, plural: str, policy: str, delete: Callable[[Body], Awaitable[None]]
-) -> None:
-    def has_data_to_delete(spec: Mapping[str, Any], **_: Any) -> bool:
-        return bool(spec.get("deletionPolicy") == policy)
+def at_home(body: Body) -> bool:
+    """Whether a resource is in the namespace of its Cluster."""
+    return bool(cluster_key(body)[0] == body["metadata"]["namespace"])
+
+
+def has_policy(body: Body, policy: str | None) -> bool:
+    """Whether something has to be deleted with a resource; with a User always."""
+    return policy is None or bool(body["spec"].get("deletionPolicy") == policy)
+
+
+def _delete(registry: kopf.OperatorRegistry, plural: str, policy: str | None, delete: Delete) -> None:
+    def has_data_to_delete(body: kopf.Body, **_: Any) -> bool:
+        return has_policy(body, policy) and at_home(body)
 
     async def deleted(body: kopf.Body, **_: Any) -> None:
         try:
@@ -60,3 +84,25 @@ def _delete(
             raise kopf.TemporaryError(f"not deleted yet: {error}", delay=RETRY_DELAY_S) from error
 
     kopf.on.delete(GROUP, VERSION, plural, registry=registry, when=has_data_to_delete)(deleted)
+
+
+def _delete_without_finalizer(registry: kopf.OperatorRegistry, plural: str, policy: str | None, delete: Delete) -> None:
+    async def gone(body: kopf.Body, type: str | None, **_: Any) -> None:
+        if type != "DELETED" or not has_policy(body, policy) or at_home(body):
+            return
+        for left in reversed(range(TRIES_MAX)):
+            try:
+                await delete(dict(body))
+            except Exception as error:
+                logger.warning(
+                    "not deleted yet kind=%s name=%s tries_left=%d error=%s",
+                    plural,
+                    body["metadata"]["name"],
+                    left,
+                    error,
+                )
+                await asyncio.sleep(RETRY_DELAY_S)
+            else:
+                return
+
+    kopf.on.event(GROUP, VERSION, plural, registry=registry, id=f"{plural}-gone")(gone)

@@ -1,11 +1,8 @@
 """Requests to one cluster: bootstrap, the brokers it lists, and errors as Kafka names them."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 from millstream_runtime.nodes.client import ClientError, Nodes
-from millstream_runtime.world import World
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 
@@ -34,7 +31,7 @@ class Refused(Exception):
 
 
 class KafkaCluster:
-    """One cluster, for the time of one reconciliation."""
+    """One cluster, by whatever broker answers."""
 
     def __init__(self, nodes: Nodes, bootstrap: Address) -> None:
         self._nodes = nodes
@@ -58,12 +55,3 @@ class KafkaCluster:
 def check(code: int, message: str | None = None) -> None:
     if code != ErrorCode.NONE:
         raise Refused(code, message)
-
-
-@asynccontextmanager
-async def connect(world: World, bootstrap: Address) -> AsyncIterator[KafkaCluster]:
-    nodes = Nodes(world, client_id="millstream-operator", connections_max=64)
-    try:
-        yield KafkaCluster(nodes, bootstrap)
-    finally:
-        await nodes.close()

@@ -18,14 +18,17 @@ PLURALS = {
     "ConsumerGroup": "consumergroups",
     "Deployment": "deployments",
     "MetadataSlot": "metadataslots",
+    "NetworkPolicy": "networkpolicies",
     "Pod": "pods",
     "PodDisruptionBudget": "poddisruptionbudgets",
     "Role": "roles",
     "RoleBinding": "rolebindings",
+    "Secret": "secrets",
     "Service": "services",
     "ServiceAccount": "serviceaccounts",
     "StatefulSet": "statefulsets",
     "Topic": "topics",
+    "User": "users",
 }
 
 
@@ -62,6 +65,11 @@ class Objects:
             path = _path(manifest["apiVersion"], manifest["kind"], metadata["namespace"], metadata["name"])
             query = [("fieldManager", FIELD_MANAGER), ("force", "true")]
             await self._call("PATCH", path, query, manifest, content_type="application/apply-patch+yaml")
+
+    async def create(self, manifest: Mapping[str, Any]) -> None:
+        """Raises KubernetesError where there is one of that name already."""
+        path = _path(manifest["apiVersion"], manifest["kind"], manifest["metadata"]["namespace"])
+        await self._call("POST", path, [("fieldManager", FIELD_MANAGER)], manifest)
 
     async def get(self, api_version: str, kind: str, namespace: str, name: str) -> dict[str, Any] | None:
         try:

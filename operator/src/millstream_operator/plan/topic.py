@@ -4,8 +4,8 @@ Steps are safe to stop after any of them: the next look at the cluster plans the
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -146,16 +146,3 @@ def may_delete(status: Mapping[str, Any], live_topic_id: UUID | None) -> bool:
     return (
         live_topic_id is not None and bool(status.get("created")) and status.get("topicId") == uuid_text(live_topic_id)
     )
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Claim:
-    """A resource that names a topic; the oldest one has it."""
-
-    created_at: str
-    uid: str
-    resource: str = field(compare=False)
-
-
-def owner(claims: Sequence[Claim]) -> Claim | None:
-    return min(claims, default=None)

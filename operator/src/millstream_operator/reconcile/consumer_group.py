@@ -5,14 +5,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from millstream_operator.kafka import groups
-from millstream_operator.kafka.cluster import ClusterUnreachable, Refused
+from millstream_operator.kafka.cluster import Refused
 from millstream_operator.plan.conditions import Condition
 from millstream_operator.plan.consumer_group import group_fields, group_readiness, initial_offsets
+from millstream_operator.plan.scope import Body, elder
 from millstream_operator.reconcile.resource import (
-    Body,
+    EXPECTED,
     ClusterMissing,
+    Conflict,
+    NamespaceNotAllowed,
     Surroundings,
     Turns,
+    cluster_of,
+    condition_of,
     kafka_of,
     write_status,
 )
@@ -33,40 +38,42 @@ class ConsumerGroupReconciler:
             if body["metadata"].get("deletionTimestamp"):
                 return
             try:
-                fields, condition = await self._look_and_act(body)
-            except ClusterMissing as error:
-                fields, condition = {}, Condition("Ready", False, "ClusterMissing", str(error))
-            except ClusterUnreachable as error:
-                fields, condition = {}, Condition("Ready", None, "ClusterUnreachable", str(error))
-            except Refused as error:
-                fields, condition = (
-                    {},
-                    Condition("Ready", None if error.code.retriable else False, error.reason, str(error)),
-                )
+                fields, condition = await self._look_and_act(body, siblings)
+            except EXPECTED as error:
+                fields, condition = {}, condition_of(error)
             await write_status(self._around, self.kind, body, {**fields, "groupId": group_id_of(body)}, condition)
 
-    async def _look_and_act(self, body: Body) -> tuple[dict[str, Any], Condition]:
+    async def _look_and_act(self, body: Body, siblings: Sequence[Body]) -> tuple[dict[str, Any], Condition]:
         spec = body["spec"]
         group_id = group_id_of(body)
         declared = spec.get("topics") or []
-        async with kafka_of(self._around, body) as kafka:
+        cluster = await self._cluster_of(body, siblings)
+        kafka = await kafka_of(self._around, cluster)
+        seen = await groups.look_at(kafka, group_id, declared)
+        starts = initial_offsets(spec, seen)
+        if starts:
+            await groups.commit(kafka, group_id, starts)
+            logger.info("group started group=%s partitions=%d", group_id, len(starts))
             seen = await groups.look_at(kafka, group_id, declared)
-            starts = initial_offsets(spec, seen)
-            if starts:
-                await groups.commit(kafka, group_id, starts)
-                logger.info("group started group=%s partitions=%d", group_id, len(starts))
-                seen = await groups.look_at(kafka, group_id, declared)
         return group_fields(seen), group_readiness(seen)
 
+    async def _cluster_of(self, body: Body, siblings: Sequence[Body]) -> Body:
+        cluster = await cluster_of(self._around, body)
+        first = elder(body, siblings, cluster, group_id_of)
+        if first is not None:
+            raise Conflict(f"the older resource {first} declares the group {group_id_of(body)} too")
+        return cluster
+
     async def delete(self, body: Body) -> None:
-        """Delete the group if nobody is in it; one that is in use stays."""
+        """Delete the group if it is this resource's and nobody is in it; one that is in use stays."""
         async with self._turns.of(body):
             group_id = group_id_of(body)
             try:
-                async with kafka_of(self._around, body) as kafka:
-                    await groups.delete(kafka, group_id)
+                cluster = await self._cluster_of(body, await self._around.every(self.kind))
+                kafka = await kafka_of(self._around, cluster)
+                await groups.delete(kafka, group_id)
                 logger.info("group deleted group=%s", group_id)
-            except ClusterMissing as error:
+            except (ClusterMissing, NamespaceNotAllowed, Conflict) as error:
                 logger.info("group let go group=%s reason=%s", group_id, error)
             except Refused as error:
                 if error.code is not ErrorCode.NON_EMPTY_GROUP:

@@ -4,24 +4,37 @@ A status is written only when it changed: every write wakes every watcher.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakValueDictionary
 
-from millstream_operator.kafka.cluster import Address, KafkaCluster, connect
+from millstream_operator.certificates.authority import BadAuthority
+from millstream_operator.kafka.cluster import Address, ClusterUnreachable, KafkaCluster, Refused
 from millstream_operator.kube.objects import KubernetesError, Objects
 from millstream_operator.plan.conditions import Condition, merge
+from millstream_operator.plan.scope import Body, cluster_key, serves
+from millstream_operator.reconcile.certificates import Certificates
+from millstream_operator.reconcile.connections import Connections
 from millstream_runtime.world import World
 
 API_VERSION = "millstream.dev/v1alpha1"
 
-Body = Mapping[str, Any]
-
 
 class ClusterMissing(Exception):
     """The Cluster that a resource refers to is not there (any more)."""
+
+
+class NamespaceNotAllowed(Exception):
+    """The resource is of a namespace that the Cluster does not serve, or there is no such Cluster: it is not told which."""
+
+
+class Conflict(Exception):
+    """An older resource declares the same thing, or somebody else has made it."""
+
+
+class SecurityDisabled(Exception):
+    """There are no users where everybody may do everything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +43,15 @@ class Surroundings:
 
     world: World
     objects: Objects
+    namespaces: tuple[str, ...]
+    """Where resources are looked after; whatever is elsewhere is not there."""
+    operator_namespace: str
+    certificates: Certificates
+    connections: Connections
+
+    async def every(self, kind: str) -> list[Body]:
+        """All resources of a kind, of all namespaces that are looked after."""
+        return [body for namespace in self.namespaces for body in await self.objects.list(API_VERSION, kind, namespace)]
 
 
 class Turns:
@@ -46,21 +68,41 @@ class Turns:
         return lock
 
 
-def cluster_key(body: Body) -> tuple[str, str]:
-    """Namespace and name of the Cluster that a Topic or ConsumerGroup belongs to."""
-    reference = body["spec"]["clusterRef"]
-    return reference.get("namespace") or body["metadata"]["namespace"], reference["name"]
-
-
-@asynccontextmanager
-async def kafka_of(around: Surroundings, body: Body) -> AsyncIterator[KafkaCluster]:
+async def cluster_of(around: Surroundings, body: Body) -> Body:
+    """The Cluster that a resource refers to, if it serves the resource's namespace."""
     namespace, name = cluster_key(body)
-    found = await around.objects.get(API_VERSION, "Cluster", namespace, name)
-    bootstrap = ((found or {}).get("status") or {}).get("bootstrap")
-    if found is None or not bootstrap:
-        raise ClusterMissing(f"no Cluster {name} in namespace {namespace}" if found is None else f"{name} is starting")
-    async with connect(around.world, parse_bootstrap(bootstrap)) as kafka:
-        yield kafka
+    own = body["metadata"]["namespace"]
+    found = None
+    if namespace in around.namespaces:
+        found = await around.objects.get(API_VERSION, "Cluster", namespace, name)
+    if found is not None and serves(found, own):
+        return found
+    if namespace == own:
+        raise ClusterMissing(f"no Cluster {name} in namespace {namespace}")
+    raise NamespaceNotAllowed(
+        f"no Cluster {name} in namespace {namespace} that names {own} in spec.allowedNamespaces: nothing is done"
+    )
+
+
+async def kafka_of(around: Surroundings, cluster: Body) -> KafkaCluster:
+    bootstrap = (cluster.get("status") or {}).get("bootstrap")
+    if not bootstrap:
+        raise ClusterMissing(f"{cluster['metadata']['name']} is starting")
+    return await around.connections.to(cluster, parse_bootstrap(bootstrap))
+
+
+EXPECTED = (ClusterMissing, NamespaceNotAllowed, Conflict, SecurityDisabled, ClusterUnreachable, Refused, BadAuthority)
+"""What a look at a resource may meet: the condition says it, and the next look may find it gone."""
+
+
+def condition_of(error: Exception) -> Condition:
+    match error:
+        case ClusterUnreachable():
+            return Condition("Ready", None, "ClusterUnreachable", str(error))
+        case Refused():
+            return Condition("Ready", None if error.code.retriable else False, error.reason, str(error))
+        case _:
+            return Condition("Ready", False, type(error).__name__, str(error))
 
 
 def parse_bootstrap(bootstrap: str) -> Address:
@@ -89,6 +131,15 @@ async def write_status(
     except KubernetesError as error:
         if not error.not_found:
             raise
+
+
+async def note_status(around: Surroundings, kind: str, body: Body, fields: Mapping[str, Any]) -> Body:
+    """Write fields before they come true; the resource as it is then."""
+    metadata = body["metadata"]
+    await around.objects.merge_patch(
+        API_VERSION, kind, metadata["namespace"], metadata["name"], {"status": dict(fields)}, subresource="status"
+    )
+    return {**body, "status": {**(body.get("status") or {}), **fields}}
 
 
 def _replacing(old: Any, new: Any) -> Any:

@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from millstream_operator.kube.objects import KubernetesError
+from millstream_operator.plan.scope import Body
 from millstream_operator.reconcile.cluster import ClusterReconciler
 from millstream_operator.reconcile.consumer_group import ConsumerGroupReconciler
-from millstream_operator.reconcile.resource import API_VERSION, Body, Surroundings
+from millstream_operator.reconcile.resource import Surroundings
 from millstream_operator.reconcile.topic import TopicReconciler
+from millstream_operator.reconcile.user import UserReconciler
 
 logger = logging.getLogger(__name__)
 
@@ -33,10 +35,12 @@ class Reconcilers:
         self._last_success_ms = around.world.monotonic_ms()
         self.topics = TopicReconciler(around)
         self.groups = ConsumerGroupReconciler(around)
+        self.users = UserReconciler(around)
         self.by_plural: Mapping[str, Reconciler] = {
             "clusters": ClusterReconciler(around),
             "topics": self.topics,
             "consumergroups": self.groups,
+            "users": self.users,
         }
         self._by_kind = {reconciler.kind: reconciler for reconciler in self.by_plural.values()}
 
@@ -45,7 +49,7 @@ class Reconcilers:
         return self._around.world.monotonic_ms() - self._last_success_ms > SILENT_MS_MAX
 
     async def look_at(self, kind: str, body: Body) -> None:
-        siblings = await self._around.objects.list(API_VERSION, kind, "") if kind == "Topic" else []
+        siblings = [] if kind == "Cluster" else await self._around.every(kind)
         await self._reconcile(self._by_kind[kind], body, siblings)
 
     async def run(self) -> None:
@@ -56,7 +60,7 @@ class Reconcilers:
 
     async def _look_at_all(self, kind: str) -> None:
         try:
-            bodies = await self._around.objects.list(API_VERSION, kind, "")
+            bodies = await self._around.every(kind)
         except (KubernetesError, OSError, TimeoutError) as error:
             logger.warning("api server unreachable kind=%s error=%s", kind, error)
             return

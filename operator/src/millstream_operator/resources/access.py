@@ -1,7 +1,11 @@
 """Who the pods are to the API server, and how clients and pods find each other."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from millstream_cluster.ids import Role
-from millstream_operator.resources.identity import HTTP_PORT, KAFKA_PORTS, ClusterIdentity, Manifest
+from millstream_operator.resources.identity import HTTP_PORT, ClusterIdentity, Manifest
+from millstream_operator.resources.listeners import listeners
 
 
 def service_account(cluster: ClusterIdentity, role: Role) -> Manifest:
@@ -40,7 +44,14 @@ def metadata_store_access(cluster: ClusterIdentity) -> list[Manifest]:
     ]
 
 
-def headless_service(cluster: ClusterIdentity, role: Role) -> Manifest:
+def kafka_ports(spec: Mapping[str, Any], role: Role) -> list[Manifest]:
+    """The first listener's is called kafka, as it is without credentials."""
+    found = listeners(spec, role)
+    names = ["kafka", *(each.name.lower() for each in found[1:])]
+    return [{"name": name, "port": each.port, "targetPort": name} for name, each in zip(names, found, strict=True)]
+
+
+def headless_service(cluster: ClusterIdentity, spec: Mapping[str, Any], role: Role) -> Manifest:
     """Names for the pods themselves; a pod has to be reachable by name before it can become ready."""
     return {
         "apiVersion": "v1",
@@ -51,22 +62,21 @@ def headless_service(cluster: ClusterIdentity, role: Role) -> Manifest:
             "publishNotReadyAddresses": True,
             "selector": cluster.labels(role),
             "ports": [
-                {"name": "kafka", "port": KAFKA_PORTS[role], "targetPort": "kafka"},
+                *kafka_ports(spec, role),
                 {"name": "http", "port": HTTP_PORT, "targetPort": "http"},
             ],
         },
     }
 
 
-def bootstrap_service(cluster: ClusterIdentity) -> Manifest:
+def bootstrap_service(cluster: ClusterIdentity, spec: Mapping[str, Any]) -> Manifest:
     """One address for clients to begin with; any ready broker answers there."""
-    port = KAFKA_PORTS[Role.BROKER]
     return {
         "apiVersion": "v1",
         "kind": "Service",
         "metadata": cluster.metadata(cluster.bootstrap_service, Role.BROKER),
         "spec": {
             "selector": cluster.labels(Role.BROKER),
-            "ports": [{"name": "kafka", "port": port, "targetPort": "kafka"}],
+            "ports": kafka_ports(spec, Role.BROKER),
         },
     }

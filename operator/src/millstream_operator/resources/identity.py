@@ -10,6 +10,7 @@ Manifest = dict[str, Any]
 
 KAFKA_PORTS = {Role.BROKER: 9092, Role.CONTROLLER: 9093, Role.COORDINATOR: 9094}
 HTTP_PORT = 9095
+CLUSTER_LABEL = "millstream.dev/cluster"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +37,21 @@ class ClusterIdentity:
     def bootstrap(self) -> str:
         return f"{self.bootstrap_service}.{self.namespace}.svc:{KAFKA_PORTS[Role.BROKER]}"
 
+    def certificates(self, role: Role) -> str:
+        """The Secret that the pods of a role mount."""
+        return f"{self.service(role)}-certificates"
+
+    @property
+    def nodes_authority(self) -> str:
+        """The Secret of the authority that the nodes' certificates are of."""
+        return f"{self.name}-ca"
+
+    @property
+    def users_authority(self) -> str:
+        return f"{self.name}-users-ca"
+
     def labels(self, role: Role | None = None) -> dict[str, str]:
-        labels = {"app.kubernetes.io/part-of": "millstream", "millstream.dev/cluster": self.name}
+        labels = {"app.kubernetes.io/part-of": "millstream", CLUSTER_LABEL: self.name}
         return labels if role is None else labels | {"millstream.dev/role": role.value}
 
     def metadata(self, name: str, role: Role | None = None) -> Manifest:

@@ -5,12 +5,13 @@ from typing import Any
 
 from millstream_cluster.configs.replication import replication_of
 from millstream_cluster.ids import Role
+from millstream_operator.resources.access import kafka_ports
 from millstream_operator.resources.identity import HTTP_PORT, KAFKA_PORTS, ClusterIdentity, Manifest
+from millstream_operator.resources.listeners import CERTIFICATES, is_secured, listener_properties
+from millstream_operator.resources.pod_security import container_security, pod_security
 
 DATA_DIRECTORY = "/var/lib/millstream"
-USER = 10001
 CONTROLLER_NAMES_MIN = 3
-LISTENERS = {Role.BROKER: "PLAINTEXT", Role.CONTROLLER: "CONTROLLER", Role.COORDINATOR: "COORDINATOR"}
 SPEC_FIELDS = {Role.BROKER: "brokers", Role.CONTROLLER: "controllers", Role.COORDINATOR: "coordinators"}
 
 
@@ -40,13 +41,10 @@ def stateful_set(
 
 def properties(cluster: ClusterIdentity, spec: Mapping[str, Any], role: Role) -> dict[str, str]:
     """What the process is told. Brokers and coordinators may become more or fewer without a restart of the others."""
-    port = KAFKA_PORTS[role]
-    address = f"$(POD_NAME).{cluster.service(role)}.{cluster.namespace}.svc:{port}"
     told = {
         "process.roles": role.value,
         "node.id": "$(NODE_ID)",
-        "listeners": f"{LISTENERS[role]}://0.0.0.0:{port}",
-        "advertised.listeners": f"{LISTENERS[role]}://{address}",
+        **listener_properties(cluster, spec, role),
         "controller.bootstrap.servers": _controllers(cluster, int(spec["controllers"]["replicas"])),
         "http.host": "0.0.0.0",
         "http.port": str(HTTP_PORT),
@@ -75,11 +73,12 @@ def _controllers(cluster: ClusterIdentity, replicas: int) -> str:
 def _pod(cluster: ClusterIdentity, spec: Mapping[str, Any], role: Role, leaving_s_max: int) -> Manifest:
     labels = {"matchLabels": cluster.labels(role)}
     apart = {"topologyKey": "kubernetes.io/hostname", "labelSelector": labels}
-    return {
+    pod: Manifest = {
         "serviceAccountName": cluster.service(role),
         "automountServiceAccountToken": role is Role.CONTROLLER,
+        "enableServiceLinks": False,
         "terminationGracePeriodSeconds": leaving_s_max,
-        "securityContext": {"runAsNonRoot": True, "runAsUser": USER, "runAsGroup": USER, "fsGroup": USER},
+        "securityContext": pod_security(),
         "affinity": {
             "podAntiAffinity": {
                 "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "podAffinityTerm": apart}]
@@ -87,6 +86,11 @@ def _pod(cluster: ClusterIdentity, spec: Mapping[str, Any], role: Role, leaving_
         },
         "containers": [_container(cluster, spec, role)],
     }
+    if is_secured(spec):
+        # The whole directory: the kubelet exchanges its files together when certificates are renewed.
+        secret = {"secretName": cluster.certificates(role), "defaultMode": 0o440}
+        pod["volumes"] = [{"name": "certificates", "secret": secret}]
+    return pod
 
 
 def _container(cluster: ClusterIdentity, spec: Mapping[str, Any], role: Role) -> Manifest:
@@ -105,17 +109,18 @@ def _container(cluster: ClusterIdentity, spec: Mapping[str, Any], role: Role) ->
             },
         ],
         "ports": [
-            {"name": "kafka", "containerPort": KAFKA_PORTS[role]},
+            *({"name": each["name"], "containerPort": each["port"]} for each in kafka_ports(spec, role)),
             {"name": "http", "containerPort": HTTP_PORT},
         ],
         "livenessProbe": _probe("/healthz", period_seconds=10, failures=6),
         "readinessProbe": _probe("/readyz", period_seconds=2, failures=3),
         "resources": dict(spec[SPEC_FIELDS[role]].get("resources") or {}),
-        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+        "securityContext": container_security(),
     }
-    if role is Role.BROKER:
-        container["volumeMounts"] = [{"name": "data", "mountPath": DATA_DIRECTORY}]
-    return container
+    mounts: list[Manifest] = [{"name": "data", "mountPath": DATA_DIRECTORY}] if role is Role.BROKER else []
+    if is_secured(spec):
+        mounts.append({"name": "certificates", "mountPath": CERTIFICATES, "readOnly": True})
+    return container | ({"volumeMounts": mounts} if mounts else {})
 
 
 def _probe(path: str, *, period_seconds: int, failures: int) -> Manifest:

@@ -8,6 +8,8 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
+from pathlib import Path
 from uuid import UUID
 
 from millstream_broker.api import HANDLERS
@@ -16,8 +18,11 @@ from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.delays import Delays
 from millstream_broker.shell.partition.applied_metadata import AppliedMetadata
 from millstream_broker.shell.partition.hosting import Hosting
-from millstream_broker.shell.partition.losses import Losses
+from millstream_broker.shell.partition.log_dirs import LogDirs
+from millstream_broker.shell.partition.moves import Moves
+from millstream_broker.shell.partition.open_log_dirs import open_log_dirs
 from millstream_broker.shell.partition.partitions import HostedPartitions
+from millstream_broker.shell.partition.whereabouts import Whereabouts
 from millstream_broker.shell.replication.isr_proposals import IsrProposals
 from millstream_broker.shell.replication.replication import Replication
 from millstream_broker.shell.upkeep.cleaner import Cleaner
@@ -32,7 +37,9 @@ from millstream_runtime.nodes.controllers import ControllerLink
 from millstream_runtime.nodes.follower import MetadataFollower
 from millstream_runtime.nodes.registration import NodeIdentity, Registration, health_of
 from millstream_runtime.service import Health, ServiceFailed
+from millstream_runtime.serving.accounts import Accounts
 from millstream_runtime.serving.api_versions import Identity
+from millstream_runtime.serving.authorization import authorizer_of
 from millstream_runtime.serving.door import Door
 from millstream_runtime.serving.listeners import advertise, listen_on
 from millstream_runtime.serving.server import Features, Server
@@ -63,26 +70,27 @@ class BrokerApp:
         return health_of(self.registration, self.ready)
 
     async def run(self) -> None:
-        directory = self._open_directory()
+        directories = self._open_directories()
         delays = Delays(self._world)
-        partitions = HostedPartitions(directory, delays, self._world, node_id=self.config.node_id)
+        partitions = HostedPartitions(directories, delays, self._world, node_id=self.config.node_id)
         self.partitions = partitions
         try:
-            await self._load(directory, partitions)
-            await self._serve(directory, partitions, delays)
+            applied = self._applied_metadata(directories)
+            await self._load(partitions, applied)
+            await self._serve(partitions, applied, delays)
         finally:
             self._close(partitions)
 
     # ---- the data ----
 
-    def _open_directory(self) -> DataDir:
+    def _open_directories(self) -> LogDirs:
         def new_id() -> UUID:
             return UUID(int=self._world.random.getrandbits(128), version=4)
 
         config = self.config
         try:
-            return DataDir(
-                config.data_dir,
+            return open_log_dirs(
+                config.data_dirs,
                 node_id=config.node_id,
                 cluster_id=config.cluster_id,
                 new_id=new_id,
@@ -94,12 +102,14 @@ class BrokerApp:
         except OSError as error:
             raise ServiceFailed(f"cannot use {config.data_dir}: {error.strerror}") from error
 
-    async def _load(self, directory: DataDir, partitions: HostedPartitions) -> None:
+    async def _load(self, partitions: HostedPartitions, applied: AppliedMetadata) -> None:
+        directories = partitions.directories
+        clean = str(directories.was_clean).lower()
         try:
-            await self._world.run_to_end(partitions.load)
+            await self._world.run_to_end(partial(partitions.load, applied.places))
         except (LogError, OSError) as error:
-            raise ServiceFailed(f"cannot open the logs in {self.config.data_dir}: {error}") from error
-        clean = str(directory.was_clean).lower()
+            paths = ", ".join(str(path) for path in self.config.data_dirs)
+            raise ServiceFailed(f"cannot open the logs in {paths}: {error}") from error
         logger.info("logs opened broker=%d partitions=%d clean=%s", self.config.node_id, len(partitions), clean)
 
     def _close(self, partitions: HostedPartitions) -> None:
@@ -117,11 +127,12 @@ class BrokerApp:
 
     # ---- serving ----
 
-    async def _serve(self, directory: DataDir, partitions: HostedPartitions, delays: Delays) -> None:
+    async def _serve(self, partitions: HostedPartitions, applied: AppliedMetadata, delays: Delays) -> None:
         config, world = self.config, self._world
-        link = ControllerLink(world, config.controllers, client_id=self.name, node_id=NodeId(config.node_id))
-        applied = self._applied_metadata()
+        link = self._controllers()
+        directories = partitions.directories
         hosting = Hosting(config, partitions, applied)
+        hosting.on_directories_failed(directories.take_failed())
 
         def on_records(image: Image, records: Sequence[MetadataRecord]) -> None:
             if self.registration is not None:
@@ -138,9 +149,7 @@ class BrokerApp:
             world, link, node_id=config.node_id, on_records=on_records, applied_before=applied.stored
         )
         self.follower = follower
-        broker = Broker(
-            config, world, link, partitions, delays, image=lambda: follower.image, log_dir_space=self._log_dir_space
-        )
+        broker = Broker(config, world, link, partitions, delays, image=lambda: follower.image, log_dir_space=_space)
         server = self._server(broker, follower)
         world.metrics.register(broker.metrics)
         world.metrics.register(broker.client_metrics)
@@ -149,23 +158,21 @@ class BrokerApp:
             async with asyncio.TaskGroup() as tasks:
                 children = [tasks.create_task(follower.run())]
                 await follower.caught_up.wait()
-                self._bind_cluster(directory, follower.image)
+                self._bind_cluster(directories, follower.image)
                 hosting.serve(follower.image)
                 broker.on_image(follower.image)
                 server.limit(broker.config.limits)
                 broker.topic_creation.enabled = True
-                registration = self._register(link, directory, hosting)
+                registration = self._register(link, directories, hosting)
                 upkeep = Upkeep(lambda: broker.config, world, partitions)
-                losses = Losses(config.node_id, link, partitions, lambda: registration.broker_epoch)
+                whereabouts = Whereabouts(broker, lambda: registration.broker_epoch)
                 isr_proposals = IsrProposals(broker, lambda: registration.broker_epoch)
-                parts = (registration, broker.topic_creation, broker.share_groups, losses, isr_proposals)
+                parts = (registration, broker.topic_creation, broker.share_groups, whereabouts, isr_proposals)
                 children += [tasks.create_task(part.run()) for part in parts]
+                children.append(tasks.create_task(self._watch(directories, hosting, registration)))
                 noted = applied.run(world, lambda: follower.applied, config.checkpoint_interval_ms)
                 children.append(tasks.create_task(noted))
-                replication = Replication(broker, directory, broker_epoch=lambda: registration.broker_epoch)
-                chores = [hosting.run, partitions.removals.run, upkeep.run, replication.run]
-                if config.cleaner.enabled:
-                    chores.append(Cleaner(lambda: broker.config.cleaner, world, partitions, directory).run)
+                chores = [upkeep.run, *self._chores(broker, hosting, registration)]
                 keeping = self._keep_once_proven(follower, registration, hosting, chores)
                 children.append(tasks.create_task(keeping))
                 try:
@@ -188,6 +195,36 @@ class BrokerApp:
             await broker.close()
             await link.close()
 
+    def _chores(
+        self, broker: Broker, hosting: Hosting, registration: Registration
+    ) -> Sequence[Callable[[], Coroutine[None, None, None]]]:
+        partitions, world = broker.partitions, self._world
+        replication = Replication(broker, broker_epoch=lambda: registration.broker_epoch)
+        broker.moves = Moves(
+            partitions, world, settle=hosting.on_moved, bytes_per_s=lambda: broker.config.log_dirs_bytes_per_s
+        )
+        chores = [hosting.run, partitions.removals.run, replication.run, broker.moves.run]
+        if self.config.cleaner.enabled:
+            chores.append(Cleaner(lambda: broker.config.cleaner, world, partitions).run)
+        return chores
+
+    def _controllers(self) -> ControllerLink:
+        config = self.config
+        return ControllerLink(
+            self._world,
+            config.controllers,
+            client_id=self.name,
+            node_id=NodeId(config.node_id),
+            credentials=config.security.controllers,
+        )
+
+    async def _watch(self, directories: LogDirs, hosting: Hosting, registration: Registration) -> None:
+        def on_failed(failed: Sequence[DataDir]) -> None:
+            hosting.on_directories_failed(failed)
+            registration.on_log_dirs()
+
+        await directories.run(self._world, on_failed)
+
     def _server(self, broker: Broker, follower: MetadataFollower) -> Server[Broker]:
         return Server(
             self.name,
@@ -197,10 +234,20 @@ class BrokerApp:
             self.config.limits,
             features=lambda: _features(follower.image),
             identity=lambda: _identity(follower.image, self.config.node_id),
+            accounts=Accounts(
+                self._world,
+                lambda: follower.image if follower.caught_up.is_set() else None,
+                follower.caught_up.wait,
+                self.config.token_secret,
+            ),
+            authorizer=authorizer_of(self.config.authorizer, lambda: follower.image.acls),
         )
 
     async def _listen(self, server: Server[Broker]) -> None:
-        self.listeners |= await listen_on(server, self.config.listeners, nodes_listener=self.config.nodes_listener)
+        config = self.config
+        self.listeners |= await listen_on(
+            server, config.listeners, nodes_listener=config.nodes_listener, security=config.security
+        )
         if self._door is not None:
             self._door.open(server, self.listeners)
 
@@ -225,30 +272,30 @@ class BrokerApp:
             await upkeep.flush_all()
             await registration.leave(timeout_ms=self.config.controlled_shutdown_timeout_ms)
 
-    def _applied_metadata(self) -> AppliedMetadata:
+    def _applied_metadata(self, directories: LogDirs) -> AppliedMetadata:
         try:
-            return AppliedMetadata(self.config.data_dir, self._disk)
+            return AppliedMetadata(directories)
         except (CorruptFile, OSError) as error:
             raise ServiceFailed(f"cannot tell what metadata was applied: {error}") from error
 
-    def _bind_cluster(self, directory: DataDir, image: Image) -> None:
+    def _bind_cluster(self, directories: LogDirs, image: Image) -> None:
         if image.cluster_id is None:
             raise ServiceFailed("the metadata log does not say which cluster it is of")
         try:
-            directory.set_cluster_id(image.cluster_id)
+            directories.set_cluster_id(image.cluster_id)
         except UnusableDirectory as error:
             raise ServiceFailed(str(error)) from error
 
-    def _register(self, link: ControllerLink, directory: DataDir, hosting: Hosting) -> Registration:
+    def _register(self, link: ControllerLink, directories: LogDirs, hosting: Hosting) -> Registration:
         config = self.config
-        assert directory.cluster_id is not None, "bound before"
+        assert directories.cluster_id is not None, "bound before"
         identity = NodeIdentity(
             node_id=config.node_id,
-            cluster_id=directory.cluster_id,
-            incarnation_id=directory.directory_id,
-            listeners=advertise(self._world, self.listeners, config.advertised_listeners),
+            cluster_id=directories.cluster_id,
+            incarnation_id=directories.incarnation_id,
+            listeners=advertise(self._world, self.listeners, config.advertised_listeners, config.security),
             rack=config.rack,
-            log_dirs=(directory.directory_id,),
+            log_dirs=directories.ids,
         )
         self.registration = Registration(
             self._world,
@@ -257,15 +304,17 @@ class BrokerApp:
             heartbeat_interval_ms=config.heartbeat_interval_ms,
             session_timeout_ms=config.session_timeout_ms,
             metadata_offset=lambda: hosting.settled_offset,
-            previous_epoch=directory.clean_broker_epoch,
+            previous_epoch=directories.clean_broker_epoch,
+            offline_log_dirs=lambda: directories.offline_ids,
             on_session_lost=hosting.on_session_lost,
         )
         return self.registration
 
-    def _log_dir_space(self) -> tuple[int, int]:
-        """Bytes of the file system, and those that may still be used."""
-        space = os.statvfs(self.config.data_dir)
-        return space.f_blocks * space.f_frsize, space.f_bavail * space.f_frsize
+
+def _space(path: Path) -> tuple[int, int]:
+    """Bytes of the file system, and those that may still be used."""
+    space = os.statvfs(path)
+    return space.f_blocks * space.f_frsize, space.f_bavail * space.f_frsize
 
 
 def _features(image: Image) -> Features:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from millstream_broker.cleaner_config import CleanerConfig
 from millstream_broker.core.reads.replica_selection import RACK_AWARE_SELECTOR
-from millstream_broker.core.replication.throttle import FOLLOWER_RATE
+from millstream_broker.core.replication.throttle import FOLLOWER_RATE, LEADER_RATE
 from millstream_cluster.configs import BROKER_CONFIGS, ConfigError
 from millstream_cluster.configs.key import LONG_MAX
 from millstream_cluster.coordinator_topics import CoordinatorTopics
@@ -19,15 +19,23 @@ from millstream_cluster.image import Image
 from millstream_cluster.records import Endpoint, ResourceType
 from millstream_runtime.network.links import Limits
 from millstream_runtime.properties import Properties, PropertyError
-from millstream_runtime.serving.listeners import limits_of, listeners_of, nodes_first
+from millstream_runtime.serving.authorization import authorizer_config_of
+from millstream_runtime.serving.listeners import limits_of, listeners_of
+from millstream_runtime.serving.security import PLAIN_SECURITY, TOKEN_SECRET, Security, nodes_first, security_of
+from millstream_security.authorization.authorizer import AuthorizerConfig
 
 DEFAULT_LISTENER = "PLAINTEXT"
 DEFAULT_PORT = 9092
 VERIFIES_TRANSACTIONS = "transaction.partition.verification.enable"
 PRODUCER_ID_EXPIRATION = "producer.id.expiration.ms"
+CORDONED = "cordoned.log.dirs"
+LOG_DIRS_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
 READ_AGAIN = frozenset(
     {
+        CORDONED,
         FOLLOWER_RATE,
+        LEADER_RATE,
+        LOG_DIRS_RATE,
         VERIFIES_TRANSACTIONS,
         PRODUCER_ID_EXPIRATION,
         "log.cleaner.backoff.ms",
@@ -45,7 +53,7 @@ class BrokerConfig:
     node_id: int
     """node.id: 0 to 9999."""
     data_dir: Path
-    """log.dirs: one directory."""
+    """log.dirs: the first of them."""
     controllers: tuple[tuple[str, int], ...]
     """controller.bootstrap.servers: every controller's host and port."""
     listeners: tuple[Endpoint, ...] = (Endpoint(DEFAULT_LISTENER, "127.0.0.1", DEFAULT_PORT),)
@@ -54,6 +62,10 @@ class BrokerConfig:
     """advertised.listeners: what clients are told; where a name is missing, its listener's own address."""
     nodes_listener: str | None = None
     """inter.broker.listener.name: where other nodes come in, and nobody else is one; unset, on any listener."""
+    security: Security = PLAIN_SECURITY
+    """listener.security.protocol.map, ssl.*: what each listener asks for, and what is shown to other nodes."""
+    token_secret: str | None = field(default=None, repr=False)
+    """delegation.token.secret.key: the same on all nodes; unset, there are no delegation tokens."""
     rack: str | None = None
     """broker.rack"""
     selects_closest_replica: bool = False
@@ -108,16 +120,30 @@ class BrokerConfig:
     """producer.id.expiration.ms"""
     follower_throttled_rate: int = LONG_MAX
     """follower.replication.throttled.rate, in bytes a second"""
+    leader_throttled_rate: int = LONG_MAX
+    """leader.replication.throttled.rate, in bytes a second"""
     retention_check_interval_ms: int = 300_000
     """log.retention.check.interval.ms"""
+    other_data_dirs: tuple[Path, ...] = ()
+    """log.dirs: the others."""
+    log_dirs_bytes_per_s: int = LONG_MAX
+    """replica.alter.log.dirs.io.max.bytes.per.second: how fast replicas move from one to another."""
+    cordoned_log_dirs: tuple[str, ...] = ()
+    """cordoned.log.dirs: which of them get no new partitions; *: all of them"""
     checkpoint_interval_ms: int = 60_000
     """log.flush.offset.checkpoint.interval.ms"""
     controlled_shutdown_timeout_ms: int = 10_000
     """How long a clean stop waits for the controller to let go; Kafka retries instead of having a key for it."""
     cleaner: CleanerConfig = field(default_factory=CleanerConfig)
     limits: Limits = field(default_factory=Limits)
-    properties: Mapping[str, str] = field(default_factory=dict)
+    authorizer: AuthorizerConfig | None = None
+    """authorizer.class.name, super.users, allow.everyone.if.no.acl.found; None: everybody may do everything."""
+    properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Every property of the process, for DescribeConfigs and topic defaults."""
+
+    @property
+    def data_dirs(self) -> tuple[Path, ...]:
+        return (self.data_dir, *self.other_data_dirs)
 
     def as_set(self, image: Image) -> "BrokerConfig":
         """With what is set dynamically for this broker, or for all."""
@@ -131,6 +157,9 @@ class BrokerConfig:
             verifies_transactions=properties.boolean(VERIFIES_TRANSACTIONS, self.verifies_transactions),
             producer_id_expiration_ms=properties.integer(PRODUCER_ID_EXPIRATION, self.producer_id_expiration_ms),
             follower_throttled_rate=properties.integer(FOLLOWER_RATE, self.follower_throttled_rate),
+            leader_throttled_rate=properties.integer(LEADER_RATE, self.leader_throttled_rate),
+            cordoned_log_dirs=_paths(properties, CORDONED),
+            log_dirs_bytes_per_s=properties.integer(LOG_DIRS_RATE, self.log_dirs_bytes_per_s),
             cleaner=CleanerConfig.from_properties(properties),
             limits=limits_of(properties),
         )
@@ -140,14 +169,20 @@ class BrokerConfig:
         _check_values(properties)
         listeners, advertised = listeners_of(properties, f"{DEFAULT_LISTENER}://127.0.0.1:{DEFAULT_PORT}")
         listeners, nodes_listener = nodes_first(properties, listeners)
-        directory = properties.optional("log.dir")
+        security = security_of(properties, listeners, nodes_listener)
+        data_dirs = _data_dirs(properties.text("log.dirs", properties.optional("log.dir")))
         return BrokerConfig(
             node_id=properties.integer("node.id", 0, least=0, most=COORDINATOR_ID_BASE - 1),
-            data_dir=_data_dir(properties.text("log.dirs", directory)),
+            data_dir=data_dirs[0],
+            other_data_dirs=data_dirs[1:],
+            cordoned_log_dirs=_paths(properties, CORDONED),
+            log_dirs_bytes_per_s=properties.integer(LOG_DIRS_RATE, LONG_MAX, least=1),
             controllers=properties.addresses("controller.bootstrap.servers"),
             listeners=listeners,
             advertised_listeners=advertised,
             nodes_listener=nodes_listener,
+            security=security,
+            token_secret=properties.optional(TOKEN_SECRET),
             rack=properties.optional("broker.rack"),
             selects_closest_replica=properties.optional("replica.selector.class") == RACK_AWARE_SELECTOR,
             cluster_id=properties.optional("cluster.id"),
@@ -175,10 +210,12 @@ class BrokerConfig:
             fetch_session_slots=properties.integer("max.incremental.fetch.session.cache.slots", 1_000, least=0),
             producer_id_expiration_ms=properties.integer(PRODUCER_ID_EXPIRATION, 86_400_000, least=1),
             follower_throttled_rate=properties.integer(FOLLOWER_RATE, LONG_MAX, least=0),
+            leader_throttled_rate=properties.integer(LEADER_RATE, LONG_MAX, least=0),
             retention_check_interval_ms=properties.integer("log.retention.check.interval.ms", 300_000, least=1),
             checkpoint_interval_ms=properties.integer("log.flush.offset.checkpoint.interval.ms", 60_000, least=1),
             cleaner=CleanerConfig.from_properties(properties),
             limits=limits_of(properties),
+            authorizer=authorizer_config_of(properties, has_credentials=security.asks_for_credentials),
             properties=properties.as_dict(),
         )
 
@@ -195,7 +232,15 @@ def _check_values(properties: Properties) -> None:
             raise PropertyError(str(error)) from None
 
 
-def _data_dir(text: str) -> Path:
-    if "," in text:
-        raise PropertyError(f"log.dirs must be one directory, not {text!r}: run a broker per disk")
-    return Path(text)
+def _data_dirs(text: str) -> tuple[Path, ...]:
+    paths = tuple(Path(path.strip()) for path in text.split(",") if path.strip())
+    if not paths:
+        raise PropertyError("log.dirs names no directory")
+    if len({path.absolute() for path in paths}) < len(paths):
+        raise PropertyError(f"log.dirs names a directory twice: {text!r}")
+    return paths
+
+
+def _paths(properties: Properties, name: str) -> tuple[str, ...]:
+    text = properties.optional(name) or ""
+    return tuple(path.strip() for path in text.split(",") if path.strip())

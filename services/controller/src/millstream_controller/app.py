@@ -5,26 +5,34 @@ Who is active is decided by the store's compare-and-swap alone. What a request m
 
 import asyncio
 import logging
+from collections.abc import Sequence
 
 from millstream_cluster.errors import ClusterError
 from millstream_cluster.ids import uuid_text
+from millstream_cluster.image import Image
+from millstream_cluster.image.acls import AclsImage
+from millstream_cluster.records import MetadataRecord
 from millstream_controller.api import HANDLERS, UNADVERTISED
 from millstream_controller.config import ControllerConfig
-from millstream_controller.core.takeover import WrongCluster
+from millstream_controller.core.takeover import NewCluster, WrongCluster
 from millstream_controller.shell.active import Active, LogWentBack, NotActive
+from millstream_controller.shell.authorizer import ControllerAuthorizer
 from millstream_controller.shell.controller import Controller
 from millstream_controller.shell.metadata_log import MetadataLog
 from millstream_controller.shell.metrics import ControllerMetrics
 from millstream_controller.shell.open_store import OpenStore, open_store
-from millstream_controller.shell.standby import Standby
+from millstream_controller.shell.standby import Standby, ignore
 from millstream_controller.shell.store import Fenced, Store, StoreBroken, StoreUnavailable
 from millstream_runtime.service import Health, ServiceFailed
-from millstream_runtime.serving.listeners import listen_on
+from millstream_runtime.serving.accounts import Accounts
+from millstream_runtime.serving.listeners import LOOPBACKS, be_at_home, listen_on
 from millstream_runtime.serving.server import Server
 from millstream_runtime.world import World
 from millstream_wire.records import RecordsError
 
 logger = logging.getLogger(__name__)
+
+NO_ACLS = AclsImage()
 
 STORE_RETRY_S = 1.0
 PATIENCE_DOUBLINGS_MAX = 4
@@ -33,7 +41,15 @@ PATIENCE_DOUBLINGS_MAX = 4
 class ControllerApp:
     """A `Service`."""
 
-    def __init__(self, config: ControllerConfig, world: World, *, open_store: OpenStore = open_store) -> None:
+    def __init__(
+        self,
+        config: ControllerConfig,
+        world: World,
+        *,
+        open_store: OpenStore = open_store,
+        first_logins: Sequence[MetadataRecord] = (),
+    ) -> None:
+        """`first_logins`: credentials that a new cluster begins with; one that is there has its own."""
         self.config = config
         self.world = world
         self._open_store = open_store
@@ -41,6 +57,10 @@ class ControllerApp:
         self.ready = asyncio.Event()
         self.listeners: dict[str, tuple[str, int]] = {}
         self._controller = Controller(world)
+        self._first_logins = first_logins
+        self._log: MetadataLog | None = None
+        """What was loaded last, and what was committed since."""
+        self._loaded = asyncio.Event()
         self._state = "starting"
         self._writer = f"{world.random.getrandbits(64):016x}"
 
@@ -52,13 +72,21 @@ class ControllerApp:
 
     async def run(self) -> None:
         server = Server(
-            self.name, HANDLERS, self._controller, self.world, self.config.limits, unadvertised=UNADVERTISED
+            self.name,
+            HANDLERS,
+            self._controller,
+            self.world,
+            self.config.limits,
+            unadvertised=UNADVERTISED,
+            accounts=self._accounts(),
+            authorizer=self._authorizer(),
         )
         metrics = ControllerMetrics(self._controller.find_active)
         self.world.metrics.register(metrics)
         store: Store | None = None
         try:
-            self.listeners |= await listen_on(server, [self.config.listener])
+            self.listeners |= await listen_on(server, [self.config.listener], security=self.config.security)
+            self._be_at_home()
             store = await self._open_store(self.config.store, self.world, self._writer)
             await self._govern(store)
         except (StoreBroken, WrongCluster, LogWentBack) as error:
@@ -83,12 +111,38 @@ class ControllerApp:
             return self.config.advertised.host, self.config.advertised.port or port
         return host, port
 
+    def _be_at_home(self) -> None:
+        host, port = self.listeners[self.config.listener.name]
+        be_at_home(self.world, self.advertised(), (LOOPBACKS.get(host, host), port))
+
+    def _accounts(self) -> Accounts:
+        """Of the log, which a controller has before anybody could send it anything: the first node logs in here."""
+        return Accounts(
+            self.world,
+            self._image,
+            self._loaded.wait,
+            self.config.settings.tokens.secret_key,
+        )
+
+    def _image(self) -> Image | None:
+        """What is committed, as far as this controller knows."""
+        return None if self._log is None else self._log.image
+
+    def _authorizer(self) -> ControllerAuthorizer | None:
+        config = self.config.authorizer
+        return None if config is None else ControllerAuthorizer(config, self._controller, self._acls)
+
+    def _acls(self) -> AclsImage:
+        image = self._image()
+        return NO_ACLS if image is None else image.acls
+
     async def _govern(self, store: Store) -> None:
         """Load, lead or follow, and again; until cancelled or the store cannot be trusted."""
         gone_epoch = 0
         out_of_reach = 0
         while True:
-            log = await self._load(store)
+            log = self._log = await self._load(store)
+            self._loaded.set()
             self._check_cluster(log)
             elected = log.image.controller
             itself = elected is not None and elected.controller_id == self.config.node_id
@@ -105,6 +159,8 @@ class ControllerApp:
                 elected,
                 log.end_offset,
                 takeover_timeout_ms=self.config.takeover_timeout_ms << min(out_of_reach, PATIENCE_DOUBLINGS_MAX),
+                credentials=self.config.security.controllers,
+                on_batch=log.follow if self.config.security.asks_for_credentials else ignore,
                 has_gone=lambda epoch=elected.epoch: self._has_gone(store, epoch),  # type: ignore[misc]
             )
             if await standby.watch():
@@ -144,7 +200,7 @@ class ControllerApp:
                 host=host,
                 port=port,
                 cluster_id=self.config.cluster_id,
-                new_cluster_id=uuid_text(self._controller.new_id()),
+                new_cluster=NewCluster(uuid_text(self._controller.new_id()), self._first_logins),
             )
             self._controller.set_active(active)
             self._state = f"active in epoch {active.epoch}"

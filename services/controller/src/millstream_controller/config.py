@@ -8,10 +8,14 @@ from millstream_cluster.configs import ConfigError
 from millstream_cluster.coordinator_topics import CoordinatorTopics
 from millstream_cluster.ids import COORDINATOR_ID_BASE, NodeId, Role, node_id_of
 from millstream_cluster.records import Endpoint
+from millstream_controller.core.logins.token_settings import TokenSettings
 from millstream_controller.core.settings import Settings
 from millstream_runtime.network.links import Limits
 from millstream_runtime.properties import Properties, PropertyError, parse_address
+from millstream_runtime.serving.authorization import authorizer_config_of
 from millstream_runtime.serving.listeners import WILDCARDS, limits_of
+from millstream_runtime.serving.security import PLAIN_SECURITY, TOKEN_SECRET, Security, controller_security_of
+from millstream_security.authorization.authorizer import AuthorizerConfig
 
 DEFAULT_LISTENER = "CONTROLLER://127.0.0.1:9093"
 
@@ -44,16 +48,21 @@ class ControllerConfig:
     """listeners: NAME://host:port, port 0 for any free one."""
     advertised: Endpoint | None = None
     """advertised.listeners: what other nodes are told; unset, the listener's own address."""
+    security: Security = PLAIN_SECURITY
+    """listener.security.protocol.map, ssl.*: what the listener asks for, and what is shown to other controllers."""
     cluster_id: str | None = None
     """cluster.id: refuse a store of any other cluster; a new store is given this one."""
     takeover_timeout_ms: int = 3_000
     """controller.takeover.timeout.ms: how long the active controller may be out of reach."""
     settings: Settings = field(default_factory=Settings)
     limits: Limits = field(default_factory=Limits)
+    authorizer: AuthorizerConfig | None = None
+    """authorizer.class.name, super.users, allow.everyone.if.no.acl.found; None: everybody may do everything."""
 
     @staticmethod
     def from_properties(properties: Properties) -> "ControllerConfig":
         listener = _endpoint("listeners", properties.text("listeners", DEFAULT_LISTENER))
+        security = controller_security_of(properties, listener)
         advertised = properties.optional("advertised.listeners")
         if advertised is None and listener.host in WILDCARDS:
             raise PropertyError("advertised.listeners must say how other nodes reach this controller")
@@ -63,6 +72,7 @@ class ControllerConfig:
             store=_store(properties.text("controller.store")),
             listener=listener,
             advertised=_endpoint("advertised.listeners", advertised) if advertised is not None else None,
+            security=security,
             cluster_id=properties.optional("cluster.id"),
             takeover_timeout_ms=properties.integer("controller.takeover.timeout.ms", 3_000, least=100),
             settings=Settings(
@@ -71,10 +81,12 @@ class ControllerConfig:
                 coordinator_topics=_coordinator_topics(properties),
                 delete_topic_enable=properties.boolean("delete.topic.enable", True),
                 session_timeout_ms=properties.integer("broker.session.timeout.ms", 3_000, least=1),
+                tokens=_tokens(properties),
                 verify_timeout_ms=properties.integer("controller.verify.timeout.ms", 4_000, least=1),
                 static=properties.as_dict(),
             ),
             limits=limits_of(properties),
+            authorizer=authorizer_config_of(properties, has_credentials=security.asks_for_credentials),
         )
 
 
@@ -83,6 +95,18 @@ def _coordinator_topics(properties: Properties) -> CoordinatorTopics:
         return CoordinatorTopics.from_properties(properties.as_dict())
     except ConfigError as error:
         raise PropertyError(str(error)) from None
+
+
+def _tokens(properties: Properties) -> TokenSettings:
+    defaults = TokenSettings()
+    return TokenSettings(
+        secret_key=properties.optional(TOKEN_SECRET),
+        max_lifetime_ms=properties.integer("delegation.token.max.lifetime.ms", defaults.max_lifetime_ms, least=1),
+        expiry_ms=properties.integer("delegation.token.expiry.time.ms", defaults.expiry_ms, least=1),
+        check_interval_ms=properties.integer(
+            "delegation.token.expiry.check.interval.ms", defaults.check_interval_ms, least=1
+        ),
+    )
 
 
 def _store(text: str) -> StorePlace:

@@ -37,7 +37,9 @@ from millstream_runtime.nodes.registration import NodeIdentity, Registration, he
 from millstream_runtime.nodes.session import Session
 from millstream_runtime.replicated import Machine
 from millstream_runtime.service import Health, ServiceFailed
+from millstream_runtime.serving.accounts import Accounts
 from millstream_runtime.serving.api_versions import Identity
+from millstream_runtime.serving.authorization import authorizer_of
 from millstream_runtime.serving.door import Door
 from millstream_runtime.serving.listeners import advertise, listen_on
 from millstream_runtime.serving.server import Features, Server
@@ -78,13 +80,13 @@ class CoordinatorApp:
 
     async def run(self) -> None:
         config, world = self.config, self._world
-        link = ControllerLink(world, config.controllers, client_id=self.name, node_id=config.node_id)
+        link = self._controllers()
         connections = self._connections()
         follower = MetadataFollower(world, link, node_id=config.node_id, on_records=self._on_records)
         self.follower = follower
         clock = SteadyClock(world)
         around = self._surroundings(link, clock)
-        nodes = Nodes(world, client_id=self.name, node_id=config.node_id)
+        nodes = Nodes(world, client_id=self.name, node_id=config.node_id, credentials=config.security.nodes)
         topic_creation = TopicCreation(config, link)
         share_state_nodes = ShareStateNodes(
             nodes,
@@ -131,6 +133,8 @@ class CoordinatorApp:
             unadvertised=UNADVERTISED,
             features=lambda: _features(follower.image),
             identity=lambda: _identity(follower.image, config.node_id),
+            accounts=Accounts(world, lambda: follower.image, follower.caught_up.wait, config.token_secret),
+            authorizer=authorizer_of(config.authorizer, lambda: follower.image.acls),
         )
         metrics = CoordinatorMetrics(config.node_id, self._shards)
         world.metrics.register(metrics)
@@ -145,10 +149,23 @@ class CoordinatorApp:
             await nodes.close()
             await link.close()
 
+    def _controllers(self) -> ControllerLink:
+        config = self.config
+        return ControllerLink(
+            self._world,
+            config.controllers,
+            client_id=self.name,
+            node_id=config.node_id,
+            credentials=config.security.controllers,
+        )
+
     def _connections(self) -> Connections:
+        config = self.config
+
         def nodes() -> Nodes:
             # Client ids are what nodes of release 0.1.0 know this one by: `__` to those that it writes to.
-            return Nodes(self._world, client_id=f"__{self.name}", node_id=self.config.node_id)
+            name = f"__{self.name}"
+            return Nodes(self._world, client_id=name, node_id=config.node_id, credentials=config.security.nodes)
 
         return Connections(nodes(), nodes(), asyncio.Semaphore(READS_MAX), self._interest)
 
@@ -179,7 +196,8 @@ class CoordinatorApp:
     async def _open(self, server: Server[Coordinator]) -> Mapping[str, tuple[str, int]]:
         if self._door is not None:
             return await self._door.join(server, CLAIMS)
-        return await listen_on(server, self.config.listeners, nodes_listener=self.config.nodes_listener)
+        config = self.config
+        return await listen_on(server, config.listeners, nodes_listener=config.nodes_listener, security=config.security)
 
     def _on_session_lost(self) -> None:
         """Others may have owned our shards since, and may own them now."""
@@ -221,7 +239,7 @@ class CoordinatorApp:
             node_id=config.node_id,
             cluster_id=cluster_id,
             incarnation_id=UUID(int=self._world.random.getrandbits(128), version=4),
-            listeners=advertise(self._world, self.listeners, config.advertised_listeners),
+            listeners=advertise(self._world, self.listeners, config.advertised_listeners, config.security),
             rack=config.rack,
         )
         self.registration = Registration(

@@ -13,7 +13,10 @@ from millstream_coordinator.core.share.limits import ShareLimits
 from millstream_coordinator.core.transactions.limits import TransactionLimits
 from millstream_runtime.network.links import Limits
 from millstream_runtime.properties import Properties, PropertyError
-from millstream_runtime.serving.listeners import limits_of, listeners_of, nodes_first
+from millstream_runtime.serving.authorization import authorizer_config_of
+from millstream_runtime.serving.listeners import limits_of, listeners_of
+from millstream_runtime.serving.security import PLAIN_SECURITY, TOKEN_SECRET, Security, nodes_first, security_of
+from millstream_security.authorization.authorizer import AuthorizerConfig
 
 DEFAULT_LISTENER = "PLAINTEXT"
 DEFAULT_PORT = 9094
@@ -32,6 +35,10 @@ class CoordinatorConfig:
     """advertised.listeners: what clients are told; where a name is missing, its listener's own address."""
     nodes_listener: str | None = None
     """inter.broker.listener.name: where other nodes come in, and nobody else is one; unset, on any listener."""
+    security: Security = PLAIN_SECURITY
+    """listener.security.protocol.map, ssl.*: what each listener asks for, and what is shown to other nodes."""
+    token_secret: str | None = field(default=None, repr=False)
+    """delegation.token.secret.key: the same on all nodes; unset, there are no delegation tokens."""
     rack: str | None = None
     """broker.rack"""
     cluster_id: str | None = None
@@ -61,13 +68,16 @@ class CoordinatorConfig:
     """transaction.max.timeout.ms, transaction.abort.timed.out.transaction.cleanup.interval.ms,
     transactional.id.expiration.ms, transaction.remove.expired.transaction.cleanup.interval.ms"""
     limits: Limits = field(default_factory=Limits)
-    properties: Mapping[str, str] = field(default_factory=dict)
+    authorizer: AuthorizerConfig | None = None
+    """authorizer.class.name, super.users, allow.everyone.if.no.acl.found; None: everybody may do everything."""
+    properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Every property of the process, for DescribeConfigs."""
 
     @staticmethod
     def from_properties(properties: Properties) -> "CoordinatorConfig":
         listeners, advertised = listeners_of(properties, f"{DEFAULT_LISTENER}://127.0.0.1:{DEFAULT_PORT}")
         listeners, nodes_listener = nodes_first(properties, listeners)
+        security = security_of(properties, listeners, nodes_listener)
         number = properties.integer("node.id", 0, least=0, most=COORDINATOR_ID_BASE - 1)
         retention_minutes = properties.integer("offsets.retention.minutes", 10_080, least=1)
         return CoordinatorConfig(
@@ -76,6 +86,8 @@ class CoordinatorConfig:
             listeners=listeners,
             advertised_listeners=advertised,
             nodes_listener=nodes_listener,
+            security=security,
+            token_secret=properties.optional(TOKEN_SECRET),
             rack=properties.optional("broker.rack"),
             cluster_id=properties.optional("cluster.id"),
             heartbeat_interval_ms=properties.integer("broker.heartbeat.interval.ms", 500, least=1),
@@ -92,6 +104,7 @@ class CoordinatorConfig:
             offsets_load_buffer_bytes=properties.integer("offsets.load.buffer.size", 5 << 20, least=1),
             transactions=_transaction_limits(properties),
             limits=limits_of(properties),
+            authorizer=authorizer_config_of(properties, has_credentials=security.asks_for_credentials),
             properties=properties.as_dict(),
         )
 

@@ -17,7 +17,7 @@ from millstream_controller.core.machine import ControllerMachine
 from millstream_controller.core.nodes.nodes import Heartbeat, Registered, Registration, fence, heartbeat, register
 from millstream_controller.core.partitions.isr_changes import Proposal, Proposals, alter_partitions
 from millstream_controller.core.settings import Settings
-from millstream_controller.core.takeover import take_over
+from millstream_controller.core.takeover import NewCluster, take_over
 from millstream_controller.core.topics.new_topics import CreatedTopic, NewTopic, create_topics
 from millstream_wire.errors import ErrorCode
 
@@ -33,7 +33,7 @@ class Cluster:
         self.history: list[r.MetadataRecord] = []
         self._ids = count(1)
         self.do(
-            take_over(self.machine, 20_000, host="c", port=9093, cluster_id=None, new_cluster_id=CLUSTER),
+            take_over(self.machine, 20_000, host="c", port=9093, cluster_id=None, new_cluster=NewCluster(CLUSTER)),
         )
 
     @property

@@ -96,9 +96,9 @@ def moves_that_end_at_once(monkeypatch) -> None:
 def copies_in_sync_from_the_start_of_their_move(monkeypatch) -> None:
     real = change._Draft._in_sync
 
-    def in_sync(draft, electorate, cause):
-        coming = (node for node in draft.adding if node in electorate.live)
-        return tuple(dict.fromkeys((*real(draft, electorate, cause), *coming)))
+    def in_sync(draft, cause):
+        coming = (node for node in draft.adding if node in draft.live)
+        return tuple(dict.fromkeys((*real(draft, cause), *coming)))
 
     monkeypatch.setattr(change._Draft, "_in_sync", in_sync)
 

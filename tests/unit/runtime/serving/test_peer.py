@@ -6,7 +6,7 @@ from millstream_cluster.ids import NO_NODE, NodeId, Role
 from millstream_runtime.nodes.client import Client
 from millstream_runtime.properties import Properties, PropertyError
 from millstream_runtime.serving.handlers import serve
-from millstream_runtime.serving.listeners import listeners_of, nodes_first
+from millstream_runtime.serving.listeners import listeners_of
 from millstream_runtime.serving.peer import (
     ANONYMOUS_CLIENT,
     ListenerKind,
@@ -15,6 +15,7 @@ from millstream_runtime.serving.peer import (
     introduced,
     is_coordinator,
 )
+from millstream_runtime.serving.security import nodes_first
 from millstream_runtime.serving.server import RequestContext, Server
 from millstream_wire.api import ApiKey
 from millstream_wire.codec import decode, encode

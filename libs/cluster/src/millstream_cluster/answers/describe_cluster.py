@@ -3,8 +3,9 @@
 Brokers only: what this lists is where admin tools would place replicas, and coordinators take none.
 """
 
+from millstream_cluster.acls import May
 from millstream_cluster.answers.metadata import any_live_broker
-from millstream_cluster.answers.operations import CLUSTER_OPERATIONS, NOT_ASKED
+from millstream_cluster.answers.operations import NOT_ASKED, cluster_operations
 from millstream_cluster.image import Image
 from millstream_cluster.members import Node
 from millstream_wire.errors import ErrorCode
@@ -15,7 +16,9 @@ BROKERS = 1
 CONTROLLERS = 2
 
 
-def describe_cluster(image: Image, request: DescribeClusterRequest, *, listener_name: str) -> DescribeClusterResponse:
+def describe_cluster(
+    image: Image, request: DescribeClusterRequest, *, listener_name: str, may: May | None = None
+) -> DescribeClusterResponse:
     """Answer as clients of `listener_name` see the cluster; only a controller can answer for controllers."""
     if request.endpoint_type != BROKERS:
         if request.endpoint_type == CONTROLLERS:
@@ -31,7 +34,7 @@ def describe_cluster(image: Image, request: DescribeClusterRequest, *, listener_
         controller_id=any_live_broker(image),
         brokers=[_broker(node, listener_name) for node in sorted(brokers, key=lambda node: node.node_id)],
         cluster_authorized_operations=(
-            CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_ASKED
+            cluster_operations(may) if request.include_cluster_authorized_operations else NOT_ASKED
         ),
     )
 

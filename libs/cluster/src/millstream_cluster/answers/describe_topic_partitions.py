@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
+from millstream_cluster.acls import AclOperation, AclResource, May, permits
 from millstream_cluster.answers.metadata import offline_replicas
-from millstream_cluster.answers.operations import TOPIC_OPERATIONS
+from millstream_cluster.answers.operations import authorized_operations
 from millstream_cluster.answers.topic_name import is_valid_topic_name
 from millstream_cluster.image import Image
 from millstream_cluster.members import Partition, Topic
@@ -19,7 +20,9 @@ PARTITION_LIMIT = 2000
 """max.request.partition.size.limit: a page never has more."""
 
 
-def describe_topic_partitions(image: Image, request: DescribeTopicPartitionsRequest) -> DescribeTopicPartitionsResponse:
+def describe_topic_partitions(
+    image: Image, request: DescribeTopicPartitionsRequest, may: May | None = None
+) -> DescribeTopicPartitionsResponse:
     """Describe the named topics, or all if none is named, from the cursor on."""
     asked = {topic.name for topic in request.topics}
     if _is_bad(request.cursor, asked):
@@ -29,6 +32,19 @@ def describe_topic_partitions(image: Image, request: DescribeTopicPartitionsRequ
         ]
         return DescribeTopicPartitionsResponse(topics=refused)
     names = sorted(asked or image.topics)
+    shown_names = [name for name in names if permits(may, AclOperation.DESCRIBE, AclResource.TOPIC, name)]
+    answer = _page(image, request, shown_names)
+    for told in answer.topics:
+        told.topic_authorized_operations = authorized_operations(may, AclResource.TOPIC, told.name or "")
+    if asked:
+        code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        first = request.cursor.topic_name if request.cursor is not None else ""
+        hidden = sorted(name for name in asked.difference(shown_names) if name >= first)
+        answer.topics += [DescribeTopicPartitionsResponseTopic(error_code=code, name=name) for name in hidden]
+    return answer
+
+
+def _page(image: Image, request: DescribeTopicPartitionsRequest, names: list[str]) -> DescribeTopicPartitionsResponse:
     first = 0
     if request.cursor is not None:
         names = [name for name in names if name >= request.cursor.topic_name]
@@ -63,9 +79,7 @@ def _is_bad(cursor: Cursor | None, asked: set[str]) -> bool:
 def _missing(name: str) -> DescribeTopicPartitionsResponseTopic:
     valid = is_valid_topic_name(name)
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if valid else ErrorCode.INVALID_TOPIC_EXCEPTION
-    return DescribeTopicPartitionsResponseTopic(
-        error_code=code, name=name, topic_authorized_operations=TOPIC_OPERATIONS
-    )
+    return DescribeTopicPartitionsResponseTopic(error_code=code, name=name)
 
 
 def _topic(image: Image, topic: Topic, shown: Sequence[Partition]) -> DescribeTopicPartitionsResponseTopic:
@@ -74,7 +88,6 @@ def _topic(image: Image, topic: Topic, shown: Sequence[Partition]) -> DescribeTo
         topic_id=topic.topic_id,
         is_internal=topic.internal,
         partitions=[_partition(image, partition) for partition in shown],
-        topic_authorized_operations=TOPIC_OPERATIONS,
     )
 
 

@@ -3,6 +3,7 @@
 Groups, transactions, and (version 6) the state of share partitions, whose keys are those of `share_key`.
 """
 
+from millstream_cluster.acls import CLUSTER_NAME, AclOperation, AclResource, May, permits
 from millstream_cluster.answers.doors import door_of
 from millstream_cluster.ids import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
 from millstream_cluster.image import Image
@@ -20,6 +21,9 @@ _TOPICS = {GROUP: OFFSETS_TOPIC, TRANSACTION: TRANSACTIONS_TOPIC, SHARE: SHARE_S
 _MESSAGES = {
     ErrorCode.NONE: "NONE",
     ErrorCode.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: "Not authorized to access this group.",
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "Not authorized to access this transactional id.",
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "Not authorized to access the cluster.",
     ErrorCode.INVALID_REQUEST: (
         "This most likely occurs because of a request being malformed by the client library or the message was sent to an "
         "incompatible broker. See the broker logs for more details."
@@ -29,15 +33,19 @@ _MESSAGES = {
 
 
 def find_coordinator(
-    image: Image, request: FindCoordinatorRequest, version: int, *, listener_name: str
+    image: Image, request: FindCoordinatorRequest, version: int, *, listener_name: str, may: May | None = None
 ) -> FindCoordinatorResponse:
     """Name the live owner of each key's shard; COORDINATOR_NOT_AVAILABLE while there is none."""
+
+    def find(key: str) -> Coordinator:
+        refusal = _refusal(may, request.key_type, key)
+        if refusal is not ErrorCode.NONE:
+            return _error(key, refusal, _MESSAGES[refusal])
+        return _coordinator(image, key, request.key_type, version, listener_name)
+
     if version >= BATCHED_SINCE:
-        keys = request.coordinator_keys
-        return FindCoordinatorResponse(
-            coordinators=[_coordinator(image, key, request.key_type, version, listener_name) for key in keys]
-        )
-    found = _coordinator(image, request.key, request.key_type, version, listener_name)
+        return FindCoordinatorResponse(coordinators=[find(key) for key in request.coordinator_keys])
+    found = find(request.key)
     return FindCoordinatorResponse(
         error_code=found.error_code,
         error_message=_MESSAGES[ErrorCode(found.error_code)],
@@ -47,10 +55,25 @@ def find_coordinator(
     )
 
 
-def missing_topic(image: Image, request: FindCoordinatorRequest) -> str | None:
+def missing_topic(image: Image, request: FindCoordinatorRequest, may: May | None = None) -> str | None:
     """The coordinator topic that the answer waits for and that the caller has to ask to be created."""
     topic = _TOPICS.get(request.key_type)
-    return topic if topic is not None and image.topic(topic) is None else None
+    if topic is None or image.topic(topic) is not None:
+        return None
+    keys = request.coordinator_keys or [request.key]
+    return topic if any(_refusal(may, request.key_type, key) is ErrorCode.NONE for key in keys) else None
+
+
+def _refusal(may: May | None, key_type: int, key: str) -> ErrorCode:
+    operation, resource, code = AclOperation.DESCRIBE, AclResource.GROUP, ErrorCode.GROUP_AUTHORIZATION_FAILED
+    if key_type == TRANSACTION:
+        resource, code = AclResource.TRANSACTIONAL_ID, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    elif key_type == SHARE:
+        operation, resource = AclOperation.CLUSTER_ACTION, AclResource.CLUSTER
+        key, code = CLUSTER_NAME, ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    elif key_type != GROUP:
+        return ErrorCode.NONE  # there is no such thing, which is another answer
+    return ErrorCode.NONE if permits(may, operation, resource, key) else code
 
 
 def _coordinator(image: Image, key: str, key_type: int, version: int, listener_name: str) -> Coordinator:

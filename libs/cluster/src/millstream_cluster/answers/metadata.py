@@ -4,8 +4,9 @@ Coordinators with a port of their own are among the nodes: a client whose group 
 next refresh. Leaves out what it does not know of: creating the topics that are missing is the caller's (`missing_topics`).
 """
 
+from millstream_cluster.acls import AclOperation, AclResource, May, permits
 from millstream_cluster.answers.doors import doors
-from millstream_cluster.answers.operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
+from millstream_cluster.answers.operations import NOT_ASKED, authorized_operations, cluster_operations
 from millstream_cluster.answers.topic_name import is_valid_topic_name
 from millstream_cluster.ids import (
     COORDINATOR_TOPICS,
@@ -35,38 +36,53 @@ TOPIC_IDS_SINCE = 12
 """In versions 10 and 11 requests have a place for ids and for null names, and neither is taken."""
 
 
-def metadata(image: Image, request: MetadataRequest, version: int, *, listener_name: str) -> MetadataResponse:
-    """Answer as clients of `listener_name` see the cluster; a topic that does not exist is an error in its place."""
+def metadata(
+    image: Image,
+    request: MetadataRequest,
+    version: int,
+    *,
+    listener_name: str,
+    may: May | None = None,
+    creates: bool = False,
+) -> MetadataResponse:
+    """Answer as clients of `listener_name` see the cluster; a topic that does not exist is an error in its place.
+
+    `creates`: missing topics are being created for those who may create them, and others are told that they may not.
+    """
     if _is_refused(request, version):
         topics = [
             MetadataResponseTopic(error_code=ErrorCode.INVALID_REQUEST, name=topic.name or "", topic_id=topic.topic_id)
             for topic in request.topics or ()
         ]
         return MetadataResponse(topics=topics)
-    operations = TOPIC_OPERATIONS if request.include_topic_authorized_operations else NOT_ASKED
     asked = _asked_topics(request, version)
     if asked is None:
-        topics = [_topic(image, topic, operations) for topic in image.topics.values()]
+        topics = [_topic(image, topic) for topic in image.topics.values() if _is_shown(may, topic.name)]
     else:
         once = {topic.name if topic.topic_id == ZERO_UUID else topic.topic_id: topic for topic in asked}
-        topics = [_asked_topic(image, topic, operations) for topic in once.values()]
+        topics = [_asked_topic(image, topic, may, creates=creates) for topic in once.values()]
+    if request.include_topic_authorized_operations:
+        for told in topics:
+            if told.error_code != ErrorCode.TOPIC_AUTHORIZATION_FAILED and told.name is not None:
+                told.topic_authorized_operations = authorized_operations(may, AclResource.TOPIC, told.name)
     return MetadataResponse(
         brokers=[_broker(node, listener_name) for node in doors(image)],
         cluster_id=image.cluster_id,
         controller_id=any_live_broker(image),
         topics=topics,
         cluster_authorized_operations=(
-            CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_ASKED
+            cluster_operations(may) if request.include_cluster_authorized_operations else NOT_ASKED
         ),
     )
 
 
-def missing_topics(image: Image, request: MetadataRequest, version: int) -> list[str]:
-    """Valid names that were asked for and do not exist: what automatic creation may create."""
+def missing_topics(image: Image, request: MetadataRequest, version: int, may: May | None = None) -> list[str]:
+    """Valid names that were asked for and do not exist: what automatic creation may create for who asks."""
     if _is_refused(request, version):
         return []
     names = (topic.name for topic in _asked_topics(request, version) or () if topic.topic_id == ZERO_UUID)
-    return [name for name in names if name is not None and _is_creatable(name) and image.topic(name) is None]
+    missing = [name for name in names if name is not None and _is_creatable(name) and image.topic(name) is None]
+    return [name for name in missing if _is_shown(may, name) and _may_create(may, name)]
 
 
 def any_live_broker(image: Image) -> int:
@@ -77,7 +93,20 @@ def any_live_broker(image: Image) -> int:
 
 
 def offline_replicas(image: Image, partition: Partition) -> list[int]:
-    return [replica for replica in partition.replicas if (node := image.node(replica)) is None or node.fenced]
+    return [
+        replica
+        for replica in partition.replicas
+        if (node := image.node(replica)) is None or node.fenced or not partition.is_usable_at(node)
+    ]
+
+
+def _is_shown(may: May | None, topic: str) -> bool:
+    return permits(may, AclOperation.DESCRIBE, AclResource.TOPIC, topic)
+
+
+def _may_create(may: May | None, topic: str) -> bool:
+    in_cluster = permits(may, AclOperation.CREATE, AclResource.CLUSTER)
+    return in_cluster or permits(may, AclOperation.CREATE, AclResource.TOPIC, topic)
 
 
 def _is_creatable(name: str) -> bool:
@@ -101,35 +130,36 @@ def _asked_topics(request: MetadataRequest, version: int) -> list[MetadataReques
     return by_id or request.topics
 
 
-def _asked_topic(image: Image, asked: MetadataRequestTopic, operations: int) -> MetadataResponseTopic:
+def _asked_topic(image: Image, asked: MetadataRequestTopic, may: May | None, *, creates: bool) -> MetadataResponseTopic:
+    """Of a name that may not be described nobody learns whether it is one; ids are no secret."""
     if asked.topic_id != ZERO_UUID:
         topic = image.topic(asked.topic_id)
         if topic is None:
             return MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=asked.topic_id)
-        return _topic(image, topic, operations)
+        if not _is_shown(may, topic.name):
+            code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            return MetadataResponseTopic(error_code=code, name=None, topic_id=asked.topic_id)
+        return _topic(image, topic)
     name = asked.name or ""
+    if not _is_shown(may, name):
+        return MetadataResponseTopic(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, name=name)
     if not is_valid_topic_name(name):
-        return MetadataResponseTopic(
-            error_code=ErrorCode.INVALID_TOPIC_EXCEPTION, name=name, topic_authorized_operations=operations
-        )
+        return MetadataResponseTopic(error_code=ErrorCode.INVALID_TOPIC_EXCEPTION, name=name)
     topic = image.topic(name)
     if topic is None:
-        return MetadataResponseTopic(
-            error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-            name=name,
-            is_internal=name in COORDINATOR_TOPICS,
-            topic_authorized_operations=operations,
-        )
-    return _topic(image, topic, operations)
+        code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if creates and not _may_create(may, name):
+            code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        return MetadataResponseTopic(error_code=code, name=name, is_internal=name in COORDINATOR_TOPICS)
+    return _topic(image, topic)
 
 
-def _topic(image: Image, topic: Topic, operations: int) -> MetadataResponseTopic:
+def _topic(image: Image, topic: Topic) -> MetadataResponseTopic:
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=topic.internal,
         partitions=[_partition(image, partition) for partition in topic.partitions],
-        topic_authorized_operations=operations,
     )
 
 

@@ -1,51 +1,48 @@
 """The bit fields of authorized operations: bit n is Kafka's AclOperation n."""
 
-from enum import IntEnum
+from typing import Final
 
+from millstream_cluster.acls import CLUSTER_NAME, AclOperation, AclResource, May, permits
 
-class AclOperation(IntEnum):
-    READ = 3
-    WRITE = 4
-    CREATE = 5
-    DELETE = 6
-    ALTER = 7
-    DESCRIBE = 8
-    CLUSTER_ACTION = 9
-    DESCRIBE_CONFIGS = 10
-    ALTER_CONFIGS = 11
-    IDEMPOTENT_WRITE = 12
+_O = AclOperation
+OPERATIONS: Final = {
+    AclResource.TOPIC: (
+        _O.READ,
+        _O.WRITE,
+        _O.CREATE,
+        _O.DELETE,
+        _O.ALTER,
+        _O.DESCRIBE,
+        _O.DESCRIBE_CONFIGS,
+        _O.ALTER_CONFIGS,
+    ),
+    AclResource.GROUP: (_O.READ, _O.DELETE, _O.DESCRIBE, _O.DESCRIBE_CONFIGS, _O.ALTER_CONFIGS),
+    AclResource.CLUSTER: (
+        _O.CREATE,
+        _O.ALTER,
+        _O.DESCRIBE,
+        _O.CLUSTER_ACTION,
+        _O.DESCRIBE_CONFIGS,
+        _O.ALTER_CONFIGS,
+        _O.IDEMPOTENT_WRITE,
+    ),
+}
+"""What there is to do with a resource of each type."""
 
-
-def _bits(*operations: AclOperation) -> int:
-    return sum(1 << operation for operation in operations)
-
-
-NOT_ASKED = -(1 << 31)
+NOT_ASKED: Final = -(1 << 31)
 """What the field holds when the client did not ask for it."""
 
-TOPIC_OPERATIONS = _bits(
-    AclOperation.READ,
-    AclOperation.WRITE,
-    AclOperation.CREATE,
-    AclOperation.DELETE,
-    AclOperation.ALTER,
-    AclOperation.DESCRIBE,
-    AclOperation.DESCRIBE_CONFIGS,
-    AclOperation.ALTER_CONFIGS,
-)
-CLUSTER_OPERATIONS = _bits(
-    AclOperation.CREATE,
-    AclOperation.ALTER,
-    AclOperation.DESCRIBE,
-    AclOperation.CLUSTER_ACTION,
-    AclOperation.DESCRIBE_CONFIGS,
-    AclOperation.ALTER_CONFIGS,
-    AclOperation.IDEMPOTENT_WRITE,
-)
-GROUP_OPERATIONS = _bits(
-    AclOperation.READ,
-    AclOperation.DELETE,
-    AclOperation.DESCRIBE,
-    AclOperation.DESCRIBE_CONFIGS,
-    AclOperation.ALTER_CONFIGS,
-)
+_ALL = {resource: sum(1 << operation for operation in operations) for resource, operations in OPERATIONS.items()}
+
+
+def authorized_operations(may: May | None, resource: AclResource, name: str) -> int:
+    if may is None:
+        return _ALL[resource]
+    return sum(1 << operation for operation in OPERATIONS[resource] if may(operation, resource, name))
+
+
+def cluster_operations(may: May | None) -> int:
+    """None at all for who may not describe the cluster, whatever else is allowed."""
+    if not permits(may, _O.DESCRIBE, AclResource.CLUSTER):
+        return 0
+    return authorized_operations(may, AclResource.CLUSTER, CLUSTER_NAME)

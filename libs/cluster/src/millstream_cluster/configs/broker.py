@@ -4,6 +4,7 @@ A table, nothing else. Keys of one process (`READ_ONLY`) are set in its properti
 IncrementalAlterConfigs for all brokers, or for one where that makes sense.
 """
 
+from millstream_cluster.configs.authorization import AUTHORIZATION_CONFIGS
 from millstream_cluster.configs.key import (
     INT_MAX,
     LONG_MAX,
@@ -16,6 +17,8 @@ from millstream_cluster.configs.key import (
     one_of,
     some_of,
 )
+from millstream_cluster.configs.logins import LOGIN_CONFIGS
+from millstream_cluster.configs.tls import TLS_CONFIGS
 from millstream_cluster.configs.topic import TOPIC_CONFIGS
 from millstream_cluster.records import ResourceType
 
@@ -52,8 +55,8 @@ _OWN = (
     _static("controller.takeover.timeout.ms", _I, "3000", "How long a standby controller waits for the active one before it tries to take over. Millstream's own.", at_least(100)),
     _static("controller.verify.timeout.ms", _I, "4000", "How long the active controller is believed after its metadata store last proved that no other was elected; without a newer proof it answers nobody. Millstream's own.", at_least(1)),
     _static("cluster.id", _S, None, "The cluster this node belongs to; a data directory or a controller of another one is refused. Millstream's own."),
-    _static("log.dirs", _LIST, None, "The directory of the data."),
-    _static("log.dir", _LIST, "/tmp/millstream", "The directory of the data where log.dirs is unset."),
+    _static("log.dirs", _LIST, None, "The directories of the data, of which one may fail while the others go on."),
+    _static("log.dir", _LIST, "/tmp/millstream", "The directories of the data where log.dirs is unset."),
     _dynamic("cordoned.log.dirs", _LIST, "", "Directories of the broker that get no new replicas; *: all of them. What is there stays, and is moved by a reassignment (KIP-1066)."),
     _static("http.host", _S, "0.0.0.0", "The address of /healthz, /readyz and /metrics. Millstream's own."),
     _static("http.port", _I, "9095", "The port of /healthz, /readyz and /metrics. Millstream's own.", between(0, 65_535)),
@@ -140,8 +143,9 @@ _OWN = (
     _dynamic("log.cleaner.io.max.bytes.per.second", _D, "1.7976931348623157E308", "The most bytes a second that the cleaner reads and writes.", at_least(1)),
     _static("log.flush.offset.checkpoint.interval.ms", _I, "60000", "How often recovery points are written.", at_least(0)),
     _static("log.flush.start.offset.checkpoint.interval.ms", _I, "60000", "How often log start offsets are written.", at_least(0)),
-    _dynamic("leader.replication.throttled.rate", _L, str(LONG_MAX), "The bytes a second that a leader sends to followers that its topics name in leader.replication.throttled.replicas, all together. Without effect: the follower's side is what throttles.", at_least(0)),
+    _dynamic("leader.replication.throttled.rate", _L, str(LONG_MAX), "The bytes a second that a leader sends to followers that its topics name in leader.replication.throttled.replicas, all together.", at_least(0)),
     _dynamic("follower.replication.throttled.rate", _L, str(LONG_MAX), "The bytes a second that a broker copies for the replicas that topics name in follower.replication.throttled.replicas, all together.", at_least(0)),
+    _dynamic("replica.alter.log.dirs.io.max.bytes.per.second", _L, str(LONG_MAX), "The bytes a second with which a broker moves replicas from one of its directories to another; kafka-reassign-partitions sets it.", at_least(1)),
     _static("replica.lag.time.max.ms", _L, "10000", "How long a follower may lag before it leaves the ISR.", at_least(1)),
     _static("replica.fetch.wait.max.ms", _I, "500", "How long a leader holds a follower's request in which there is nothing new.", at_least(1)),
     _static("replica.fetch.min.bytes", _I, "1", "How much a leader waits for, up to that time, before it answers a follower.", at_least(1)),
@@ -180,7 +184,7 @@ def _topic_defaults(known: set[str]) -> list[ConfigKey]:
 
 
 def _table() -> dict[str, ConfigKey]:
-    explicit = (*_OWN, *_TOPIC_DEFAULTS_ELSEWHERE)
+    explicit = (*_OWN, *AUTHORIZATION_CONFIGS, *TLS_CONFIGS, *LOGIN_CONFIGS, *_TOPIC_DEFAULTS_ELSEWHERE)
     keys = [*explicit, *_topic_defaults({key.name for key in explicit})]
     return {key.name: key for key in sorted(keys, key=lambda key: key.name)}
 

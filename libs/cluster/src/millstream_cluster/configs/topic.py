@@ -137,7 +137,7 @@ _KEYS = (
         "leader.replication.throttled.replicas",
         _LIST,
         "",
-        "The replicas, as partition:broker pairs or * for all, that a leader sends no faster than its leader.replication.throttled.rate says. Without effect: the follower's side is what throttles.",
+        "The replicas, as partition:broker pairs or * for all, that a leader sends no faster than its leader.replication.throttled.rate says.",
         throttled_replicas("leader.replication.throttled.replicas"),
     ),
     ConfigKey(
@@ -195,6 +195,12 @@ _KEYS = (
         "Whose clock a record's timestamp is: the producer's, or the broker's when it appends.",
         one_of("CreateTime", "LogAppendTime"),
         synonyms=_from("log.message.timestamp.type"),
+    ),
+    ConfigKey(
+        "millstream.visible.after.flush",
+        _B,
+        "false",
+        "Whether records are shown to readers, and acknowledged with acks=all, only once all replicas in sync have flushed them to their disks. Millstream's own.",
     ),
     ConfigKey(
         "min.cleanable.dirty.ratio",

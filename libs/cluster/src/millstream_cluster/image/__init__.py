@@ -12,8 +12,10 @@ from uuid import UUID
 
 from millstream_cluster import records as r
 from millstream_cluster.ids import Offset, ProducerId, Role
+from millstream_cluster.image.acls import AclsImage
 from millstream_cluster.image.configs import ConfigsImage
 from millstream_cluster.image.expectation import expect
+from millstream_cluster.image.logins import LoginsImage
 from millstream_cluster.image.nodes import NodesImage
 from millstream_cluster.image.quotas import QuotasImage
 from millstream_cluster.image.shards import ShardsImage
@@ -42,6 +44,8 @@ class Image:
         self._topics = TopicsImage()
         self._configs = ConfigsImage()
         self._quotas = QuotasImage()
+        self.acls = AclsImage()
+        self.logins = LoginsImage()
         self.metadata_version = OLDEST
         """What the log may hold from here on; it only grows."""
         self._features: dict[str, int] = {}
@@ -143,8 +147,10 @@ class Image:
     def _behind_topics(self) -> Iterator[r.MetadataRecord]:
         yield from self._configs.records()
         yield from self._quotas.records()
+        yield from self.acls.records()
         yield from (r.FeatureLevelSet(name, level) for name, level in self._features.items())
         yield from self._shards.records()
+        yield from self.logins.records()
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Image):
@@ -169,7 +175,7 @@ class Image:
                 current = self.controller
                 expect(current is not None and record.epoch == current.epoch, record, f"it is {current}")
                 self.controller_resigned = True
-            case r.NodeRegistered() | r.NodeFenced() | r.NodeUnfenced() | r.NodeUnregistered():
+            case r.NodeRegistered() | r.NodeFenced() | r.NodeUnfenced() | r.NodeLogDirsChanged() | r.NodeUnregistered():
                 self._nodes.apply(record, Offset(offset))
             case r.ProducerIdsAllocated():
                 expect(record.next_producer_id > self.next_producer_id, record, "producer ids only grow")
@@ -178,6 +184,8 @@ class Image:
                 self._configs.apply(record)
             case r.ClientQuotaChanged():
                 self._quotas.apply(record)
+            case r.AclAdded() | r.AclRemoved():
+                self.acls.apply(record)
             case r.MetadataVersionSet():
                 expect(record.level > self.metadata_version, record, f"it is {self.metadata_version}")
                 self.metadata_version = MetadataVersion(record.level)
@@ -187,6 +195,14 @@ class Image:
                 self._delete_topic(record)
             case r.TopicCreated() | r.PartitionCreated() | r.PartitionChanged():
                 self._topics.apply(record)
+            case (
+                r.ScramCredentialSet()
+                | r.ScramCredentialRemoved()
+                | r.LoginSecretSet()
+                | r.DelegationTokenSet()
+                | r.DelegationTokenRemoved()
+            ):
+                self.logins.apply(record)
             case r.ShardAssigned():
                 self._shards.apply(record, self._topics)
             case _:

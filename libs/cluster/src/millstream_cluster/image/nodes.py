@@ -1,6 +1,7 @@
 """Brokers and coordinators, as their registrations and departures tell them."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from millstream_cluster import records as r
@@ -28,7 +29,9 @@ class NodesImage:
                 yield r.NodeFenced(node.node_id, node.epoch, node.away_since_ms)
 
     def apply(
-        self, record: r.NodeRegistered | r.NodeFenced | r.NodeUnfenced | r.NodeUnregistered, offset: Offset
+        self,
+        record: r.NodeRegistered | r.NodeFenced | r.NodeUnfenced | r.NodeLogDirsChanged | r.NodeUnregistered,
+        offset: Offset,
     ) -> None:
         if isinstance(record, r.NodeRegistered):
             before = self._nodes.get(record.node_id)
@@ -42,6 +45,8 @@ class NodesImage:
             del self._nodes[node.node_id]
         elif isinstance(record, r.NodeFenced):
             self._nodes[node.node_id] = node.fenced_at(offset, record.since_ms)
+        elif isinstance(record, r.NodeLogDirsChanged):
+            self._nodes[node.node_id] = replace(node, log_dirs=record.log_dirs)
         else:
             self._nodes[node.node_id] = node.unfenced()
 

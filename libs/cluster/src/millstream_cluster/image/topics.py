@@ -17,7 +17,8 @@ class TopicsImage:
     Invariant (`check`): a topic is the same by name and by id, its partitions are numbered without gaps, a partition's
     replicas are distinct and its ISR, ELR, last known ELR, adding and removing replicas are part of them, nobody is in the ISR and in
     one of the others, its directories are one per replica or none, its leader is an unfenced broker of the ISR. Of several
-    replicas those in the ISR are unfenced brokers, and without an ISR at most one is the last known.
+    replicas those in the ISR are unfenced brokers, and without an ISR at most one is the last known. Nobody leads, or is one of
+    several in the ISR, from a directory that has failed.
     """
 
     def __init__(self) -> None:
@@ -99,9 +100,9 @@ def _check_partition(topic: Topic, index: int, partition: Partition, nodes: Mapp
     _check_eligible(partition)
     if len(partition.directories) not in (0, len(partition.replicas)):
         raise ImageError(f"{partition}: not one directory for each replica")
-    if len(partition.replicas) > 1 and not all(_is_live(nodes, member) for member in partition.isr):
+    if len(partition.replicas) > 1 and not all(_is_live(nodes, partition, member) for member in partition.isr):
         raise ImageError(f"{partition}: the ISR has members that are not unfenced brokers")
-    if partition.online and not (partition.leader in partition.isr and _is_live(nodes, partition.leader)):
+    if partition.online and not (partition.leader in partition.isr and _is_live(nodes, partition, partition.leader)):
         leader = nodes.get(partition.leader)
         raise ImageError(f"{partition}: the leader must be an unfenced broker of the ISR, it is {leader}")
 
@@ -117,6 +118,6 @@ def _check_eligible(partition: Partition) -> None:
         raise ImageError(f"{partition}: without an ISR one replica at most was the last leader")
 
 
-def _is_live(nodes: Mapping[int, Node], node_id: int) -> bool:
+def _is_live(nodes: Mapping[int, Node], partition: Partition, node_id: int) -> bool:
     node = nodes.get(node_id)
-    return node is not None and not node.fenced
+    return node is not None and not node.fenced and partition.is_usable_at(node)

@@ -6,6 +6,7 @@ its value JSON that a person can read. What may be written depends on the cluste
 a field, a value or a level that this version does not know is a RecordError, because skipping a fact would make two nodes see two clusters.
 """
 
+from millstream_cluster.records.acls import AclAdded, AclRemoved
 from millstream_cluster.records.cluster import ClusterCreated, ControllerElected, ControllerResigned
 from millstream_cluster.records.codec import decode_record, encode_record
 from millstream_cluster.records.configs import (
@@ -16,11 +17,19 @@ from millstream_cluster.records.configs import (
     ResourceType,
 )
 from millstream_cluster.records.features import FeatureLevelSet, MetadataVersionSet
+from millstream_cluster.records.logins import (
+    DelegationTokenRemoved,
+    DelegationTokenSet,
+    LoginSecretSet,
+    ScramCredentialRemoved,
+    ScramCredentialSet,
+)
 from millstream_cluster.records.metadata_record import MetadataRecord
 from millstream_cluster.records.nodes import (
     Endpoint,
     FeatureRange,
     NodeFenced,
+    NodeLogDirsChanged,
     NodeRegistered,
     NodeUnfenced,
     NodeUnregistered,
@@ -35,18 +44,24 @@ from millstream_cluster.records.topics import (
 )
 
 __all__ = [
+    "AclAdded",
+    "AclRemoved",
     "ClientQuotaChanged",
     "ClusterCreated",
     "ConfigChanged",
     "ControllerElected",
     "ControllerResigned",
+    "DelegationTokenRemoved",
+    "DelegationTokenSet",
     "Endpoint",
     "FeatureLevelSet",
     "FeatureRange",
     "LeaderRecoveryState",
+    "LoginSecretSet",
     "MetadataRecord",
     "MetadataVersionSet",
     "NodeFenced",
+    "NodeLogDirsChanged",
     "NodeRegistered",
     "NodeUnfenced",
     "NodeUnregistered",
@@ -56,6 +71,8 @@ __all__ = [
     "QuotaEntity",
     "QuotaEntityType",
     "ResourceType",
+    "ScramCredentialRemoved",
+    "ScramCredentialSet",
     "ShardAssigned",
     "TopicCreated",
     "TopicDeleted",

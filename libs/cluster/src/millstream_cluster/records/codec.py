@@ -8,6 +8,7 @@ from types import NoneType, UnionType
 from typing import Any, NewType, get_args, get_origin, get_type_hints
 from uuid import UUID
 
+from millstream_cluster.acls import AclOperation, AclPattern, AclPermission, AclResource
 from millstream_cluster.errors import MetadataTooNew, RecordError
 from millstream_cluster.ids import parse_uuid, uuid_text
 from millstream_cluster.metadata_version import NEWEST, MetadataVersion, field_since, type_since
@@ -59,6 +60,8 @@ def _plain(value: object) -> object:
     match value:
         case UUID():
             return uuid_text(value)
+        case AclOperation() | AclPattern() | AclPermission() | AclResource():
+            return value.name
         case tuple():
             return [_plain(item) for item in value]
         case Endpoint():
@@ -112,6 +115,8 @@ def _reader(hint: Any) -> Reader:
         return _dataclass_reader(hint)
     if hint in (LeaderRecoveryState, ResourceType, QuotaEntityType):
         return hint  # type: ignore[no-any-return]
+    if hint in (AclOperation, AclPattern, AclPermission, AclResource):
+        return lambda name: hint[_exact(str, name)]
     raise AssertionError(f"a record field has a type without a JSON form: {hint}")
 
 

@@ -2,10 +2,24 @@
 
 from typing import TypeAlias
 
+from millstream_cluster.records.acls import AclAdded, AclRemoved
 from millstream_cluster.records.cluster import ClusterCreated, ControllerElected, ControllerResigned
 from millstream_cluster.records.configs import ClientQuotaChanged, ConfigChanged
 from millstream_cluster.records.features import FeatureLevelSet, MetadataVersionSet
-from millstream_cluster.records.nodes import NodeFenced, NodeRegistered, NodeUnfenced, NodeUnregistered
+from millstream_cluster.records.logins import (
+    DelegationTokenRemoved,
+    DelegationTokenSet,
+    LoginSecretSet,
+    ScramCredentialRemoved,
+    ScramCredentialSet,
+)
+from millstream_cluster.records.nodes import (
+    NodeFenced,
+    NodeLogDirsChanged,
+    NodeRegistered,
+    NodeUnfenced,
+    NodeUnregistered,
+)
 from millstream_cluster.records.shards import ProducerIdsAllocated, ShardAssigned
 from millstream_cluster.records.topics import PartitionChanged, PartitionCreated, TopicCreated, TopicDeleted
 
@@ -16,6 +30,7 @@ MetadataRecord: TypeAlias = (
     | NodeRegistered
     | NodeFenced
     | NodeUnfenced
+    | NodeLogDirsChanged
     | NodeUnregistered
     | TopicCreated
     | PartitionCreated
@@ -27,4 +42,11 @@ MetadataRecord: TypeAlias = (
     | MetadataVersionSet
     | ProducerIdsAllocated
     | ShardAssigned
+    | ScramCredentialSet
+    | ScramCredentialRemoved
+    | LoginSecretSet
+    | DelegationTokenSet
+    | DelegationTokenRemoved
+    | AclAdded
+    | AclRemoved
 )

@@ -61,6 +61,16 @@ class NodeUnfenced:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeLogDirsChanged:
+    """Some of a broker's directories have failed while it runs."""
+
+    node_id: NodeId
+    epoch: BrokerEpoch
+    log_dirs: tuple[UUID, ...]
+    """Those that it can still use."""
+
+
+@dataclass(frozen=True, slots=True)
 class NodeUnregistered:
     node_id: NodeId
     epoch: BrokerEpoch

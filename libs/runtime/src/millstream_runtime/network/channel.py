@@ -18,6 +18,8 @@ class Channel(ABC):
     def __init__(self, peer: str) -> None:
         self.peer = peer
         """The other side, as `host:port`."""
+        self.certificate: bytes | None = None
+        """The other side's, in DER, if it showed one and TLS has verified it."""
 
     @abstractmethod
     def send(self, parts: Sequence[Part]) -> None:
@@ -32,6 +34,10 @@ class Channel(ABC):
 
     @abstractmethod
     def resume_reading(self) -> None: ...
+
+    @abstractmethod
+    def limit_frames(self, frame_max_bytes: int) -> None:
+        """Close where a longer frame than this arrives, from the next one on."""
 
     @abstractmethod
     def close(self, reason: str = "closed here") -> None:

@@ -4,6 +4,7 @@ Everything above this file sees whole frames and never a socket; `sockets/` impl
 `simulated/` with a seeded network in virtual time. Nothing here knows what is in a frame.
 """
 
+import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
@@ -37,6 +38,10 @@ class Limits:
     """socket.receive.buffer.bytes; -1 leaves it to the system."""
 
 
+class Unwelcome(Exception):
+    """Whoever connected is not taken in; the message says why, for the log."""
+
+
 DEFAULT_LIMITS = Limits()
 
 
@@ -54,11 +59,19 @@ class Listener(Protocol):
 
 
 Accept = Callable[[Channel], ChannelUser]
+"""Who uses a new connection. Raises Unwelcome."""
+
+Wrap = Callable[[ssl.MemoryBIO, ssl.MemoryBIO], ssl.SSLObject]
+"""How one connection is encrypted: what arrives goes into the first, what is to be sent comes out of the second."""
 
 
 class Network(Protocol):
-    async def connect(self, host: str, port: int, use: Accept, *, limits: Limits = DEFAULT_LIMITS) -> Channel:
-        """Open a connection or raise OSError (also when nothing answers within a few seconds)."""
+    async def connect(
+        self, host: str, port: int, use: Accept, *, limits: Limits = DEFAULT_LIMITS, wrap: Wrap | None = None
+    ) -> Channel:
+        """Open a connection or raise OSError (also when nothing answers within a few seconds, or TLS is refused)."""
 
-    async def listen(self, host: str, port: int, accept: Accept, *, limits: Limits = DEFAULT_LIMITS) -> Listener:
-        """Take connections on host:port (port 0: any free one) or raise OSError."""
+    async def listen(
+        self, host: str, port: int, accept: Accept, *, limits: Limits = DEFAULT_LIMITS, wrap: Wrap | None = None
+    ) -> Listener:
+        """Take connections on host:port (port 0: any free one) or raise OSError; `accept` gets them once they are encrypted."""

@@ -4,15 +4,17 @@ A client sends requests in order and matches replies by correlation id. It does 
 """
 
 import asyncio
+import logging
 from collections import OrderedDict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from millstream_cluster.ids import NO_NODE, NodeId
 from millstream_runtime import VERSION
 from millstream_runtime.network.channel import Channel, ChannelUser
 from millstream_runtime.network.frames import Frame, Part
+from millstream_runtime.nodes.credentials import PLAIN, Credentials
 from millstream_runtime.serving.peer import SOFTWARE_NAME
 from millstream_runtime.world import World
 from millstream_wire.api import API, ApiKey
@@ -22,7 +24,14 @@ from millstream_wire.header import RequestHeader, decode_response_header, encode
 from millstream_wire.messages import ApiVersionsRequest, EnvelopeRequest, EnvelopeResponse
 from millstream_wire.schema import Request
 
+if TYPE_CHECKING:
+    from millstream_security.sasl.login import Login
+
+logger = logging.getLogger(__name__)
+
 CONNECT_TIMEOUT_MS = 10_000
+RETIRES_AFTER = 0.85
+"""Of the time that a login lasts: Kafka's clients log in again by then."""
 _HELLO_VERSION = 4
 """Of ApiVersions: what the oldest release knows that may be in one cluster with this one."""
 _CORRELATION = slice(4, 8)  # of a request's bytes: after the API key and version
@@ -43,6 +52,10 @@ class NobodyListens(Disconnected):
 
 class RequestTimedOut(ClientError):
     """No answer in time; whether the request was executed is unknown. The connection is closed."""
+
+
+class LoginFailed(Disconnected):
+    """The server does not take our credentials, or we do not believe that it is ours."""
 
 
 class VersionNotSupported(ClientError):
@@ -78,10 +91,19 @@ class Client(ChannelUser):
         self._correlation_id = 0
         self._versions: dict[int, tuple[int, int]] = {}
         self._closed_reason: str | None = None
+        self._retires_at_ms: int | None = None
+        self._closes_when_idle = False
 
     @classmethod
     async def connect(
-        cls, world: World, host: str, port: int, *, client_id: str, node_id: NodeId = NO_NODE
+        cls,
+        world: World,
+        host: str,
+        port: int,
+        *,
+        client_id: str,
+        node_id: NodeId = NO_NODE,
+        credentials: Credentials = PLAIN,
     ) -> "Client":
         """Connect, introduce ourselves by ApiVersions (as a node if we are one), or raise Disconnected."""
         made: list[Client] = []
@@ -90,8 +112,10 @@ class Client(ChannelUser):
             made.append(cls(channel, client_id, node_id))
             return made[0]
 
+        bound = world.own_addresses.get((host, port), (host, port))
+        wrap = credentials.wrap(world.own_names.get(bound, host))
         try:
-            await world.network.connect(*world.own_addresses.get((host, port), (host, port)), use)
+            await world.network.connect(*bound, use, wrap=wrap)
         except ConnectionRefusedError as error:
             raise NobodyListens(f"{host}:{port}: {error.strerror or error}") from error
         except OSError as error:
@@ -99,14 +123,30 @@ class Client(ChannelUser):
         client = made[0]
         try:
             await client._agree_on_versions()
+            if credentials.login is not None:
+                await client._log_in(credentials.login, world)
         except BaseException:
             await client.close()
             raise
         return client
 
     @property
+    def peer(self) -> str:
+        return self._channel.peer
+
+    @property
     def closed(self) -> bool:
         return self._closed_reason is not None
+
+    def retires(self, now_ms: int) -> bool:
+        """Whether the login is about to end: whoever has more to ask had better connect anew."""
+        return self._retires_at_ms is not None and now_ms >= self._retires_at_ms
+
+    def close_when_idle(self) -> None:
+        """Ask nothing more; close once all is answered."""
+        self._closes_when_idle = True
+        if not self._expected:
+            self._channel.close("its login is about to end")
 
     def offers(self, key: ApiKey) -> bool:
         """Whether the node's ApiVersions named this API."""
@@ -152,6 +192,8 @@ class Client(ChannelUser):
             self._channel.close("an answer that nobody waits for")
             return
         expected = self._expected.popleft()
+        if self._closes_when_idle and not self._expected:
+            self._channel.close("its login is about to end")
         if expected.answer.done():  # who asked has gone away
             return
         if expected.version is None:
@@ -196,6 +238,13 @@ class Client(ChannelUser):
             raise Disconnected(f"{self._channel.peer}: ApiVersions error {answer.error_code}")
         self._versions = {each.api_key: (each.min_version, each.max_version) for each in answer.api_keys}
 
+    async def _log_in(self, login: "Login", world: World) -> None:
+        from millstream_runtime.nodes.login import log_in  # what nobody needs where nobody logs in
+
+        lifetime_ms = await log_in(self, login, world, timeout_ms=CONNECT_TIMEOUT_MS)
+        if lifetime_ms:
+            self._retires_at_ms = world.monotonic_ms() + int(lifetime_ms * RETIRES_AFTER)
+
     def _common_version(self, key: ApiKey) -> int:
         # What only nodes of a cluster send is not advertised: they run the same release or one near it.
         ours = API[key].versions
@@ -213,14 +262,24 @@ class Client(ChannelUser):
 class Nodes:
     """Clients by address: connects on first use, forgets broken ones; the least recently used ones beyond the bound close."""
 
-    def __init__(self, world: World, *, client_id: str, node_id: NodeId = NO_NODE, connections_max: int = 1000) -> None:
+    def __init__(
+        self,
+        world: World,
+        *,
+        client_id: str,
+        node_id: NodeId = NO_NODE,
+        connections_max: int = 1000,
+        credentials: Credentials = PLAIN,
+    ) -> None:
         """`node_id`: who we are to the others, if we are a node."""
         self._world = world
         self._client_id = client_id
         self._node_id = node_id
+        self._credentials = credentials
         self._connections_max = connections_max
         self._clients: OrderedDict[tuple[str, int], Client] = OrderedDict()
         self._connecting: dict[tuple[str, int], asyncio.Task[Client]] = {}
+        self._refused_by: set[tuple[str, int]] = set()
 
     async def request(
         self, host: str, port: int, message: Request[Any], *, timeout_ms: int, version: int | None = None
@@ -266,8 +325,11 @@ class Nodes:
         address = (host, port)
         client = self._clients.get(address)
         if client is not None and not client.closed:
-            self._clients.move_to_end(address)
-            return client, timeout_ms
+            if not client.retires(self._world.monotonic_ms()):
+                self._clients.move_to_end(address)
+                return client, timeout_ms
+            del self._clients[address]
+            client.close_when_idle()
         started_ms = self._world.monotonic_ms()
         connecting = self._connecting.get(address)
         if connecting is None:
@@ -282,13 +344,30 @@ class Nodes:
         return client, max(1, timeout_ms - (self._world.monotonic_ms() - started_ms))
 
     async def _connect(self, address: tuple[str, int]) -> Client:
-        client = await Client.connect(self._world, *address, client_id=self._client_id, node_id=self._node_id)
+        try:
+            client = await Client.connect(
+                self._world,
+                *address,
+                client_id=self._client_id,
+                node_id=self._node_id,
+                credentials=self._credentials,
+            )
+        except LoginFailed as error:
+            self._warn(address, error)
+            raise
+        self._refused_by.discard(address)
         self._clients[address] = client
         self._clients.move_to_end(address)
         if len(self._clients) > self._connections_max:
             _, oldest = self._clients.popitem(last=False)
             await oldest.close()
         return client
+
+    def _warn(self, address: tuple[str, int], error: LoginFailed) -> None:
+        """Once until it is let in: a node tries again for as long as it runs, and a person has to see why nothing happens."""
+        if self._node_id != NO_NODE and address not in self._refused_by:
+            self._refused_by.add(address)
+            logger.warning("login refused node=%d reason=%s", self._node_id, error)
 
     def _connected(self, address: tuple[str, int], done: "asyncio.Task[Client]") -> None:
         self._connecting.pop(address, None)

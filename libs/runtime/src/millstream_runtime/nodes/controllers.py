@@ -8,6 +8,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 
 from millstream_cluster.ids import METADATA_TOPIC, NO_NODE, NodeId
 from millstream_runtime.nodes.client import ClientError, ForwardingRefused, Nodes
+from millstream_runtime.nodes.credentials import PLAIN, Credentials
 from millstream_runtime.serving.context import RawReply, RequestContext
 from millstream_runtime.serving.envelope import sealed
 from millstream_runtime.serving.peer import ClientPeer
@@ -95,12 +96,14 @@ class ControllerLink:
         client_id: str,
         node_id: NodeId = NO_NODE,
         known: KnownControllers | None = None,
+        credentials: Credentials = PLAIN,
     ) -> None:
         self.known = KnownControllers(bootstrap) if known is None else known
         self._world = world
         self._client_id = client_id
         self._node_id = node_id
-        self._nodes = Nodes(world, client_id=client_id, node_id=node_id)
+        self._credentials = credentials
+        self._nodes = Nodes(world, client_id=client_id, node_id=node_id, credentials=credentials)
 
     async def request(self, message: Any, *, timeout_ms: int, attempt_timeout_ms: int = ATTEMPT_TIMEOUT_MS) -> Any:
         """Send to the active controller; retried on broken connections and NOT_CONTROLLER until the deadline.
@@ -133,7 +136,9 @@ class ControllerLink:
 
     async def _forward(self, frame: bytes, context: RequestContext, *, timeout_ms: int) -> bytes:
         peer = context.peer
-        envelope = sealed(frame, peer, context.host) if isinstance(peer, ClientPeer) else None
+        envelope = None
+        if isinstance(peer, ClientPeer):
+            envelope = sealed(frame, peer, context.host, by_token=context.connection.by_token)
 
         async def attempt(host: str, port: int, left_ms: int) -> bytes:
             return await self._nodes.forward(host, port, frame, timeout_ms=left_ms, envelope=envelope)
@@ -146,7 +151,12 @@ class ControllerLink:
     def another(self) -> "ControllerLink":
         """A link with connections of its own, for who waits long or must not wait behind others' answers."""
         return ControllerLink(
-            self._world, self.known.bootstrap, client_id=self._client_id, node_id=self._node_id, known=self.known
+            self._world,
+            self.known.bootstrap,
+            client_id=self._client_id,
+            node_id=self._node_id,
+            known=self.known,
+            credentials=self._credentials,
         )
 
     async def close(self) -> None:

@@ -5,7 +5,7 @@ What a heartbeat's answer means for the node (fenced, free to stop) is reported,
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -15,6 +15,7 @@ from millstream_runtime.nodes.controllers import ControllerLink, ControllerUnava
 from millstream_runtime.nodes.session import Session
 from millstream_runtime.service import Health, ServiceFailed
 from millstream_runtime.world import World
+from millstream_security.protocol import SecurityProtocol
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import BrokerHeartbeatRequest, BrokerRegistrationRequest
 from millstream_wire.messages.broker_registration import Feature, Listener
@@ -44,10 +45,14 @@ _FINAL = frozenset(
 
 
 _ADVICE = {
+    ErrorCode.INVALID_REGISTRATION: (
+        " (a broker with several log.dirs needs a cluster whose metadata.version says where replicas are: start it with one, "
+        "or raise the level with kafka-features first)"
+    ),
     ErrorCode.UNSUPPORTED_VERSION: (
         " (the cluster's feature levels, metadata.version before all, are not those of this release: start this node "
         "with the release that the cluster runs; docs/operations.md, 'Upgrades')"
-    )
+    ),
 }
 
 
@@ -56,6 +61,7 @@ class AdvertisedListener:
     name: str
     host: str
     port: int
+    protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +112,12 @@ class Registration:
         previous_epoch: int = -1,
         session: Session | None = None,
         on_session_lost: Callable[[], None] = nothing,
+        offline_log_dirs: Callable[[], Collection[UUID]] = tuple,
     ) -> None:
         """`previous_epoch`: the epoch of the last life of this disk, if it ended cleanly. `session` is kept up to date.
 
         `on_session_lost` is called once for each session that is lost, before anything else is done about it.
+        `offline_log_dirs` are those of the identity's directories that have failed since, and maybe others.
         """
         self.registered = asyncio.Event()
         self.unfenced = asyncio.Event()
@@ -123,6 +131,7 @@ class Registration:
         self._previous_epoch = previous_epoch
         self._session = session if session is not None else Session(world.monotonic_ms, session_timeout_ms)
         self._on_session_lost = on_session_lost
+        self._offline_log_dirs = offline_log_dirs
         self._let_in_offset = -1
         """How far the metadata was applied here when the heartbeat went out that was answered with leave to serve."""
         self._fenced_offset = -1
@@ -154,6 +163,10 @@ class Registration:
         awaited = max(self.broker_epoch, self._fenced_offset)
         if self.fenced and self._told_offset < awaited <= self._metadata_offset():
             self._hurry.set()
+
+    def on_log_dirs(self) -> None:
+        """One more has failed: the heartbeat that says so goes at once."""
+        self._hurry.set()
 
     async def run(self) -> None:
         """Register, heartbeat, register again when our epoch is stale; until cancelled. Raises RegistrationRefused."""
@@ -207,13 +220,16 @@ class Registration:
             broker_id=self._identity.node_id,
             cluster_id=self._identity.cluster_id,
             incarnation_id=self._identity.incarnation_id,
-            listeners=[Listener(name=each.name, host=each.host, port=each.port) for each in self._identity.listeners],
+            listeners=[
+                Listener(name=each.name, host=each.host, port=each.port, security_protocol=each.protocol)
+                for each in self._identity.listeners
+            ],
             features=[
                 Feature(name=each.name, min_supported_version=each.least, max_supported_version=each.most)
                 for each in SUPPORTED_RANGES
             ],
             rack=self._identity.rack,
-            log_dirs=list(self._identity.log_dirs),
+            log_dirs=[each for each in self._identity.log_dirs if each not in self._offline_log_dirs()],
             previous_broker_epoch=self._previous_epoch,
         )
 
@@ -247,6 +263,7 @@ class Registration:
             broker_epoch=self.broker_epoch,
             current_metadata_offset=self._metadata_offset(),
             want_shut_down=self._leaving,
+            offline_log_dirs=[each for each in self._identity.log_dirs if each in self._offline_log_dirs()],
         )
         self._told_offset = request.current_metadata_offset
         patience_ms = max(1_000, self._session_timeout_ms // 3)

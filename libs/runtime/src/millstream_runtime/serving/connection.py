@@ -16,6 +16,7 @@ from millstream_runtime.network.channel import Channel, ChannelUser
 from millstream_runtime.network.frames import Frame, Part
 from millstream_runtime.serving import api_versions
 from millstream_runtime.serving.context import CloseConnection, Connection, RawReply, RequestContext, ignore_mute
+from millstream_runtime.serving.gate import Gate
 from millstream_wire.api import ApiKey
 from millstream_wire.codec import DecodeError, decode, encode_parts
 from millstream_wire.header import encode_response_header, read_request_header
@@ -28,6 +29,8 @@ logger = logging.getLogger(__name__)
 
 _CORRELATION_BYTES: Final = 4
 _FIXED = Struct(">hhi")  # API key, version, correlation id: how every request begins
+_SASL_HANDSHAKE: Final = 17
+_SASL_AUTHENTICATE: Final = 36
 
 
 # As in the rows of `handlers.Handler`, with their types erased.
@@ -95,7 +98,9 @@ class ServedConnection(ChannelUser):
         self._pending: deque[_Pending] = deque()
         self._paused = False
         self._muted: asyncio.TimerHandle | None = None
+        self._held = False
         self._closed = False
+        self._gate: Gate | None = None
         connection.mute = self.mute
 
     def mute(self, duration_ms: int) -> None:
@@ -111,23 +116,54 @@ class ServedConnection(ChannelUser):
 
     def _unmute(self) -> None:
         self._muted = None
-        if not self._paused:
+        if not self._paused and not self._held:
             self._channel.resume_reading()
+
+    def guard(self, gate: Gate, frame_max_bytes: int) -> None:
+        """Let this gate see all frames until it opens, none of them longer."""
+        self._gate = gate
+        self._channel.limit_frames(frame_max_bytes)
+
+    def open(self) -> None:
+        """Whoever it is may send what anybody may send."""
+        self._channel.limit_frames(self._server.limits.frame_max_bytes)
+
+    def hold(self) -> None:
+        """Read nothing until `release`."""
+        self._held = True
+        self._channel.pause_reading()
+
+    def release(self) -> None:
+        self._held = False
+        if not self._closed and not self._paused and self._muted is None:
+            self._channel.resume_reading()
+
+    def answer(self, frame: bytes) -> None:
+        """Send what a gate answers to the newest frame, after the answers to those before it."""
+        self._answer([frame])
+
+    def reject(self, reason: str) -> None:
+        self._counters.rejected += 1
+        logger.info("connection closed server=%s peer=%s reason=%s", self._server.name, self._channel.peer, reason)
+        self.close(reason)
 
     def on_frame(self, frame: Frame) -> None:
         self._counters.bytes_in += len(frame)
         try:
+            gate = self._gate
+            if gate is not None and (not gate.is_open or _is_about_login(frame)) and gate.takes(bytes(frame)):
+                return
             self._handle(frame)
         except (DecodeError, _Rejected) as error:
-            self._counters.rejected += 1
-            logger.info("connection closed server=%s peer=%s reason=%s", self._server.name, self._channel.peer, error)
-            self.close(str(error))
+            self.reject(str(error))
 
     def on_closed(self, reason: str) -> None:
         self._closed = True
         self._connection.mute = ignore_mute
         if self._muted is not None:
             self._muted.cancel()
+        if self._gate is not None:
+            self._gate.on_closed()
         for pending in self._pending:
             if pending.awaited is not None:
                 pending.awaited.cancel()
@@ -292,12 +328,16 @@ class ServedConnection(ChannelUser):
                 self._put(parts)
         if self._paused and len(self._pending) <= self._server.limits.pending_requests_max // 2:
             self._paused = False
-            if self._muted is None:
+            if self._muted is None and not self._held:
                 self._channel.resume_reading()
 
     def _put(self, parts: list[Part]) -> None:
         self._counters.bytes_out += len(parts[0]) if len(parts) == 1 else sum(map(len, parts))
         self._channel.send(parts)
+
+
+def _is_about_login(frame: Frame) -> bool:
+    return len(frame) > 1 and frame[0] == 0 and (frame[1] == _SASL_HANDSHAKE or frame[1] == _SASL_AUTHENTICATE)
 
 
 def encoded(api_key: int, version: int, correlation_id: int, reply: Response | RawReply | bytes) -> list[Part]:

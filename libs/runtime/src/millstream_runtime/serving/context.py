@@ -6,8 +6,12 @@ from typing import Any
 
 from mypy_extensions import mypyc_attr
 
+from millstream_cluster.acls import CLUSTER_NAME, AclOperation, AclResource, May
+from millstream_cluster.principal import Principal
 from millstream_runtime.network.frames import Frame, Part
-from millstream_runtime.serving.peer import ANONYMOUS_CLIENT, ListenerKind, Peer
+from millstream_runtime.serving.bounded_log import BoundedLog
+from millstream_runtime.serving.peer import ANONYMOUS_CLIENT, ListenerKind, NodePeer, Peer
+from millstream_security.authorization.authorizer import Authorizer, Rights
 from millstream_wire.api import ApiKey
 
 
@@ -27,8 +31,14 @@ class Connection:
     kind: ListenerKind = ListenerKind.NODES
     peer: Peer = ANONYMOUS_CLIENT
     """Who is at the other end; the connection's first ApiVersions is the last that can say so."""
+    is_guarded: bool = False
+    """Whether the listener asks for credentials: then no word of who one is counts without them."""
     has_met: bool = False
     """Whether that ApiVersions was there."""
+    by_token: bool = False
+    """Whether the peer logged in by a delegation token, which may not ask for tokens."""
+    introduction: NodePeer | None = None
+    """Which node the peer says it is, where that is judged by its credentials."""
     software: tuple[str, str] = ("unknown", "unknown")
     """Name and version of the client's program, as its ApiVersions told."""
     state: dict[str, Any] = field(default_factory=dict)
@@ -36,10 +46,27 @@ class Connection:
     """Called once the connection is gone, from either side: for what handlers keep elsewhere on its account."""
     mute: Callable[[int], None] = ignore_mute
     """Read no more requests from this client for so many milliseconds; answers to earlier ones still go out."""
+    authorizer: Authorizer | None = None
+    """Whom to ask what the peer may do; None where everybody may do everything."""
+    _rights: Rights | None = None
+    _rights_of: Principal | None = None
+    """Whose these rights are: the peer changes when it logs in."""
+    denials: BoundedLog | None = None
+    """Where it is said what was refused."""
 
     @property
     def host(self) -> str:
         return self.address.rpartition(":")[0]
+
+    def rights(self) -> Rights | None:
+        """What the peer may do, as it is known now; None: everything."""
+        peer = self.peer
+        if self.authorizer is None or isinstance(peer, NodePeer):
+            return None
+        if self._rights is None or self._rights_of is not peer.principal:
+            self._rights = self.authorizer.rights(peer.principal, self.host)
+            self._rights_of = peer.principal
+        return self._rights
 
 
 @mypyc_attr(free_list_len=1)
@@ -74,12 +101,49 @@ class RequestContext:
         return self.connection.peer
 
     @property
+    def may_what(self) -> May | None:
+        """The question of what the peer may do, for who asks it often; None where the answer is always yes."""
+        if self.connection.authorizer is None:
+            return None
+        rights = self.connection.rights()
+        return None if rights is None else rights.may
+
+    def may(self, operation: AclOperation, resource: AclResource, name: str = CLUSTER_NAME) -> bool:
+        """Whether the peer may do this; always, if it is a node."""
+        rights = self.connection.rights()
+        return rights is None or rights.may(operation, resource, name)
+
+    def denied(self, operation: AclOperation, resource: AclResource, name: str = CLUSTER_NAME) -> None:
+        """Say that the peer asked for this and was refused."""
+        rights, denials = self.connection.rights(), self.connection.denials
+        if rights is not None and denials is not None:
+            denials.info(
+                "authorization denied principal=%s host=%s api=%s operation=%s resource=%s:%s",
+                _shown(str(rights.principal)),
+                rights.host,
+                self.api_key.name,
+                operation.name,
+                resource.name,
+                _shown(name),
+            )
+
+    def may_any(self, operation: AclOperation, resource: AclResource) -> bool:
+        """Whether there may be a resource of this type on which the peer may do this."""
+        rights = self.connection.rights()
+        return rights is None or rights.may_any(operation, resource)
+
+    @property
     def host(self) -> str:
         return self.connection.host
 
     @property
     def listener_name(self) -> str:
         return self.connection.listener_name
+
+
+def _shown(text: str) -> str:
+    """What anybody may have chosen is one word on one line."""
+    return text if text.isprintable() and " " not in text else repr(text)
 
 
 class RawReply:

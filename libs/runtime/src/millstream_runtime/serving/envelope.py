@@ -24,9 +24,11 @@ from millstream_wire.stored.principal import DefaultPrincipalData
 HandleEnvelope = Callable[[App, EnvelopeRequest, RequestContext], Awaitable[EnvelopeResponse]]
 
 
-def sealed(frame: bytes, client: ClientPeer, host: str) -> EnvelopeRequest:
+def sealed(frame: bytes, client: ClientPeer, host: str, *, by_token: bool = False) -> EnvelopeRequest:
     """The client's request, header included, to be handled in its name."""
-    principal = DefaultPrincipalData(type=client.principal.type, name=client.principal.name)
+    principal = DefaultPrincipalData(
+        type=client.principal.type, name=client.principal.name, token_authenticated=by_token
+    )
     return EnvelopeRequest(
         request_data=frame, request_principal=encode_stored(principal, 0), client_host_address=_packed(host)
     )
@@ -67,7 +69,16 @@ def _sender(request: EnvelopeRequest, context: RequestContext) -> Connection:
     address = f"{_unpacked(request.client_host_address)}:0"
     peer = ClientPeer(Principal(data.type, data.name))
     number, listener_name = context.connection.number, context.listener_name
-    return Connection(number, address, listener_name, ListenerKind.CLIENTS, peer)
+    return Connection(
+        number,
+        address,
+        listener_name,
+        ListenerKind.CLIENTS,
+        peer,
+        by_token=data.token_authenticated,
+        authorizer=context.connection.authorizer,
+        denials=context.connection.denials,
+    )
 
 
 def _joined(parts: Sequence[Part]) -> bytes:

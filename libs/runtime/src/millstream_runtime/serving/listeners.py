@@ -1,5 +1,6 @@
 """Where a node listens, what others are told of that, and what its peers may use up: the same properties for every service."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -8,9 +9,12 @@ from millstream_runtime.network.links import Limits
 from millstream_runtime.nodes.registration import AdvertisedListener
 from millstream_runtime.properties import Properties, PropertyError, parse_address
 from millstream_runtime.service import ServiceFailed
-from millstream_runtime.serving.peer import ListenerKind
+from millstream_runtime.serving.peer import OWN_HOSTS, ListenerKind
+from millstream_runtime.serving.security import PLAIN_SECURITY, Security
 from millstream_runtime.serving.server import Server
 from millstream_runtime.world import World
+
+logger = logging.getLogger(__name__)
 
 WILDCARDS = ("", "0.0.0.0", "::")
 """Addresses to listen on, none to connect to."""
@@ -43,16 +47,6 @@ def listeners_of(properties: Properties, default: str) -> tuple[tuple[Endpoint, 
     return listeners, advertised
 
 
-def nodes_first(properties: Properties, listeners: tuple[Endpoint, ...]) -> tuple[tuple[Endpoint, ...], str | None]:
-    """inter.broker.listener.name, and the listeners with it in front: others nodes use the first of those that are registered."""
-    name = properties.optional("inter.broker.listener.name")
-    if name is None:
-        return listeners, None
-    if name not in {endpoint.name for endpoint in listeners}:
-        raise PropertyError(f"inter.broker.listener.name must be the name of one of listeners, not {name!r}")
-    return tuple(sorted(listeners, key=lambda endpoint: endpoint.name != name)), name
-
-
 def limits_of(properties: Properties) -> Limits:
     defaults = Limits()
     return Limits(
@@ -70,7 +64,11 @@ def limits_of(properties: Properties) -> Limits:
 
 
 async def listen_on(
-    server: Server[Any], endpoints: Sequence[Endpoint], *, nodes_listener: str | None = None
+    server: Server[Any],
+    endpoints: Sequence[Endpoint],
+    *,
+    nodes_listener: str | None = None,
+    security: Security = PLAIN_SECURITY,
 ) -> dict[str, tuple[str, int]]:
     """Take connections on all of these; where they really are, by name. Raises ServiceFailed.
 
@@ -79,8 +77,20 @@ async def listen_on(
     listening = {}
     for endpoint in endpoints:
         kind = ListenerKind.NODES if nodes_listener in (None, endpoint.name) else ListenerKind.CLIENTS
+        guard = security.guard(endpoint.name)
+        if guard.tls is not None:
+            guard.tls.say()
+        if guard.security.is_plain and endpoint.host not in OWN_HOSTS:
+            logger.warning(
+                "listener is open to everybody listener=%s address=%s:%d protocol=PLAINTEXT nothing_is_encrypted_nobody_logs_in",
+                endpoint.name,
+                endpoint.host,
+                endpoint.port,
+            )
         try:
-            listener = await server.listen(endpoint.host, endpoint.port, listener_name=endpoint.name, kind=kind)
+            listener = await server.listen(
+                endpoint.host, endpoint.port, listener_name=endpoint.name, kind=kind, guard=guard
+            )
         except OSError as error:
             reason = error.strerror or str(error)
             raise ServiceFailed(f"cannot listen on {endpoint.host}:{endpoint.port}: {reason}") from error
@@ -89,7 +99,10 @@ async def listen_on(
 
 
 def advertise(
-    world: World, listening: Mapping[str, tuple[str, int]], advertised: Sequence[Endpoint]
+    world: World,
+    listening: Mapping[str, tuple[str, int]],
+    advertised: Sequence[Endpoint],
+    security: Security = PLAIN_SECURITY,
 ) -> tuple[AdvertisedListener, ...]:
     """What others are told: where nothing else is advertised, a listener's own address. This process goes there directly."""
     told = {endpoint.name: endpoint for endpoint in advertised}
@@ -99,6 +112,12 @@ def advertise(
         bound = (LOOPBACKS.get(host, host), port)
         if endpoint is not None:
             host, port = endpoint.host, endpoint.port or port
-        world.own_addresses[host, port] = bound
-        addresses.append(AdvertisedListener(name, host, port))
+        be_at_home(world, (host, port), bound)
+        addresses.append(AdvertisedListener(name, host, port, security.guard(name).security.protocol))
     return tuple(addresses)
+
+
+def be_at_home(world: World, advertised: tuple[str, int], bound: tuple[str, int]) -> None:
+    """Let this process's roles meet where one of them listens; its certificate is of the name that it is known by."""
+    world.own_addresses[advertised] = bound
+    world.own_names[bound] = advertised[0]

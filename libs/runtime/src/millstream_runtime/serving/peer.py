@@ -14,6 +14,8 @@ from millstream_cluster.ids import NODE_ID_END, NodeId, Role, node_id_of, role_o
 from millstream_cluster.principal import ANONYMOUS, Principal
 from millstream_wire.messages import ApiVersionsRequest
 
+OWN_HOSTS = ("127.0.0.1", "::1", "localhost")
+"""Addresses that no other machine reaches."""
 SOFTWARE_NAME = "millstream"
 """What all our nodes and clients call themselves in ApiVersions (KIP-511)."""
 
@@ -53,11 +55,14 @@ def is_coordinator(peer: Peer) -> bool:
     return isinstance(peer, NodePeer) and peer.role is Role.COORDINATOR
 
 
-def introduced(request: ApiVersionsRequest, client_id: str | None) -> NodePeer | None:
-    """Who the sender says it is; None if it does not say that it is a node."""
+def introduced(request: ApiVersionsRequest, client_id: str | None, *, is_guarded: bool = False) -> NodePeer | None:
+    """Who the sender says it is; None if it does not say that it is a node.
+
+    `is_guarded`: the listener asks for credentials, which no node of release 0.1.0 can show.
+    """
     if 0 <= request.sender_node_id < NODE_ID_END:
         return NodePeer.of(NodeId(request.sender_node_id))
-    return _of_release_0_1(request, client_id)
+    return None if is_guarded else _of_release_0_1(request, client_id)
 
 
 _NODE_OF_RELEASE_0_1 = re.compile(r"(?:__)?(broker|coordinator|controller)-([0-9]{1,5})")
@@ -66,8 +71,7 @@ _NODE_OF_RELEASE_0_1 = re.compile(r"(?:__)?(broker|coordinator|controller)-([0-9
 def _of_release_0_1(request: ApiVersionsRequest, client_id: str | None) -> NodePeer | None:
     """Nodes of release 0.1.0 say it by their client id alone: `coordinator-10001`, `__coordinator-10001`, `broker-0`.
 
-    Needed while a cluster is upgraded from that release node by node. It goes away with the first listener that asks for
-    credentials, which no node of that release can show.
+    Needed while a cluster is upgraded from that release node by node.
     """
     named = _NODE_OF_RELEASE_0_1.fullmatch(client_id or "")
     if named is None or request.client_software_name != SOFTWARE_NAME:

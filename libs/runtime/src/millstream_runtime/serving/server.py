@@ -6,20 +6,31 @@ means is not. One connection's requests and answers are in `connection.py`.
 
 import asyncio
 import inspect
+import logging
 from collections.abc import Callable, Coroutine, Iterable, Mapping
-from typing import Any, Generic
+from typing import TYPE_CHECKING, Any, Generic
 
+from millstream_cluster.principal import ANONYMOUS
 from millstream_runtime.network.channel import Channel
 from millstream_runtime.network.links import DEFAULT_LIMITS, Limits, Listener
 from millstream_runtime.serving import api_versions
 from millstream_runtime.serving.api_versions import ANYBODY, NO_FEATURES, Features, Identity
+from millstream_runtime.serving.bounded_log import BoundedLog
 from millstream_runtime.serving.connection import Route, ServedConnection, divided
 from millstream_runtime.serving.context import Connection, RawReply, RequestContext
+from millstream_runtime.serving.guard import NO_GUARD, Guard
 from millstream_runtime.serving.handlers import App, Handler, Handlers, serve
-from millstream_runtime.serving.peer import ListenerKind, introduced
+from millstream_runtime.serving.peer import OWN_HOSTS, ClientPeer, ListenerKind, introduced
 from millstream_runtime.world import World
+from millstream_security.authorization.authorizer import Authorizer
 from millstream_wire.api import API, ApiKey
 from millstream_wire.messages import ApiVersionsRequest, ApiVersionsResponse
+
+if TYPE_CHECKING:
+    from millstream_runtime.serving.accounts import Accounts
+    from millstream_runtime.serving.logins import Logins
+
+audit = logging.getLogger("millstream.audit.authorization")
 
 __all__ = ["Connection", "Features", "Handler", "RawReply", "RequestContext", "Server"]
 
@@ -39,10 +50,14 @@ class Server(Generic[App]):
         versions: Mapping[ApiKey, tuple[int, int]] | None = None,
         features: Callable[[], Features] = lambda: NO_FEATURES,
         identity: Callable[[], Identity] = lambda: ANYBODY,
+        accounts: "Accounts | None" = None,
+        authorizer: Authorizer | None = None,
     ) -> None:
         """`unadvertised`: served but left out of ApiVersions (what only nodes of the cluster send).
 
         `versions` narrows what the table of APIs says; `features` and `identity` are asked at each ApiVersions request.
+        `accounts`: who may log in, for listeners where somebody has to.
+        `authorizer`: who knows what clients may do; without one they may do everything.
         """
         self.name = name
         self.app = app
@@ -50,6 +65,9 @@ class Server(Generic[App]):
         self.limits = limits
         self.features = features
         self.identity = identity
+        self.accounts = accounts
+        self.authorizer = authorizer
+        self._denials = BoundedLog(audit, world.monotonic_s)
         self.counters = world.metrics.server(name)
         self.advertised = _advertised(handlers, frozenset(unadvertised), versions or {})
         served: dict[ApiKey, Handler[App]] = dict(handlers)
@@ -68,18 +86,33 @@ class Server(Generic[App]):
         return len(self._connections)
 
     async def listen(
-        self, host: str, port: int, *, listener_name: str = "PLAINTEXT", kind: ListenerKind = ListenerKind.NODES
+        self,
+        host: str,
+        port: int,
+        *,
+        listener_name: str = "PLAINTEXT",
+        kind: ListenerKind = ListenerKind.NODES,
+        guard: Guard = NO_GUARD,
     ) -> Listener:
         """Take connections on host:port; raises OSError (port in use)."""
+        logins = await self._logins(listener_name, guard)
+        # Where it matters who somebody is, a plain listener takes nobody's word for it but that of its own machine.
+        is_guarded = guard.is_set or (self.authorizer is not None and host not in OWN_HOSTS)
 
         def accept(channel: Channel) -> ServedConnection:
+            peer = guard.peer_of(channel.certificate)
             self._accepted += 1
-            connection = ServedConnection(self, Connection(self._accepted, channel.peer, listener_name, kind), channel)
+            met = Connection(self._accepted, channel.peer, listener_name, kind, peer, is_guarded)
+            met.authorizer, met.denials = self.authorizer, self._denials
+            connection = ServedConnection(self, met, channel)
+            if logins is not None:
+                logins.guard(connection, met, lambda: self._judge(met))
             self._connections[self._accepted] = connection
             self.counters.connections += 1
             return connection
 
-        listener = await self.world.network.listen(host, port, accept, limits=self.limits)
+        wrap = guard.tls.wrap if guard.tls is not None else None
+        listener = await self.world.network.listen(host, port, accept, limits=self.limits, wrap=wrap)
         self._listeners.append(listener)
         return listener
 
@@ -149,7 +182,7 @@ class Server(Generic[App]):
     def _answer_api_versions(
         self, app: App, request: ApiVersionsRequest, context: RequestContext
     ) -> ApiVersionsResponse:
-        _meet(context.connection, request, context.client_id)
+        self._meet(context.connection, request, context.client_id)
         if request.client_software_name:
             context.connection.software = (request.client_software_name, request.client_software_version)
         identity = self.identity()
@@ -157,12 +190,44 @@ class Server(Generic[App]):
             identity = identity.beside(self._shared_with.identity())
         return api_versions.answer(request, context.version, self.advertised, self.features(), identity)
 
+    def _meet(self, connection: Connection, request: ApiVersionsRequest, client_id: str | None) -> None:
+        """Take note of who is at the other end, the first time that it says so."""
+        if not connection.has_met and connection.kind is ListenerKind.NODES:
+            node = introduced(request, client_id, is_guarded=connection.is_guarded)
+            if node is not None and connection.is_guarded:
+                connection.introduction = node
+                self._judge(connection)
+            elif node is not None:
+                connection.peer = node
+        connection.has_met = True
 
-def _meet(connection: Connection, request: ApiVersionsRequest, client_id: str | None) -> None:
-    """Take note of who is at the other end, the first time that it says so."""
-    if not connection.has_met and connection.kind is ListenerKind.NODES:
-        connection.peer = introduced(request, client_id) or connection.peer
-    connection.has_met = True
+    def _judge(self, connection: Connection) -> None:
+        """Whoever has shown credentials, and said that it is a node, is one if its principal may be."""
+        if connection.introduction is not None and self._may_be_node(connection):
+            connection.peer = connection.introduction
+
+    def _may_be_node(self, connection: Connection) -> bool:
+        """Without an authorizer everybody may do everything, and be a node too; but somebody they have to be.
+
+        ANONYMOUS is somebody only where super.users says so.
+        """
+        peer = connection.peer
+        if not isinstance(peer, ClientPeer):
+            return False
+        if peer.principal == ANONYMOUS:
+            return self.authorizer is not None and self.authorizer.is_super(ANONYMOUS)
+        return self.authorizer is None or self.authorizer.may_be_node(peer.principal, connection.host)
+
+    async def _logins(self, listener_name: str, guard: Guard) -> "Logins | None":
+        if guard.sasl is None:
+            return None
+        from millstream_runtime.serving.logins import Logins  # what nobody needs where nobody logs in
+
+        assert self.accounts is not None, "where somebody logs in, somebody knows them"
+        logins = Logins(listener_name, guard.sasl, self.accounts, self.world, server_name=self.name)
+        await logins.begin()
+        self.start(logins.run())
+        return logins
 
 
 def _advertised(

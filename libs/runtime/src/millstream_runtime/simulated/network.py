@@ -15,7 +15,7 @@ from typing import Any
 
 from millstream_runtime.network.channel import Channel, ChannelUser
 from millstream_runtime.network.frames import Part
-from millstream_runtime.network.links import DEFAULT_LIMITS, Accept, Limits
+from millstream_runtime.network.links import DEFAULT_LIMITS, Accept, Limits, Wrap
 from millstream_runtime.simulated.loop import virtual_loop
 
 SILENCE_MS = 8_000
@@ -121,8 +121,9 @@ class HostNetwork:
         self._host = host
 
     async def connect(
-        self, host: str, port: int, use: Accept, *, limits: Limits = DEFAULT_LIMITS
+        self, host: str, port: int, use: Accept, *, limits: Limits = DEFAULT_LIMITS, wrap: Wrap | None = None
     ) -> "SimulatedChannel":
+        assert wrap is None, "nothing is encrypted here"
         network = self._network
         await asyncio.sleep(network.delay_s(self._host, host))
         if not network.reachable(self._host, host):
@@ -144,8 +145,9 @@ class HostNetwork:
         return connection.ends[0]
 
     async def listen(
-        self, host: str, port: int, accept: Accept, *, limits: Limits = DEFAULT_LIMITS
+        self, host: str, port: int, accept: Accept, *, limits: Limits = DEFAULT_LIMITS, wrap: Wrap | None = None
     ) -> "SimulatedListener":
+        assert wrap is None, "nothing is encrypted here"
         address = (self._host, port or self._network.free_port())
         if address in self._network.listeners:
             raise OSError(errno.EADDRINUSE, f"address already in use: {address}")
@@ -261,7 +263,7 @@ class SimulatedChannel(Channel):
         self.gone = False
         self._connection = connection
         self.number = end
-        self._limits = limits
+        self._frame_max_bytes = limits.frame_max_bytes
         self._paused = False
         self._held: list[bytes] = []
         self._delivered = 0
@@ -280,6 +282,9 @@ class SimulatedChannel(Channel):
 
     def pause_reading(self) -> None:
         self._paused = True
+
+    def limit_frames(self, frame_max_bytes: int) -> None:
+        self._frame_max_bytes = frame_max_bytes
 
     def resume_reading(self) -> None:
         self._paused = False
@@ -314,7 +319,7 @@ class SimulatedChannel(Channel):
             self._deliver(self._held.pop(0))
 
     def _deliver(self, frame: bytes) -> None:
-        if not 0 < len(frame) <= self._limits.frame_max_bytes:
+        if not 0 < len(frame) <= self._frame_max_bytes:
             self.close(f"frame of {len(frame)} bytes")
             return
         self._delivered += 1

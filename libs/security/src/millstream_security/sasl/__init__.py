@@ -1,1 +1,1 @@
-"""The SASL mechanisms, both sides, as step machines over tokens. Pure: randomness and time are arguments."""
+"""SASL without I/O: mechanisms on both sides, credentials, and the states of a login. Time and randomness are arguments."""

@@ -1,5 +1,6 @@
 """The APIs a broker serves, each by the function that handles it; ApiVersions is derived from this table."""
 
+from millstream_broker.api.acl_requests import handle_acl_change, handle_describe_acls
 from millstream_broker.api.alter_replica_log_dirs import handle_alter_replica_log_dirs
 from millstream_broker.api.delete_records import handle_delete_records
 from millstream_broker.api.describe_client_quotas import handle_describe_client_quotas
@@ -18,11 +19,16 @@ from millstream_broker.api.init_producer_id import handle_init_producer_id
 from millstream_broker.api.list_config_resources import handle_list_config_resources
 from millstream_broker.api.list_offsets import handle_list_offsets
 from millstream_broker.api.list_partition_reassignments import handle_list_partition_reassignments
+from millstream_broker.api.login_requests import (
+    handle_describe_delegation_token,
+    handle_describe_user_scram_credentials,
+    handle_login_out_of_place,
+    handle_token_request,
+)
 from millstream_broker.api.metadata import handle_metadata
 from millstream_broker.api.offset_for_leader_epoch import handle_offset_for_leader_epoch
 from millstream_broker.api.produce import answer_single_produce, handle_produce
 from millstream_broker.api.push_telemetry import handle_push_telemetry
-from millstream_broker.api.security_requests import handle_security_request
 from millstream_broker.api.share_acknowledge import handle_share_acknowledge
 from millstream_broker.api.share_fetch import handle_share_fetch
 from millstream_broker.api.topic_requests import handle_create_partitions, handle_create_topics, handle_delete_topics
@@ -47,7 +53,7 @@ HANDLERS: Handlers[Broker] = {
     ApiKey.SYNC_GROUP: serve(m.SyncGroupRequest, handle_group_request),
     ApiKey.DESCRIBE_GROUPS: serve(m.DescribeGroupsRequest, handle_group_request),
     ApiKey.LIST_GROUPS: serve(m.ListGroupsRequest, handle_list_groups),
-    ApiKey.SASL_HANDSHAKE: serve(m.SaslHandshakeRequest, handle_security_request),
+    ApiKey.SASL_HANDSHAKE: serve(m.SaslHandshakeRequest, handle_login_out_of_place),
     ApiKey.CREATE_TOPICS: serve(m.CreateTopicsRequest, handle_create_topics),
     ApiKey.DELETE_TOPICS: serve(m.DeleteTopicsRequest, handle_delete_topics),
     ApiKey.DELETE_RECORDS: serve(m.DeleteRecordsRequest, handle_delete_records),
@@ -58,19 +64,19 @@ HANDLERS: Handlers[Broker] = {
     ApiKey.END_TXN: serve(m.EndTxnRequest, handle_transaction_request),
     ApiKey.WRITE_TXN_MARKERS: serve(m.WriteTxnMarkersRequest, handle_write_txn_markers),
     ApiKey.TXN_OFFSET_COMMIT: serve(m.TxnOffsetCommitRequest, handle_transaction_request),
-    ApiKey.DESCRIBE_ACLS: serve(m.DescribeAclsRequest, handle_security_request),
-    ApiKey.CREATE_ACLS: serve(m.CreateAclsRequest, handle_security_request),
-    ApiKey.DELETE_ACLS: serve(m.DeleteAclsRequest, handle_security_request),
+    ApiKey.DESCRIBE_ACLS: serve(m.DescribeAclsRequest, handle_describe_acls),
+    ApiKey.CREATE_ACLS: serve(m.CreateAclsRequest, handle_acl_change),
+    ApiKey.DELETE_ACLS: serve(m.DeleteAclsRequest, handle_acl_change),
     ApiKey.DESCRIBE_CONFIGS: serve(m.DescribeConfigsRequest, handle_describe_configs),
     ApiKey.ALTER_CONFIGS: serve(m.AlterConfigsRequest, handle_forwarded),
     ApiKey.ALTER_REPLICA_LOG_DIRS: serve(m.AlterReplicaLogDirsRequest, handle_alter_replica_log_dirs),
     ApiKey.DESCRIBE_LOG_DIRS: serve(m.DescribeLogDirsRequest, handle_describe_log_dirs),
-    ApiKey.SASL_AUTHENTICATE: serve(m.SaslAuthenticateRequest, handle_security_request),
+    ApiKey.SASL_AUTHENTICATE: serve(m.SaslAuthenticateRequest, handle_login_out_of_place),
     ApiKey.CREATE_PARTITIONS: serve(m.CreatePartitionsRequest, handle_create_partitions),
-    ApiKey.CREATE_DELEGATION_TOKEN: serve(m.CreateDelegationTokenRequest, handle_security_request),
-    ApiKey.RENEW_DELEGATION_TOKEN: serve(m.RenewDelegationTokenRequest, handle_security_request),
-    ApiKey.EXPIRE_DELEGATION_TOKEN: serve(m.ExpireDelegationTokenRequest, handle_security_request),
-    ApiKey.DESCRIBE_DELEGATION_TOKEN: serve(m.DescribeDelegationTokenRequest, handle_security_request),
+    ApiKey.CREATE_DELEGATION_TOKEN: serve(m.CreateDelegationTokenRequest, handle_token_request),
+    ApiKey.RENEW_DELEGATION_TOKEN: serve(m.RenewDelegationTokenRequest, handle_token_request),
+    ApiKey.EXPIRE_DELEGATION_TOKEN: serve(m.ExpireDelegationTokenRequest, handle_token_request),
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: serve(m.DescribeDelegationTokenRequest, handle_describe_delegation_token),
     ApiKey.DELETE_GROUPS: serve(m.DeleteGroupsRequest, handle_group_request),
     ApiKey.ELECT_LEADERS: serve(m.ElectLeadersRequest, handle_forwarded),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: serve(m.IncrementalAlterConfigsRequest, handle_incremental_alter_configs),
@@ -80,7 +86,10 @@ HANDLERS: Handlers[Broker] = {
     ),
     ApiKey.DESCRIBE_CLIENT_QUOTAS: serve(m.DescribeClientQuotasRequest, handle_describe_client_quotas),
     ApiKey.ALTER_CLIENT_QUOTAS: serve(m.AlterClientQuotasRequest, handle_forwarded),
-    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: serve(m.DescribeUserScramCredentialsRequest, handle_security_request),
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: serve(
+        m.DescribeUserScramCredentialsRequest, handle_describe_user_scram_credentials
+    ),
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: serve(m.AlterUserScramCredentialsRequest, handle_forwarded),
     ApiKey.OFFSET_DELETE: serve(m.OffsetDeleteRequest, handle_group_request),
     ApiKey.DESCRIBE_QUORUM: serve(m.DescribeQuorumRequest, handle_forwarded),
     ApiKey.UPDATE_FEATURES: serve(m.UpdateFeaturesRequest, handle_forwarded),

@@ -13,7 +13,9 @@ from millstream_broker.core.reads.purgatory import ANY_OFFSET
 from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.partition.effects import wake_all
 from millstream_broker.shell.partition.hosted import HostedPartition
+from millstream_cluster.acls import AclOperation
 from millstream_runtime.serving.context import RequestContext
+from millstream_runtime.serving.refusals import beside, refuse_some
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import DeleteRecordsRequest, DeleteRecordsResponse
 from millstream_wire.messages.delete_records import DeleteRecordsPartitionResult, DeleteRecordsTopicResult
@@ -37,6 +39,13 @@ _Deletion = _Begun | _Result
 
 
 def handle_delete_records(
+    broker: Broker, request: DeleteRecordsRequest, context: RequestContext
+) -> DeleteRecordsResponse | Awaitable[DeleteRecordsResponse]:
+    refused = refuse_some(request, context, "topics", AclOperation.DELETE)
+    return beside(_delete_records(broker, request, context), refused)
+
+
+def _delete_records(
     broker: Broker, request: DeleteRecordsRequest, context: RequestContext
 ) -> DeleteRecordsResponse | Awaitable[DeleteRecordsResponse]:
     wanted: dict[str, dict[int, int]] = {}

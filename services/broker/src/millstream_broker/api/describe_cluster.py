@@ -24,4 +24,4 @@ async def _answer_later(
 
 
 def _answer(broker: Broker, request: DescribeClusterRequest, context: RequestContext) -> DescribeClusterResponse:
-    return describe_cluster(broker.image, request, listener_name=context.listener_name)
+    return describe_cluster(broker.image, request, listener_name=context.listener_name, may=context.may_what)

@@ -1,8 +1,10 @@
 """DescribeProducers (API key 61), version 0: the idempotent producers a partition remembers."""
 
 from millstream_broker.shell.broker import Broker
+from millstream_cluster.acls import AclOperation
 from millstream_cluster.answers.topic_name import wrong_with_topic_name
 from millstream_runtime.serving.context import RequestContext
+from millstream_runtime.serving.refusals import joined, refuse_some
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import DescribeProducersRequest, DescribeProducersResponse
 from millstream_wire.messages.describe_producers import PartitionResponse, ProducerState, TopicResponse
@@ -13,13 +15,14 @@ _NO_SUCH_TOPIC = "This server does not host this topic-partition."
 def handle_describe_producers(
     broker: Broker, request: DescribeProducersRequest, context: RequestContext
 ) -> DescribeProducersResponse:
+    refused = refuse_some(request, context, "topics", AclOperation.READ)
     topics = [
         TopicResponse(
             name=topic.name, partitions=[_describe(broker, topic.name, index) for index in topic.partition_indexes]
         )
         for topic in request.topics
     ]
-    return DescribeProducersResponse(topics=topics)
+    return joined(DescribeProducersResponse(topics=topics), refused)
 
 
 def _describe(broker: Broker, topic: str, index: int) -> PartitionResponse:

@@ -6,7 +6,7 @@ go out as slices of files. A reader whose last record is of an epoch that ended 
 
 import asyncio
 from collections.abc import Awaitable, Coroutine, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 from uuid import UUID
 
 from millstream_broker.core.reads.bounds import READ_COMMITTED, Bound, bound_of, is_follower
@@ -16,13 +16,13 @@ from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.cold_reads import once_loaded
 from millstream_broker.shell.copies import closest, not_here_yet
 from millstream_broker.shell.delays import Resume
-from millstream_broker.shell.epoch_ends import end_of_epoch
 from millstream_broker.shell.leaders import endpoints, leader_elsewhere
 from millstream_broker.shell.partition.hosted import HostedPartition
+from millstream_broker.shell.partition_reads import PartitionRead, diverging, is_news, note_told, release
 from millstream_broker.shell.replication.followers import admitted, note
 from millstream_cluster.ids import NO_NODE
 from millstream_log import AbortedTransaction as Aborted
-from millstream_log import ColdRead, EpochEnd, LogError, Read, StorageError
+from millstream_log import ColdRead, LogError, Read, StorageError
 from millstream_runtime.serving.context import RawReply, RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import FetchRequest, FetchResponse
@@ -63,22 +63,9 @@ def handle_fetch(broker: Broker, request: FetchRequest, context: RequestContext)
     return fetch.answer(reads) if isinstance(reads, list) else _answer_later(fetch, reads)
 
 
-async def _answer_later(fetch: "_Fetch", reads: Coroutine[Any, Any, "list[_PartitionRead]"]) -> Answer:
+async def _answer_later(fetch: "_Fetch", reads: Coroutine[Any, Any, "list[PartitionRead]"]) -> Answer:
     answer = fetch.answer(await reads)
     return await answer if isinstance(answer, asyncio.Future) else answer
-
-
-class _PartitionRead(NamedTuple):
-    key: FetchKey
-    wanted: FetchPartition
-    code: ErrorCode
-    replica: HostedPartition | None
-    read: Read | None
-    aborted: "Sequence[Aborted]" = ()
-    """Of what was read, for who reads committed records."""
-    diverging: EpochEnd | None = None
-    preferred: int = NO_NODE
-    """Who should be asked instead."""
 
 
 class _Fetch:
@@ -131,7 +118,7 @@ class _Fetch:
 
     # ---- reading ----
 
-    def read(self, cold: list[ColdRead] | None) -> list[_PartitionRead]:
+    def read(self, cold: list[ColdRead] | None) -> list[PartitionRead]:
         """Read what there is, within the limits; only the first batch of all may be larger than they are.
 
         Where a list is given, what would have to wait for the disk is noted there, and left out.
@@ -141,15 +128,16 @@ class _Fetch:
             left = min(left, self._broker.throttling.fetch_max_bytes(self._context) or left)
         self.size = 0
         self.is_complete = False
-        reads = []
+        reads, may = [], self._context.may_what
         for key, wanted in self._session.partitions.items():
-            epoch = wanted.current_leader_epoch
-            replica = self._broker.locate(key[0], key[1], epoch, or_copy=self._reads_copies)
+            replica: HostedPartition | ErrorCode = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            if may is None or self._broker.may_read(key[0], self._context, as_replica=self._is_follower):
+                replica = self._broker.locate(key[0], key[1], wanted.current_leader_epoch, or_copy=self._reads_copies)
             if not isinstance(replica, ErrorCode) and self._is_follower:
                 replica = admitted(self._broker, replica, wanted, self._request.replica_state, self._context)
             if isinstance(replica, ErrorCode):
                 self.is_complete = True
-                reads.append(_PartitionRead(key, wanted, replica, None, None))
+                reads.append(PartitionRead(key, wanted, replica, None, None))
                 continue
             unread = self._unread(key, wanted, replica)
             if unread is not None:
@@ -158,6 +146,9 @@ class _Fetch:
                 continue
             if self._is_follower and not self._is_noted:
                 note(self._broker, replica, wanted, self._request.replica_state, self._context)
+            if self._is_follower and self._broker.leader_throttling.holds(replica, wanted, self._replica_id):
+                reads.append(PartitionRead(key, wanted, ErrorCode.NONE, replica, None))
+                continue
             each = self._read_partition(key, replica, wanted, left, cold)
             if each.read is not None:
                 size = len(each.read.slice)
@@ -169,25 +160,25 @@ class _Fetch:
             self.is_complete = True
         return reads
 
-    def _unread(self, key: FetchKey, wanted: FetchPartition, replica: HostedPartition) -> _PartitionRead | None:
+    def _unread(self, key: FetchKey, wanted: FetchPartition, replica: HostedPartition) -> PartitionRead | None:
         """What there is to say instead of reading, if anything."""
         offset = wanted.fetch_offset
         if not replica.partition.leads:
             code = not_here_yet(replica, offset)
             if code is not ErrorCode.NONE:
-                return _PartitionRead(key, wanted, code, replica, None)
+                return PartitionRead(key, wanted, code, replica, None)
             if offset > replica.partition.high_watermark:
                 return None  # what a copy has there may yet be cut: it says nothing about the reader's log
         elif self._rack:
             listener_name = self._context.listener_name
             preferred = closest(self._broker, replica, offset, rack=self._rack, listener_name=listener_name)
             if preferred != NO_NODE:
-                return _PartitionRead(key, wanted, ErrorCode.NONE, replica, None, preferred=preferred)
-        return _diverging(key, wanted, replica) if wanted.last_fetched_epoch >= 0 else None
+                return PartitionRead(key, wanted, ErrorCode.NONE, replica, None, preferred=preferred)
+        return diverging(key, wanted, replica) if wanted.last_fetched_epoch >= 0 else None
 
     def _read_partition(
         self, key: FetchKey, replica: HostedPartition, wanted: FetchPartition, left: int, cold: list[ColdRead] | None
-    ) -> _PartitionRead:
+    ) -> PartitionRead:
         end = replica.end_for(self._bound)
         limit = min(wanted.max_bytes, left)
         min_one = self.size == 0
@@ -202,21 +193,21 @@ class _Fetch:
         except ColdRead as missing:
             assert cold is not None
             cold.append(missing)
-            return _PartitionRead(key, wanted, ErrorCode.NONE, replica, None)
+            return PartitionRead(key, wanted, ErrorCode.NONE, replica, None)
         except LogError as error:
             if found is not None:
                 found.slice.release()
             self.is_complete = True
             if isinstance(error, StorageError):
                 self._broker.read_failed(replica, error)
-            return _PartitionRead(key, wanted, ErrorCode(error.error_code), replica, None)
+            return PartitionRead(key, wanted, ErrorCode(error.error_code), replica, None)
         if found is not None and found.next_offset < end:
             self.is_complete = True  # there is more behind this segment or limit: waiting would bring nothing
-        return _PartitionRead(key, wanted, ErrorCode.NONE, replica, found, aborted)
+        return PartitionRead(key, wanted, ErrorCode.NONE, replica, found, aborted)
 
     # ---- waiting ----
 
-    def answer(self, reads: list[_PartitionRead]) -> "Answer | asyncio.Future[Answer]":
+    def answer(self, reads: list[PartitionRead]) -> "Answer | asyncio.Future[Answer]":
         if self.is_complete or self._request.max_wait_ms <= 0 or not reads:
             return self.respond(reads)
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
@@ -224,15 +215,18 @@ class _Fetch:
         answer.add_done_callback(lambda _: self._broker.delays.cancel(self._waiting) if self._waiting else None)
         return answer
 
-    def _wait(self, answer: "asyncio.Future[Answer]", reads: list[_PartitionRead]) -> None:
+    def _wait(self, answer: "asyncio.Future[Answer]", reads: list[PartitionRead]) -> None:
         """Answer once there is enough in the partitions or the client's patience is over."""
-        _release(reads)
+        release(reads)
+        wait_ms = self._deadline_ms - self._broker.world.monotonic_ms()
+        if self._is_follower:
+            wait_ms = min(wait_ms, self._broker.leader_throttling.wait_ms(reads, self._replica_id))
         places = {each.replica.place(self._bound): each.wanted.fetch_offset for each in reads if each.replica}
         self._waiting = self._broker.delays.wait(
             lambda is_final: self._resume(answer, is_final=is_final),
             places,
             missing=self._request.min_bytes - self.size,
-            wait_ms=max(0, self._deadline_ms - self._broker.world.monotonic_ms()),
+            wait_ms=max(0, wait_ms),
         )
 
     def _resume(self, answer: "asyncio.Future[Answer]", *, is_final: bool) -> None:
@@ -249,12 +243,14 @@ class _Fetch:
 
     # ---- answering ----
 
-    def respond(self, reads: list[_PartitionRead]) -> FetchResponse | RawReply:
+    def respond(self, reads: list[PartitionRead]) -> FetchResponse | RawReply:
         session = self._session.session
         if session is not None and session.epoch != self._session.epoch:
             # Another connection went on with the session while this fetch waited.
-            _release(reads)
+            release(reads)
             return FetchResponse(error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+        if self._is_follower:
+            self._broker.leader_throttling.sent(reads, self._replica_id)
         told = reads if session is None else self._news(session, reads)
         self._broker.metrics.fetched_bytes += self.size
         if len(told) == 1 and not self._broker.throttling.fetch.active:
@@ -273,20 +269,20 @@ class _Fetch:
             response.throttle_time_ms = self._broker.throttling.fetched(sent, self._context)
         return response
 
-    def _news(self, session: FetchSession, reads: list[_PartitionRead]) -> list[_PartitionRead]:
+    def _news(self, session: FetchSession, reads: list[PartitionRead]) -> list[PartitionRead]:
         """What is told: in an incremental answer only news. What was told is noted."""
         incremental = self._session.kind is FetchKind.INCREMENTAL
         told = []
         for each in reads:
-            is_news = _is_news(each)
-            _note_told(each)
-            if is_news or not incremental:
+            news = is_news(each)
+            note_told(each)
+            if news or not incremental:
                 told.append(each)
                 if each.read is not None:
                     session.served(each.key)
         return told
 
-    def _usual_answer(self, each: _PartitionRead) -> RawReply | None:
+    def _usual_answer(self, each: PartitionRead) -> RawReply | None:
         """One partition with nothing special about it is told without making messages."""
         replica, found = each.replica, each.read
         if replica is None or each.code is not ErrorCode.NONE or each.diverging is not None or each.preferred >= 0:
@@ -319,7 +315,7 @@ class _Fetch:
             topics[name] = topic
         return topic
 
-    def _partition_data(self, each: _PartitionRead, leaders: list[int]) -> PartitionData:
+    def _partition_data(self, each: PartitionRead, leaders: list[int]) -> PartitionData:
         if each.code is not ErrorCode.NONE or each.replica is None:
             data = PartitionData(
                 partition_index=each.wanted.index,
@@ -352,7 +348,7 @@ class _Fetch:
             data.diverging_epoch = EpochEndOffset(epoch=each.diverging.epoch, end_offset=each.diverging.end_offset)
         return data
 
-    def _add_leader_hint(self, each: _PartitionRead, data: PartitionData, leaders: list[int]) -> None:
+    def _add_leader_hint(self, each: PartitionRead, data: PartitionData, leaders: list[int]) -> None:
         if self._version < LEADER_HINTS_SINCE:
             return
         partition = leader_elsewhere(self._broker.image, each.key[0], each.key[1], each.code)
@@ -365,34 +361,3 @@ class _Fetch:
             NodeEndpoint(node_id=node_id, host=endpoint.host, port=endpoint.port, rack=rack)
             for node_id, endpoint, rack in endpoints(self._broker.image, leaders, self._context.listener_name)
         ]
-
-
-def _diverging(key: FetchKey, wanted: FetchPartition, replica: HostedPartition) -> _PartitionRead | None:
-    """Say where the reader's log diverged from this one, if it did."""
-    ended = end_of_epoch(replica, wanted.last_fetched_epoch)
-    if ended.epoch < 0:
-        return _PartitionRead(key, wanted, ErrorCode.OFFSET_OUT_OF_RANGE, replica, None)
-    if ended.epoch == wanted.last_fetched_epoch and ended.end_offset >= wanted.fetch_offset:
-        return None
-    return _PartitionRead(key, wanted, ErrorCode.NONE, replica, None, diverging=ended)
-
-
-def _is_news(each: _PartitionRead) -> bool:
-    """Whether the client of a session has to be told; an error always."""
-    if each.replica is None or each.code is not ErrorCode.NONE:
-        return True
-    is_told = each.read is not None or each.diverging is not None or each.preferred >= 0
-    return is_told or each.wanted.is_news(each.replica.partition.high_watermark, each.replica.log.log_start_offset)
-
-
-def _note_told(each: _PartitionRead) -> None:
-    if each.replica is None or each.code is not ErrorCode.NONE:
-        each.wanted.told_error()
-    else:
-        each.wanted.told(each.replica.partition.high_watermark, each.replica.log.log_start_offset)
-
-
-def _release(reads: list[_PartitionRead]) -> None:
-    for each in reads:
-        if each.read is not None:
-            each.read.slice.release()

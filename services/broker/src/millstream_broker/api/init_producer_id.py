@@ -3,6 +3,7 @@
 from millstream_broker.shell.broker import Broker
 from millstream_cluster.answers.init_producer_id import is_half_known
 from millstream_runtime.serving.context import RequestContext
+from millstream_runtime.serving.producer_rights import refusal_of_producer
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import InitProducerIdRequest, InitProducerIdResponse
 
@@ -10,6 +11,9 @@ from millstream_wire.messages import InitProducerIdRequest, InitProducerIdRespon
 def handle_init_producer_id(
     broker: Broker, request: InitProducerIdRequest, context: RequestContext
 ) -> InitProducerIdResponse:
+    refusal = refusal_of_producer(context, request.transactional_id)
+    if refusal is not ErrorCode.NONE:
+        return InitProducerIdResponse(error_code=refusal, producer_epoch=-1)
     if is_half_known(request):
         return InitProducerIdResponse(error_code=ErrorCode.INVALID_REQUEST, producer_epoch=-1)
     if request.transactional_id is not None:

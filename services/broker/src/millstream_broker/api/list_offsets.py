@@ -15,8 +15,10 @@ from millstream_broker.core.reads.bounds import bound_of, is_follower
 from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.cold_reads import once_loaded
 from millstream_broker.shell.partition.hosted import HostedPartition
+from millstream_cluster.acls import AclOperation
 from millstream_log import ColdRead, LogError, StorageError, TimestampedOffset
 from millstream_runtime.serving.context import RequestContext
+from millstream_runtime.serving.refusals import beside, refuse_some
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import ListOffsetsRequest, ListOffsetsResponse
 from millstream_wire.messages.list_offsets import (
@@ -41,7 +43,8 @@ _UNKNOWN = TimestampedOffset(-1, -1, -1)
 def handle_list_offsets(
     broker: Broker, request: ListOffsetsRequest, context: RequestContext
 ) -> ListOffsetsResponse | Awaitable[ListOffsetsResponse]:
-    return once_loaded(broker.world, partial(_answer, broker, request, context.version))
+    refused = refuse_some(request, context, "topics", AclOperation.DESCRIBE)
+    return beside(once_loaded(broker.world, partial(_answer, broker, request, context.version)), refused)
 
 
 def _answer(

@@ -5,6 +5,7 @@ from collections.abc import Awaitable
 from millstream_broker.shell.broker import Broker
 from millstream_cluster.answers.metadata import metadata, missing_topics
 from millstream_runtime.serving.context import RequestContext
+from millstream_runtime.serving.told_denials import say_denied
 from millstream_wire.messages import MetadataRequest, MetadataResponse
 
 
@@ -24,7 +25,11 @@ async def _answer_later(broker: Broker, request: MetadataRequest, context: Reque
 
 def _answer(broker: Broker, request: MetadataRequest, context: RequestContext) -> MetadataResponse:
     image = broker.image
-    if request.allow_auto_topic_creation and broker.config.auto_create_topics:
-        for name in missing_topics(image, request, context.version):
+    may = context.may_what
+    creates = request.allow_auto_topic_creation and broker.config.auto_create_topics
+    if creates:
+        for name in missing_topics(image, request, context.version, may):
             broker.topic_creation.want(name)
-    return metadata(image, request, context.version, listener_name=context.listener_name)
+    answer = metadata(image, request, context.version, listener_name=context.listener_name, may=may, creates=creates)
+    say_denied(context, ((topic.name or topic.topic_id, topic.error_code) for topic in answer.topics))
+    return answer

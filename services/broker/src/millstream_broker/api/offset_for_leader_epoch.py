@@ -2,7 +2,9 @@
 
 from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.epoch_ends import end_of_epoch
+from millstream_cluster.acls import AclOperation, AclResource
 from millstream_runtime.serving.context import RequestContext
+from millstream_runtime.serving.refusals import joined, refuse_some
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
 from millstream_wire.messages.offset_for_leader_epoch import (
@@ -15,6 +17,9 @@ from millstream_wire.messages.offset_for_leader_epoch import (
 def handle_offset_for_leader_epoch(
     broker: Broker, request: OffsetForLeaderEpochRequest, context: RequestContext
 ) -> OffsetForLeaderEpochResponse:
+    refused = None
+    if not context.may(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER):
+        refused = refuse_some(request, context, "topics", AclOperation.DESCRIBE, name=lambda asked: asked.topic)
     topics = [
         OffsetForLeaderTopicResult(
             topic=topic.topic,
@@ -22,7 +27,7 @@ def handle_offset_for_leader_epoch(
         )
         for topic in request.topics
     ]
-    return OffsetForLeaderEpochResponse(topics=topics)
+    return joined(OffsetForLeaderEpochResponse(topics=topics), refused)
 
 
 def _epoch_end(broker: Broker, topic: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:

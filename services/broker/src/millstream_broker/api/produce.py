@@ -22,11 +22,14 @@ from millstream_broker.shell.transactions.produce import (
     verify,
     waiting_producer,
 )
+from millstream_cluster.acls import AclOperation, AclResource, May
 from millstream_log import LogError
 from millstream_log.errors import StorageError
 from millstream_runtime.serving.context import CloseConnection, RequestContext
 from millstream_runtime.serving.peer import is_coordinator
+from millstream_runtime.serving.refusals import joined, refuse_where
 from millstream_wire.codec import decode
+from millstream_wire.error_response import error_response
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import ProduceRequest, ProduceResponse
 from millstream_wire.messages.produce import (
@@ -34,6 +37,7 @@ from millstream_wire.messages.produce import (
     LeaderIdAndEpoch,
     NodeEndpoint,
     PartitionProduceResponse,
+    TopicProduceData,
     TopicProduceResponse,
 )
 from millstream_wire.records import RecordsError, parse_header
@@ -47,6 +51,8 @@ Unacknowledged: TypeAlias = tuple[list[Outcome], int, HostedPartition, "asyncio.
 """What is appended and not committed: where its outcome is noted, its partition, and what is waited for."""
 
 LEADER_HINTS_SINCE: Final = 10
+_WRITE: Final = AclOperation.WRITE
+_TOPIC: Final = AclResource.TOPIC
 
 
 def answer_single_produce(
@@ -58,6 +64,11 @@ def answer_single_produce(
     if single is None or single.acks == 0 or broker.throttling.produce.active:
         return None
     topic, index = single.topic, single.index
+    may = context.may_what
+    if may is not None:
+        found = broker.partitions.find(topic, index)
+        if found is None or not may(_WRITE, _TOPIC, found.topic):
+            return None
     try:
         replica = _located(broker, topic, index)
         appended = _append(
@@ -79,6 +90,44 @@ def answer_single_produce(
 
 
 def handle_produce(
+    broker: Broker, request: ProduceRequest, context: RequestContext
+) -> ProduceResponse | Awaitable[ProduceResponse | None] | None:
+    may = context.may_what
+    if may is None:
+        return _produce_any(broker, request, context)
+    refused = _refused(broker, request, context, may)
+    answer = _produce_any(broker, request, context)
+    if refused is None:
+        return answer
+    if request.acks == 0:
+        raise CloseConnection("a produce with acks=0 was not permitted")
+    assert answer is not None, "only acks=0 is not answered"
+    return joined(answer, refused) if isinstance(answer, ProduceResponse) else _answer_beside(answer, refused)
+
+
+def _refused(broker: Broker, request: ProduceRequest, context: RequestContext, may: May) -> ProduceResponse | None:
+    """What may not be written, taken out of the request and answered."""
+    by_id = context.version >= TOPIC_IDS_SINCE
+    transactional_id = request.transactional_id
+    if transactional_id is not None and not may(_WRITE, AclResource.TRANSACTIONAL_ID, transactional_id):
+        context.denied(_WRITE, AclResource.TRANSACTIONAL_ID, transactional_id)
+        refused = error_response(request, context.version, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        request.topic_data = []
+        return refused
+
+    def is_permitted(data: TopicProduceData) -> bool:
+        name = broker.name_of(data.topic_id if by_id else data.name)
+        return name is None or may(_WRITE, _TOPIC, name)
+
+    return refuse_where(request, context, "topic_data", is_permitted, _WRITE)
+
+
+async def _answer_beside(answer: Awaitable[ProduceResponse | None], refused: ProduceResponse) -> ProduceResponse | None:
+    answered = await answer
+    return None if answered is None else joined(answered, refused)
+
+
+def _produce_any(
     broker: Broker, request: ProduceRequest, context: RequestContext
 ) -> ProduceResponse | Awaitable[ProduceResponse | None] | None:
     if request.transactional_id is not None and (broker.config.verifies_transactions or context.version >= ADDS_SINCE):

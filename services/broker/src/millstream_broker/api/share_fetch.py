@@ -16,7 +16,9 @@ from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.cold_reads import once_loaded
 from millstream_broker.shell.leaders import endpoints, leader_elsewhere
 from millstream_broker.shell.share.fetching import Given, Look, ShareFetching, Wanted
+from millstream_cluster.acls import AclOperation, AclResource
 from millstream_runtime.serving.context import RequestContext
+from millstream_runtime.serving.refusals import refuse_all
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import ShareFetchRequest, ShareFetchResponse
 from millstream_wire.messages.share_fetch import (
@@ -37,6 +39,9 @@ def handle_share_fetch(
 ) -> ShareFetchResponse | Coroutine[Any, Any, ShareFetchResponse]:
     if not broker.share_groups.are_on:
         return ShareFetchResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
+    refused = refuse_all(request, context, AclOperation.READ, AclResource.GROUP, request.group_id or "")
+    if refused is not None:
+        return refused
     if not request.group_id or not request.member_id or not _is_sound(request):
         return ShareFetchResponse(error_code=ErrorCode.INVALID_REQUEST)
     member = MemberKey(request.group_id, request.member_id)
@@ -94,7 +99,7 @@ class _ShareFetch:
             for partition in topic.partitions
             if partition.acknowledgement_batches
         }
-        self._answers = acknowledge(broker, session.key, said, is_renewal=request.is_renew_ack)
+        self._answers = acknowledge(broker, session.key, said, is_renewal=request.is_renew_ack, context=context)
         if self._is_last:
             broker.share_groups.end(session)
 
@@ -124,7 +129,7 @@ class _ShareFetch:
         )
         if wanted.records_max < 1 or wanted.bytes_max < 1:
             return Look(), []
-        fetching = ShareFetching(broker, self._session, wanted)
+        fetching = ShareFetching(broker, self._session, wanted, self._context)
         deadline_ms = self._context.received_at_ms + request.max_wait_ms
         while True:
             looked = once_loaded(broker.world, fetching.look)

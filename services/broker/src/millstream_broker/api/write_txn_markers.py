@@ -12,9 +12,11 @@ from typing import Any
 from millstream_broker.core.partition.standing import NO_OFFSET
 from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.partition.hosted import HostedPartition
+from millstream_cluster.acls import AclOperation, AclResource
 from millstream_log import LogError
 from millstream_log.errors import StorageError
 from millstream_runtime.serving.context import RequestContext
+from millstream_wire.error_response import error_response
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 from millstream_wire.messages.write_txn_markers import (
@@ -30,6 +32,11 @@ EPOCH_BUMPED = 2
 
 
 def handle_write_txn_markers(broker: Broker, request: WriteTxnMarkersRequest, context: RequestContext) -> Any:
+    if not any(
+        context.may(operation, AclResource.CLUSTER) for operation in (AclOperation.CLUSTER_ACTION, AclOperation.ALTER)
+    ):
+        context.denied(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER)
+        return error_response(request, context.version, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     written = [
         _write_committed(broker, marker, topic.name, index)
         for marker in request.markers

@@ -131,13 +131,18 @@ def plan_changes(
     node_id: int,
     hosted: Collection[ReplicaKey],
     lost: Lost = NOTHING_LOST,
+    offline: Collection[ReplicaKey] = (),
 ) -> Sequence[Step]:
-    """Follow a proven image while running. Safe to stop after any step: a restart finds the rest."""
+    """Follow a proven image while running. Safe to stop after any step: a restart finds the rest.
+
+    What is `offline`, in a data directory that failed, belongs here and is left alone.
+    """
     steps: list[Step] = [Delete(key) for key in hosted if key[0] in delta.deleted_topics]
     for key in delta.partitions:
         if key[0] in delta.deleted_topics:
             continue
-        steps.extend(_step(key, image, node_id=node_id, is_hosted=key in hosted, lost=lost, unassigned=Delete(key)))
+        if key not in offline:
+            steps.extend(_step(key, image, node_id=node_id, is_hosted=key in hosted, lost=lost, unassigned=Delete(key)))
     if node_id in delta.let_in:
         steps.extend(_led_from_now_on(delta, image, node_id=node_id, hosted=hosted))
     return steps
@@ -160,6 +165,7 @@ def plan_start(
     node_id: int,
     hosted: Collection[ReplicaKey],
     lost: Lost = NOTHING_LOST,
+    offline: Collection[ReplicaKey] = (),
 ) -> Sequence[Step]:
     """Bring what was found on disk in line with a proven image; deletions seen on the way to it are carried out."""
     steps: list[Step] = []
@@ -169,7 +175,10 @@ def plan_start(
         steps.append(Delete(key) if key[0] in deleted_topics else SetAside(key))
     for partition in image.partitions():
         key = (partition.topic_id, partition.partition)
-        steps.extend(_step(key, image, node_id=node_id, is_hosted=key in hosted, lost=lost, unassigned=SetAside(key)))
+        if key not in offline:
+            steps.extend(
+                _step(key, image, node_id=node_id, is_hosted=key in hosted, lost=lost, unassigned=SetAside(key))
+            )
     return steps
 
 

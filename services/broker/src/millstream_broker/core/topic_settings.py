@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from mypy_extensions import i64
 
-from millstream_broker.core.replication.throttle import FOLLOWER_REPLICAS, ThrottledReplicas
+from millstream_broker.core.replication.throttle import FOLLOWER_REPLICAS, LEADER_REPLICAS, ThrottledReplicas
 from millstream_log.cleaner import Compaction
 from millstream_log.config import LogConfig, MessageTimestampType
 from millstream_log.retention import Retention
@@ -22,6 +22,8 @@ class TopicSettings:
     deletes: bool = True
     """cleanup.policy has delete: segments go by time and size."""
     min_insync_replicas: int = 1
+    visible_after_flush: bool = False
+    """millstream.visible.after.flush: what is committed has been flushed by all in sync."""
     log_append_time: bool = False
     """message.timestamp.type is LogAppendTime."""
     timestamp_before_max_ms: i64 = NO_LIMIT_MS
@@ -32,6 +34,8 @@ class TopicSettings:
     """file.delete.delay.ms: how long deleted files stay, out of the way."""
     follower_throttled: ThrottledReplicas = field(default_factory=ThrottledReplicas)
     """follower.replication.throttled.replicas"""
+    leader_throttled: ThrottledReplicas = field(default_factory=ThrottledReplicas)
+    """leader.replication.throttled.replicas"""
     retention: Retention = field(default_factory=Retention)
     compaction: Compaction = field(default_factory=Compaction)
     log: LogConfig = field(default_factory=LogConfig)
@@ -46,12 +50,14 @@ class TopicSettings:
             compacts="compact" in policy,
             deletes="delete" in policy,
             min_insync_replicas=values["min.insync.replicas"],
+            visible_after_flush=values["millstream.visible.after.flush"],
             log_append_time=timestamp_type is MessageTimestampType.LOG_APPEND_TIME,
             timestamp_before_max_ms=values["message.timestamp.before.max.ms"],
             timestamp_after_max_ms=values["message.timestamp.after.max.ms"],
             flush_ms=values["flush.ms"],
             file_delete_delay_ms=values["file.delete.delay.ms"],
             follower_throttled=ThrottledReplicas.of(values[FOLLOWER_REPLICAS]),
+            leader_throttled=ThrottledReplicas.of(values[LEADER_REPLICAS]),
             retention=Retention(values["retention.ms"], values["retention.bytes"], deletes="delete" in policy),
             compaction=Compaction(
                 min_cleanable_ratio=values["min.cleanable.dirty.ratio"],

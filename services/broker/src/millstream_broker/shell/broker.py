@@ -6,6 +6,7 @@ A container of parts and the few lookups that several handlers share; each part 
 import asyncio
 import logging
 from collections.abc import Callable
+from pathlib import Path
 from uuid import UUID
 
 from millstream_broker.config import BrokerConfig
@@ -18,21 +19,24 @@ from millstream_broker.shell.delays import Delays
 from millstream_broker.shell.metrics import BrokerMetrics
 from millstream_broker.shell.partition.effects import perform
 from millstream_broker.shell.partition.hosted import HostedPartition
+from millstream_broker.shell.partition.moves import Moves
 from millstream_broker.shell.partition.partitions import HostedPartitions
 from millstream_broker.shell.producer_id_blocks import ProducerIdBlocks
+from millstream_broker.shell.replication.leader_throttling import LeaderThrottling
 from millstream_broker.shell.share.groups import ShareGroups
 from millstream_broker.shell.suspects import Suspects
 from millstream_broker.shell.throttling import Throttling
 from millstream_broker.shell.topic_changes import TopicChangesAwaited
 from millstream_broker.shell.topic_creation import TopicCreation
 from millstream_broker.shell.transactions.verification import Verification
+from millstream_cluster.acls import CLUSTER_NAME, AclOperation, AclResource
 from millstream_cluster.answers.metadata import any_live_broker
 from millstream_cluster.ids import NO_NODE
 from millstream_cluster.image import Image
-from millstream_log import StorageError
+from millstream_log import DataDir, StorageError
 from millstream_runtime.nodes.controllers import ControllerLink
 from millstream_runtime.nodes.interest import Interest
-from millstream_runtime.serving.context import CloseConnection
+from millstream_runtime.serving.context import CloseConnection, RequestContext
 from millstream_runtime.world import World
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages.fetch import ReplicaState
@@ -40,6 +44,8 @@ from millstream_wire.primitive import uuid_of
 
 logger = logging.getLogger(__name__)
 
+_READ, _CLUSTER_ACTION = AclOperation.READ, AclOperation.CLUSTER_ACTION
+_TOPIC, _CLUSTER = AclResource.TOPIC, AclResource.CLUSTER
 FETCH_SESSION_EVICTION_MS = 120_000
 CLUSTER_PATIENCE_MS = 5_000
 UNREADABLE_TOLD_MS = 60_000
@@ -55,7 +61,7 @@ class Broker:
         delays: Delays,
         *,
         image: Callable[[], Image],
-        log_dir_space: Callable[[], tuple[int, int]],
+        log_dir_space: Callable[[Path], tuple[int, int]],
     ) -> None:
         self.config = config
         """As it is now, with what was set dynamically."""
@@ -67,6 +73,7 @@ class Broker:
         self.fetch_sessions = FetchSessions(slots=config.fetch_session_slots, eviction_ms=FETCH_SESSION_EVICTION_MS)
         self.topic_creation = TopicCreation(config, controllers)
         self.topic_changes = TopicChangesAwaited(partitions, image, node_id=config.node_id)
+        self.leader_throttling = LeaderThrottling(lambda: self.config, world)
         self.throttling = Throttling(world, samples=config.quota_samples, window_ms=config.quota_window_ms)
         self.refused_batches = RefusedBatches()
         self._interest = Interest()
@@ -77,6 +84,10 @@ class Broker:
         self.metrics = BrokerMetrics(config.node_id, partitions, self.share_groups)
         self.client_metrics = ClientMetrics(config, world, image)
         self.log_dir_space = log_dir_space
+        self.moves: Moves | None = None
+        """Of replicas between directories, once the metadata is proven."""
+        partitions.on_flush_failed = self.flush_failed
+        partitions.on_hanging, partitions.on_answering = self.directory_hangs, self.directory_answers
         self._failing: set[ReplicaKey] = set()
         """Partitions whose last append the file system refused: said once, not for every producer's retry."""
         self._unreadable: dict[ReplicaKey, int] = {}
@@ -97,6 +108,7 @@ class Broker:
         """The whole metadata is known and has just moved."""
         self.config = self._config_at_start.as_set(image)
         self.throttling.on_image(image)
+        self.partitions.directories.cordoned = self.config.cordoned_log_dirs
         self.share_groups.on_image()
         self._interest.on_change()
         if any_live_broker(image) == NO_NODE:
@@ -116,6 +128,29 @@ class Broker:
                 await self._cluster_is_visible.wait()
         except TimeoutError:
             raise CloseConnection("no live broker is known") from None
+
+    def name_of(self, topic: str | UUID) -> str | None:
+        """The topic's name; None if no topic has this id."""
+        if isinstance(topic, str):
+            return topic
+        found = self.image.topic(topic)
+        return None if found is None else found.name
+
+    def may_read(self, topic: str | UUID, context: RequestContext, *, as_replica: bool = False) -> bool:
+        """Whether who asks may read it now: a fetch that waits, or a session, outlives what was granted.
+
+        Ids are no secret: one of no topic is not refused.
+        """
+        may = context.may_what
+        if may is None:
+            return True
+        operation, resource, name = _READ, _TOPIC, self.name_of(topic)
+        if as_replica:
+            operation, resource, name = _CLUSTER_ACTION, _CLUSTER, CLUSTER_NAME
+        if name is None or may(operation, resource, name):
+            return True
+        context.denied(operation, resource, name)
+        return False
 
     def locate(
         self, topic: str | bytes | UUID, index: int, current_leader_epoch: int = -1, *, or_copy: bool = False
@@ -153,6 +188,8 @@ class Broker:
         metrics.appended_batches += 1
         if is_heard:
             perform(effects, replica, self.delays)
+        if replica.settings.visible_after_flush:
+            self.partitions.due_flushes.add(replica)
 
     def fetched(
         self,
@@ -200,17 +237,43 @@ class Broker:
 
     def storage_failed(self, replica: HostedPartition, error: StorageError) -> None:
         """Note that a log refused an append; what it holds is intact, the producer is told, the broker goes on."""
-        now_ms = self.world.monotonic_ms()
-        replica.refusals.on_refused(now_ms)
-        if replica.refusals.asks(now_ms) and (resigns := replica.partition.on_append_refused()):
-            replica.refusals.on_asked(now_ms)
-            logger.warning("another leader asked for partition=%s reason=%s", replica.name, error)
-            perform(resigns, replica, self.delays)
+        self._ask_for_another_leader(replica, str(error), at_once=replica.log.has_failed)
         if replica.key in self._failing:
             return
         self._failing &= self.partitions.keys
         self._failing.add(replica.key)
         logger.error("append failed partition=%s reason=%s", replica.name, error)
+
+    def flush_failed(self, replica: HostedPartition, error: Exception) -> None:
+        """Note that a log takes no more appends, before somebody meets that: whoever can should lead, or not be waited for."""
+        if replica.partition.leads:
+            self._ask_for_another_leader(replica, str(error), at_once=True)
+        else:
+            replica.refusals.on_refused(self.world.monotonic_ms())
+            self.partitions.on_question(replica)
+
+    def directory_hangs(self, directory: DataDir) -> None:
+        """Have others lead what is there, as long as enough stay in sync: what its leaders write may never be on the disk."""
+        self.partitions.directories.hanging.add(directory)
+        logger.error("log directory hangs path=%s", directory.path)
+        for replica in self.partitions:
+            if replica.directory is directory and len(replica.partition.isr) > replica.partition.min_insync_replicas:
+                self._ask_for_another_leader(replica, "its disk hangs", at_once=True)
+
+    def directory_answers(self, directory: DataDir) -> None:
+        if directory in self.partitions.directories.hanging:
+            self.partitions.directories.hanging.discard(directory)
+            logger.warning("log directory answers again path=%s", directory.path)
+
+    def _ask_for_another_leader(self, replica: HostedPartition, reason: str, *, at_once: bool) -> None:
+        """`at_once`: it is known to last."""
+        now_ms = self.world.monotonic_ms()
+        refusals = replica.refusals
+        refusals.on_refused(now_ms)
+        if refusals.asks(now_ms, lasts=at_once) and (resigns := replica.partition.on_append_refused()):
+            refusals.on_asked(now_ms)
+            logger.warning("another leader asked for partition=%s reason=%s", replica.name, reason)
+            perform(resigns, replica, self.delays)
 
     def read_failed(self, replica: HostedPartition, error: StorageError) -> None:
         """Note that a log cannot be read where somebody wants to: its readers are told, and ask again and again."""
@@ -225,7 +288,8 @@ class Broker:
         partition = self.image.partition(topic, index)
         if partition is not None:
             key = (partition.topic_id, index)
-            failed = key in self.partitions.failed or key in self.partitions.lost
+            partitions = self.partitions
+            failed = key in partitions.failed or key in partitions.lost or key in partitions.offline
             # Either way clients ask again: the log is about to be made, or its disk has to get better.
             return ErrorCode.KAFKA_STORAGE_ERROR if failed else ErrorCode.NOT_LEADER_OR_FOLLOWER
         if isinstance(topic, UUID) and self.image.topic(topic) is None:

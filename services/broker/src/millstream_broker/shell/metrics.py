@@ -36,6 +36,19 @@ class BrokerMetrics:
         yield counter("millstream_fetched_bytes", "Bytes of record batches fetched.", fetched, broker=broker)
         replicated = self.replicated_bytes
         yield counter("millstream_replicated_bytes", "Bytes copied from leaders.", replicated, broker=broker)
+        directories = self._partitions.directories
+        yield gauge(
+            "millstream_log_directories",
+            "Directories of the data that can be used.",
+            len(directories.online),
+            broker=broker,
+        )
+        yield gauge(
+            "millstream_offline_log_directories",
+            "Directories of the data that failed; what is in them is served by other brokers, or by nobody.",
+            len(directories.offline),
+            broker=broker,
+        )
         yield from self._collect_replication(partitions)
         yield from self._collect_shares()
 

@@ -5,11 +5,19 @@ from millstream_controller.api.alter_client_quotas import handle_alter_client_qu
 from millstream_controller.api.alter_configs import handle_alter_configs
 from millstream_controller.api.alter_partition import handle_alter_partition
 from millstream_controller.api.alter_partition_reassignments import handle_alter_partition_reassignments
+from millstream_controller.api.alter_user_scram_credentials import handle_alter_user_scram_credentials
 from millstream_controller.api.assign_replicas_to_dirs import handle_assign_replicas_to_dirs
 from millstream_controller.api.broker_heartbeat import handle_broker_heartbeat
 from millstream_controller.api.broker_registration import handle_broker_registration
+from millstream_controller.api.create_acls import handle_create_acls
 from millstream_controller.api.create_partitions import handle_create_partitions
 from millstream_controller.api.create_topics import handle_create_topics
+from millstream_controller.api.delegation_tokens import (
+    handle_create_delegation_token,
+    handle_expire_delegation_token,
+    handle_renew_delegation_token,
+)
+from millstream_controller.api.delete_acls import handle_delete_acls
 from millstream_controller.api.delete_topics import handle_delete_topics
 from millstream_controller.api.describe_quorum import handle_describe_quorum
 from millstream_controller.api.elect_leaders import handle_elect_leaders
@@ -19,6 +27,7 @@ from millstream_controller.api.fetch_snapshot import handle_fetch_snapshot
 from millstream_controller.api.incremental_alter_configs import handle_incremental_alter_configs
 from millstream_controller.api.init_producer_id import handle_init_producer_id
 from millstream_controller.api.list_offsets import handle_list_offsets
+from millstream_controller.api.login_out_of_place import handle_login_out_of_place
 from millstream_controller.api.metadata import handle_metadata
 from millstream_controller.api.produce import handle_produce
 from millstream_controller.api.unregister_broker import handle_unregister_broker
@@ -31,6 +40,8 @@ from millstream_wire.api import ApiKey
 FORWARDED: Handlers[Controller] = {
     ApiKey.CREATE_TOPICS: serve(m.CreateTopicsRequest, handle_create_topics),
     ApiKey.DELETE_TOPICS: serve(m.DeleteTopicsRequest, handle_delete_topics),
+    ApiKey.CREATE_ACLS: serve(m.CreateAclsRequest, handle_create_acls),
+    ApiKey.DELETE_ACLS: serve(m.DeleteAclsRequest, handle_delete_acls),
     ApiKey.ALTER_CONFIGS: serve(m.AlterConfigsRequest, handle_alter_configs),
     ApiKey.CREATE_PARTITIONS: serve(m.CreatePartitionsRequest, handle_create_partitions),
     ApiKey.ELECT_LEADERS: serve(m.ElectLeadersRequest, handle_elect_leaders),
@@ -39,6 +50,10 @@ FORWARDED: Handlers[Controller] = {
         m.AlterPartitionReassignmentsRequest, handle_alter_partition_reassignments
     ),
     ApiKey.ALTER_CLIENT_QUOTAS: serve(m.AlterClientQuotasRequest, handle_alter_client_quotas),
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: serve(m.AlterUserScramCredentialsRequest, handle_alter_user_scram_credentials),
+    ApiKey.CREATE_DELEGATION_TOKEN: serve(m.CreateDelegationTokenRequest, handle_create_delegation_token),
+    ApiKey.RENEW_DELEGATION_TOKEN: serve(m.RenewDelegationTokenRequest, handle_renew_delegation_token),
+    ApiKey.EXPIRE_DELEGATION_TOKEN: serve(m.ExpireDelegationTokenRequest, handle_expire_delegation_token),
     ApiKey.DESCRIBE_QUORUM: serve(m.DescribeQuorumRequest, handle_describe_quorum),
     ApiKey.UPDATE_FEATURES: serve(m.UpdateFeaturesRequest, handle_update_features),
     ApiKey.UNREGISTER_BROKER: serve(m.UnregisterBrokerRequest, handle_unregister_broker),
@@ -48,6 +63,8 @@ FORWARDED: Handlers[Controller] = {
 HANDLERS: Handlers[Controller] = {
     **FORWARDED,
     ApiKey.ENVELOPE: serve(m.EnvelopeRequest, envelope_handler(FORWARDED)),
+    ApiKey.SASL_HANDSHAKE: serve(m.SaslHandshakeRequest, handle_login_out_of_place),
+    ApiKey.SASL_AUTHENTICATE: serve(m.SaslAuthenticateRequest, handle_login_out_of_place),
     ApiKey.PRODUCE: serve(m.ProduceRequest, handle_produce),
     ApiKey.FETCH: serve(m.FetchRequest, handle_fetch),
     ApiKey.LIST_OFFSETS: serve(m.ListOffsetsRequest, handle_list_offsets),

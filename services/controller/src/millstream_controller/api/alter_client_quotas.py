@@ -1,9 +1,11 @@
 """AlterClientQuotas (49), versions 0 and 1: byte rates of users and client ids. Left out: what brokers do not enforce."""
 
+from millstream_cluster.acls import AclOperation
 from millstream_controller.core.client_quotas import QuotaChange, alter_client_quotas, entity_of
 from millstream_controller.shell.active import NotActive
 from millstream_controller.shell.controller import Controller
 from millstream_runtime.serving.context import RequestContext
+from millstream_runtime.serving.refusals import refuse_all
 from millstream_wire.error_response import error_response
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import AlterClientQuotasRequest, AlterClientQuotasResponse
@@ -21,6 +23,9 @@ async def handle_alter_client_quotas(
         for entry in request.entries
     ]
     try:
+        denied = refuse_all(request, context, AclOperation.ALTER_CONFIGS)
+        if denied is not None:
+            return denied
         answers = await controller.active.execute(
             lambda machine: alter_client_quotas(machine, wanted, validate_only=request.validate_only)
         )

@@ -3,6 +3,7 @@
 import logging
 from uuid import UUID
 
+from millstream_cluster.acls import AclOperation
 from millstream_cluster.ids import NO_EPOCH, NodeId, Role
 from millstream_cluster.records import LeaderRecoveryState
 from millstream_controller.core.partitions.isr_changes import (
@@ -17,6 +18,7 @@ from millstream_controller.shell.active import NotActive
 from millstream_controller.shell.controller import Controller
 from millstream_runtime.serving.context import RequestContext
 from millstream_runtime.serving.peer import NodePeer
+from millstream_runtime.serving.refusals import refuse_all
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import AlterPartitionRequest, AlterPartitionResponse
 from millstream_wire.messages.alter_partition import RequestPartitionData, ResponsePartitionData, ResponseTopicData
@@ -39,6 +41,9 @@ async def handle_alter_partition(
     )
     try:
         active = controller.active
+        refused = refuse_all(request, context, AclOperation.CLUSTER_ACTION)
+        if refused is not None:
+            return refused
         if context.peer != NodePeer(Role.BROKER, NodeId(request.broker_id)):
             return AlterPartitionResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         judged = await active.execute(lambda machine: alter_partitions(machine, wanted))

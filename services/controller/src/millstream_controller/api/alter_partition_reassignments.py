@@ -1,9 +1,11 @@
 """AlterPartitionReassignments (45), versions 0 and 1: the factor may change unless a client of version 1 forbids it (KIP-860)."""
 
+from millstream_cluster.acls import AclOperation
 from millstream_controller.core.partitions.reassignments import Move, alter_reassignments
 from millstream_controller.shell.active import NotActive
 from millstream_controller.shell.controller import Controller
 from millstream_runtime.serving.context import RequestContext
+from millstream_runtime.serving.refusals import refuse_all
 from millstream_wire.error_response import error_response
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import AlterPartitionReassignmentsRequest, AlterPartitionReassignmentsResponse
@@ -22,6 +24,9 @@ async def handle_alter_partition_reassignments(
     moves = [_move(topic.name, partition) for topic in request.topics for partition in topic.partitions]
     may_change_factor = request.allow_replication_factor_change
     try:
+        denied = refuse_all(request, context, AclOperation.ALTER)
+        if denied is not None:
+            return denied
         outcomes = await controller.active.execute(
             lambda machine: alter_reassignments(machine, moves, may_change_factor=may_change_factor)
         )

@@ -1,11 +1,13 @@
-"""BrokerHeartbeat (63), versions 0 to 2, from brokers and coordinators. Left out: offline and cordoned log directories."""
+"""BrokerHeartbeat (63), versions 0 to 2, from brokers and coordinators. Left out: cordoned log directories, which are a dynamic config."""
 
 import logging
 
+from millstream_cluster.acls import AclOperation
 from millstream_controller.core.nodes.nodes import Heartbeat, heartbeat
 from millstream_controller.shell.active import NotActive
 from millstream_controller.shell.controller import Controller
 from millstream_runtime.serving.context import RequestContext
+from millstream_runtime.serving.refusals import refuse_all
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 
@@ -21,8 +23,12 @@ async def handle_broker_heartbeat(
         request.current_metadata_offset,
         request.want_fence,
         request.want_shut_down,
+        tuple(request.offline_log_dirs),
     )
     try:
+        refused = refuse_all(request, context, AclOperation.CLUSTER_ACTION)
+        if refused is not None:
+            return refused
         active = controller.active
         active.heard(request.broker_id, request.broker_epoch, context.connection)
         answer = await active.execute(lambda machine: heartbeat(machine, beat))

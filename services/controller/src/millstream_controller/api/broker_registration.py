@@ -2,12 +2,14 @@
 
 import logging
 
+from millstream_cluster.acls import AclOperation
 from millstream_cluster.ids import BrokerEpoch
 from millstream_cluster.records import Endpoint, FeatureRange
 from millstream_controller.core.nodes.nodes import Registration, register
 from millstream_controller.shell.active import NotActive
 from millstream_controller.shell.controller import Controller
 from millstream_runtime.serving.context import RequestContext
+from millstream_runtime.serving.refusals import refuse_all
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import BrokerRegistrationRequest, BrokerRegistrationResponse
 
@@ -31,6 +33,9 @@ async def handle_broker_registration(
         previous_epoch=BrokerEpoch(request.previous_broker_epoch),
     )
     try:
+        refused = refuse_all(request, context, AclOperation.CLUSTER_ACTION)
+        if refused is not None:
+            return refused
         active = controller.active
         answer = await active.execute(
             lambda machine: register(machine, wanted, session_live=active.session_live(request.broker_id))

@@ -1,10 +1,14 @@
 """CreateTopics (19), versions 2 to 7. Left out: nothing; quotas on it come with quotas."""
 
+from collections import Counter
+
+from millstream_cluster.acls import AclOperation, AclResource
 from millstream_cluster.configs import ConfigEntry
 from millstream_controller.core.topics.new_topics import CreatedTopic, NewTopic, create_topics, leaves_some
 from millstream_controller.shell.active import NotActive
 from millstream_controller.shell.controller import Controller
 from millstream_runtime.serving.context import RequestContext
+from millstream_runtime.serving.refusals import joined, refuse_where
 from millstream_wire.error_response import error_response
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import CreateTopicsRequest, CreateTopicsResponse
@@ -14,10 +18,13 @@ from millstream_wire.messages.create_topics import CreatableTopic, CreatableTopi
 async def handle_create_topics(
     controller: Controller, request: CreateTopicsRequest, context: RequestContext
 ) -> CreateTopicsResponse:
-    wanted = [_new_topic(topic) for topic in request.topics]
-    if request.timeout_ms <= 0 and leaves_some(wanted):
-        return error_response(request, context.version, ErrorCode.REQUEST_TIMED_OUT)
+    denied = None
     try:
+        denied = _denied(request, context)
+        shown = {topic.name for topic in request.topics if _may_see(context, topic.name)}
+        wanted = [_new_topic(topic) for topic in request.topics]
+        if request.timeout_ms <= 0 and leaves_some(wanted):
+            return joined(error_response(request, context.version, ErrorCode.REQUEST_TIMED_OUT), denied)
         created = await controller.active.execute(
             lambda machine: create_topics(
                 machine, wanted, validate_only=request.validate_only, new_id=controller.new_id
@@ -27,8 +34,29 @@ async def handle_create_topics(
         refused = [
             CreatableTopicResult(name=topic.name, error_code=ErrorCode.NOT_CONTROLLER) for topic in request.topics
         ]
-        return CreateTopicsResponse(topics=refused)
-    return CreateTopicsResponse(topics=[_result(topic) for topic in created])
+        return joined(CreateTopicsResponse(topics=refused), denied)
+    answer = CreateTopicsResponse(topics=[_result(topic, shown=topic.name in shown) for topic in created])
+    return joined(answer, denied)
+
+
+def _denied(request: CreateTopicsRequest, context: RequestContext) -> CreateTopicsResponse | None:
+    """A topic that is named twice is refused for that, whoever asks."""
+    may_create_any = context.may(AclOperation.CREATE, AclResource.CLUSTER)
+    named = Counter(topic.name for topic in request.topics)
+
+    def is_permitted(topic: CreatableTopic) -> bool:
+        may_create = may_create_any or context.may(AclOperation.CREATE, AclResource.TOPIC, topic.name)
+        return may_create or named[topic.name] > 1
+
+    denied = refuse_where(request, context, "topics", is_permitted, AclOperation.CREATE)
+    for result in denied.topics if denied is not None else ():
+        result.error_message = "Authorization failed."
+    return denied
+
+
+def _may_see(context: RequestContext, topic: str) -> bool:
+    """What a topic was created with is its configuration, which not everybody who creates it may see."""
+    return context.may(AclOperation.DESCRIBE_CONFIGS, AclResource.TOPIC, topic)
 
 
 def _new_topic(topic: CreatableTopic) -> NewTopic:
@@ -41,7 +69,7 @@ def _new_topic(topic: CreatableTopic) -> NewTopic:
     )
 
 
-def _result(topic: CreatedTopic) -> CreatableTopicResult:
+def _result(topic: CreatedTopic, *, shown: bool) -> CreatableTopicResult:
     result = CreatableTopicResult(
         name=topic.name,
         error_code=topic.outcome.error,
@@ -49,7 +77,11 @@ def _result(topic: CreatedTopic) -> CreatableTopicResult:
         num_partitions=topic.partitions,
         replication_factor=topic.replication_factor,
     )
-    if topic.configs is not None:
+    if topic.outcome.error is ErrorCode.NONE and not shown:
+        result.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        result.num_partitions = result.replication_factor = -1
+        result.configs = None
+    elif topic.configs is not None:
         result.configs = [_config(entry) for _, entry in sorted(topic.configs.items())]
     if topic.topic_id is not None:
         result.topic_id = topic.topic_id

@@ -1,10 +1,13 @@
 """DeleteTopics (20), versions 1 to 6, by name or by id."""
 
+from collections import Counter
+
+from millstream_cluster.acls import CLUSTER_NAME, AclOperation, AclResource, May
+from millstream_cluster.image import Image
 from millstream_controller.core.topics.deleted_topics import DeletedTopic, TopicRef, delete_topics, leaves_some
 from millstream_controller.shell.active import NotActive
 from millstream_controller.shell.controller import Controller
 from millstream_runtime.serving.context import RequestContext
-from millstream_wire.error_response import error_response
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import DeleteTopicsRequest, DeleteTopicsResponse
 from millstream_wire.messages.delete_topics import DeletableTopicResult
@@ -22,16 +25,47 @@ async def handle_delete_topics(
         ]
     else:
         wanted = [TopicRef(name, None) for name in request.topic_names]
-    if request.timeout_ms <= 0 and leaves_some(wanted):
-        return error_response(request, context.version, ErrorCode.REQUEST_TIMED_OUT)
+    denied: list[DeletableTopicResult] = []
     try:
-        deleted = await controller.active.execute(lambda machine: delete_topics(machine, wanted))
+        active, may = controller.active, context.may_what
+        if may is not None:
+            wanted, denied = _denied(active.log.image, wanted, may)
+        for each in denied:
+            context.denied(AclOperation.DELETE, AclResource.TOPIC, each.name or str(each.topic_id))
+        if request.timeout_ms <= 0 and leaves_some(wanted):
+            late = [_result(ref.name, ref, ErrorCode.REQUEST_TIMED_OUT, None) for ref in wanted]
+            return DeleteTopicsResponse(responses=[*late, *denied])
+        deleted = await active.execute(lambda machine: delete_topics(machine, wanted))
     except NotActive:
         refused = [_result(ref.name, ref, ErrorCode.NOT_CONTROLLER, None) for ref in wanted]
-        return DeleteTopicsResponse(responses=refused)
-    return DeleteTopicsResponse(
-        responses=[_result(topic.name, topic, topic.outcome.error, topic.outcome.message) for topic in deleted]
-    )
+        return DeleteTopicsResponse(responses=[*refused, *denied])
+    done = [_result(topic.name, topic, topic.outcome.error, topic.outcome.message) for topic in deleted]
+    return DeleteTopicsResponse(responses=[*done, *denied])
+
+
+def _denied(image: Image, wanted: list[TopicRef], may: May) -> tuple[list[TopicRef], list[DeletableTopicResult]]:
+    """What is left, and the answers to the others, which say no more of a topic than may be described.
+
+    What is named twice is refused for that, whoever asks; and an id of no topic is no secret.
+    """
+    if may(AclOperation.DELETE, AclResource.CLUSTER, CLUSTER_NAME):
+        return wanted, []  # granted by All on the cluster alone
+    named = Counter(wanted)
+    left, denied = [], []
+    for ref in wanted:
+        topic = image.topic(ref.topic_id if ref.name is None and ref.topic_id is not None else ref.name or "")
+        name = ref.name if topic is None else topic.name
+        is_plain = named[ref] == 1 and (ref.name is None) != (ref.topic_id is None)
+        if not is_plain or name is None:
+            left.append(ref)
+            continue
+        is_shown = may(AclOperation.DESCRIBE, AclResource.TOPIC, name)
+        if is_shown and (topic is None or may(AclOperation.DELETE, AclResource.TOPIC, name)):
+            left.append(ref)
+            continue
+        seen = TopicRef(name, topic.topic_id) if is_shown and topic is not None else ref
+        denied.append(_result(seen.name, seen, ErrorCode.TOPIC_AUTHORIZATION_FAILED, None))
+    return left, denied
 
 
 def _result(

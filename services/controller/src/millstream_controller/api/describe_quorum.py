@@ -3,11 +3,13 @@
 There is no quorum of our own to describe: a voter is a controller that follows and may take over.
 """
 
+from millstream_cluster.acls import AclOperation
 from millstream_cluster.ids import METADATA_TOPIC
 from millstream_controller.core.nodes.observers import Observer
 from millstream_controller.shell.active import Active, NotActive
 from millstream_controller.shell.controller import Controller
 from millstream_runtime.serving.context import RequestContext
+from millstream_runtime.serving.refusals import refuse_all
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import DescribeQuorumRequest, DescribeQuorumResponse
 from millstream_wire.messages.describe_quorum import (
@@ -26,6 +28,9 @@ async def handle_describe_quorum(
     controller: Controller, request: DescribeQuorumRequest, context: RequestContext
 ) -> DescribeQuorumResponse:
     try:
+        refused = refuse_all(request, context, AclOperation.DESCRIBE)
+        if refused is not None:
+            return refused
         active = controller.active
     except NotActive:
         return DescribeQuorumResponse(error_code=ErrorCode.NOT_CONTROLLER)

@@ -1,9 +1,11 @@
 """ElectLeaders (43), versions 0 to 2: preferred and unclean elections."""
 
+from millstream_cluster.acls import AclOperation
 from millstream_controller.core.partitions.elections import Ballot, ElectionType, elect_leaders
 from millstream_controller.shell.active import NotActive
 from millstream_controller.shell.controller import Controller
 from millstream_runtime.serving.context import CloseConnection, RequestContext
+from millstream_runtime.serving.refusals import refuse_all
 from millstream_wire.error_response import error_response
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import ElectLeadersRequest, ElectLeadersResponse
@@ -26,6 +28,9 @@ async def handle_elect_leaders(
     if request.topic_partitions is not None:
         ballots = [Ballot(each.topic, tuple(each.partitions)) for each in request.topic_partitions]
     try:
+        denied = refuse_all(request, context, AclOperation.ALTER)
+        if denied is not None:
+            return denied
         elected = await controller.active.execute(lambda machine: elect_leaders(machine, kind, ballots))
     except NotActive as reason:
         if context.version == 0 and ballots is None:

@@ -6,10 +6,12 @@ not contain, by its epoch, is told that they diverge: the log went back, and thi
 
 from collections.abc import Sequence
 
+from millstream_cluster.acls import AclOperation
 from millstream_cluster.ids import METADATA_TOPIC, METADATA_TOPIC_ID
 from millstream_controller.shell.active import Active, NotActive
 from millstream_controller.shell.controller import Controller
 from millstream_runtime.serving.context import RequestContext
+from millstream_runtime.serving.refusals import refuse_all
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import FetchRequest, FetchResponse
 from millstream_wire.messages.fetch import (
@@ -33,6 +35,9 @@ async def handle_fetch(controller: Controller, request: FetchRequest, context: R
     await controller.until_elected(min(request.max_wait_ms, ELECTION_WAIT_MS_MAX))
     try:
         active = controller.active
+        refused = refuse_all(request, context, AclOperation.CLUSTER_ACTION)
+        if refused is not None:
+            return refused
     except NotActive:
         return FetchResponse(error_code=ErrorCode.NOT_CONTROLLER)
     replica_id = max(request.replica_id, request.replica_state.replica_id)

@@ -1,9 +1,11 @@
 """FetchSnapshot (59), versions 0 and 1: the metadata log's newest snapshot, by and by. A snapshot id of -1 asks for whichever it is."""
 
+from millstream_cluster.acls import AclOperation
 from millstream_cluster.ids import METADATA_TOPIC
 from millstream_controller.shell.active import Active, NotActive
 from millstream_controller.shell.controller import Controller
 from millstream_runtime.serving.context import RequestContext
+from millstream_runtime.serving.refusals import refuse_all
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import FetchSnapshotRequest, FetchSnapshotResponse
 from millstream_wire.messages.fetch_snapshot import (
@@ -19,6 +21,9 @@ async def handle_fetch_snapshot(
     controller: Controller, request: FetchSnapshotRequest, context: RequestContext
 ) -> FetchSnapshotResponse:
     try:
+        refused = refuse_all(request, context, AclOperation.CLUSTER_ACTION)
+        if refused is not None:
+            return refused
         active = controller.active
     except NotActive:
         return FetchSnapshotResponse(error_code=ErrorCode.NOT_CONTROLLER)

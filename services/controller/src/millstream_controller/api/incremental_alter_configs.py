@@ -1,10 +1,13 @@
 """IncrementalAlterConfigs (44), versions 0 and 1: topics, brokers, groups, client metrics. Left out: a controller's loggers."""
 
+from millstream_cluster.acls import AclOperation
 from millstream_controller.core.altered_configs import Change, Resource, alter_incrementally
 from millstream_controller.core.refusal import Outcome
 from millstream_controller.shell.active import NotActive
 from millstream_controller.shell.controller import Controller
+from millstream_runtime.serving.config_rights import refuse_configs
 from millstream_runtime.serving.context import RequestContext
+from millstream_runtime.serving.refusals import joined
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse
 from millstream_wire.messages.incremental_alter_configs import AlterConfigsResource, AlterConfigsResourceResponse
@@ -13,26 +16,30 @@ from millstream_wire.messages.incremental_alter_configs import AlterConfigsResou
 async def handle_incremental_alter_configs(
     controller: Controller, request: IncrementalAlterConfigsRequest, context: RequestContext
 ) -> IncrementalAlterConfigsResponse:
-    wanted = [
-        (
-            Resource.of(resource.resource_type, resource.resource_name),
-            tuple(Change(config.name, config.config_operation, config.value) for config in resource.configs),
-        )
-        for resource in request.resources
-    ]
+    refused = None
     try:
+        refused = refuse_configs(request, context, AclOperation.ALTER_CONFIGS)
+        wanted = [
+            (
+                Resource.of(resource.resource_type, resource.resource_name),
+                tuple(Change(config.name, config.config_operation, config.value) for config in resource.configs),
+            )
+            for resource in request.resources
+        ]
         done = await controller.active.execute(
             lambda machine: alter_incrementally(machine, wanted, validate_only=request.validate_only)
         )
         answers = dict(done)
     except NotActive:
-        answers = {resource: Outcome(ErrorCode.NOT_CONTROLLER) for resource, _ in wanted}
-    return IncrementalAlterConfigsResponse(
+        nobody = Outcome(ErrorCode.NOT_CONTROLLER)
+        answers = {Resource.of(each.resource_type, each.resource_name): nobody for each in request.resources}
+    answer = IncrementalAlterConfigsResponse(
         responses=[
             _response(resource, answers[Resource.of(resource.resource_type, resource.resource_name)])
             for resource in request.resources
         ]
     )
+    return joined(answer, refused)
 
 
 def _response(resource: AlterConfigsResource, outcome: Outcome) -> AlterConfigsResourceResponse:

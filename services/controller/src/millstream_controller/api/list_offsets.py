@@ -1,9 +1,11 @@
 """ListOffsets (2), versions 1 to 11, of the metadata log alone: its start and its end. Left out: offsets by time."""
 
+from millstream_cluster.acls import AclOperation, AclResource
 from millstream_cluster.ids import METADATA_TOPIC
 from millstream_controller.shell.active import Active
 from millstream_controller.shell.controller import Controller
 from millstream_runtime.serving.context import RequestContext
+from millstream_wire.error_response import error_response
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import ListOffsetsRequest, ListOffsetsResponse
 from millstream_wire.messages.list_offsets import (
@@ -20,6 +22,9 @@ def handle_list_offsets(
     controller: Controller, request: ListOffsetsRequest, context: RequestContext
 ) -> ListOffsetsResponse:
     active = controller.find_believed()
+    if active is not None and not context.may(AclOperation.DESCRIBE, AclResource.TOPIC, METADATA_TOPIC):
+        context.denied(AclOperation.DESCRIBE, AclResource.TOPIC, METADATA_TOPIC)
+        return error_response(request, context.version, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     return ListOffsetsResponse(
         topics=[
             ListOffsetsTopicResponse(

@@ -1,10 +1,12 @@
 """UpdateFeatures (57), versions 0 to 2."""
 
+from millstream_cluster.acls import AclOperation
 from millstream_controller.core.features import FeatureUpdate, UpgradeType, update_features
 from millstream_controller.core.refusal import Outcome
 from millstream_controller.shell.active import NotActive
 from millstream_controller.shell.controller import Controller
 from millstream_runtime.serving.context import RequestContext
+from millstream_runtime.serving.refusals import refuse_all
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import UpdateFeaturesRequest, UpdateFeaturesResponse
 from millstream_wire.messages.update_features import FeatureUpdateKey, UpdatableFeatureResult
@@ -15,6 +17,9 @@ async def handle_update_features(
 ) -> UpdateFeaturesResponse:
     wanted = [_update(update, context.version) for update in request.feature_updates]
     try:
+        refused = refuse_all(request, context, AclOperation.ALTER)
+        if refused is not None:
+            return refused
         active = controller.active
         readable = active.observers.levels(controller.world.now_ms())
         outcome = await active.execute(

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from millstream_cluster.coordinator_topics import CoordinatorTopics
+from millstream_controller.core.logins.token_settings import TokenSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,9 @@ class Settings:
     """How long the active controller is believed after the store last proved that nobody else had appended."""
     coordinator_forget_ms: int = 300_000
     """How long a fenced coordinator stays registered; coordinators own no data."""
-    static: Mapping[str, str] = field(default_factory=dict)
+    tokens: TokenSettings = field(default_factory=TokenSettings)
+    """delegation.token.*"""
+    static: Mapping[str, str] = field(default_factory=dict, repr=False)
     """This process's properties, as the source of STATIC_BROKER_CONFIG values in answers."""
 
     @property

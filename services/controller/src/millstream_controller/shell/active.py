@@ -13,10 +13,11 @@ from millstream_cluster.image import Image
 from millstream_cluster.members import Node
 from millstream_cluster.records import MetadataRecord
 from millstream_controller.core.healing import Loss
+from millstream_controller.core.logins.delegation_tokens import TokenIds, sweep_tokens
 from millstream_controller.core.machine import ControllerMachine
 from millstream_controller.core.nodes.observers import Observers
 from millstream_controller.core.settings import Settings
-from millstream_controller.core.takeover import prove_active, resign, take_over
+from millstream_controller.core.takeover import NewCluster, prove_active, resign, take_over
 from millstream_controller.core.upkeep import Now, SoftState, keep_up
 from millstream_controller.shell.deaths import Deaths
 from millstream_controller.shell.journal import StoreJournal
@@ -66,6 +67,7 @@ class Active:
         )
         self._soft = SoftState.new(settings)
         self._sessions = self._soft.sessions
+        self.token_ids = TokenIds()
         self._settled_offset = -1
         self._changed = asyncio.Event()
         self._deaths = Deaths(world, lambda: self.machine.image, self._died)
@@ -87,7 +89,7 @@ class Active:
         return verified_ms is not None and self._world.monotonic_ms() - verified_ms < self._settings.verify_timeout_ms
 
     async def take_over(
-        self, controller_id: int, *, host: str, port: int, cluster_id: str | None, new_cluster_id: str
+        self, controller_id: int, *, host: str, port: int, cluster_id: str | None, new_cluster: NewCluster
     ) -> None:
         """Depose every earlier controller; raises what the store says if another was faster."""
         try:
@@ -98,7 +100,7 @@ class Active:
                     host=host,
                     port=port,
                     cluster_id=cluster_id,
-                    new_cluster_id=new_cluster_id,
+                    new_cluster=new_cluster,
                 )
             )
         except NotCommitted:
@@ -150,6 +152,7 @@ class Active:
                 tasks.create_task(self._keep_up()),
                 tasks.create_task(self._verify()),
                 tasks.create_task(self._deaths.run()),
+                tasks.create_task(self._sweep_tokens()),
             ]
             failure = await self._replicated.wait_failed()
             for chore in chores:
@@ -217,6 +220,16 @@ class Active:
                     await self._changed.wait()
             except TimeoutError:
                 continue
+
+    async def _sweep_tokens(self) -> None:
+        """Until they are swept, tokens that are over still log in, to a session that ends at once."""
+        while True:
+            await asyncio.sleep(self._settings.tokens.check_interval_ms / 1000)
+            try:
+                while await self.execute(lambda machine: sweep_tokens(machine, self._world.now_ms())):
+                    pass
+            except NotActive:
+                return
 
     def _step(self, machine: ControllerMachine) -> Decision[MetadataRecord, bool]:
         now_ms = self._world.monotonic_ms()

@@ -20,6 +20,8 @@ def log_committed(records: Iterable[r.MetadataRecord]) -> None:
                 logger.info("node fenced node=%d epoch=%d", record.node_id, record.epoch)
             case r.NodeUnfenced():
                 logger.info("node unfenced node=%d epoch=%d", record.node_id, record.epoch)
+            case r.NodeLogDirsChanged():
+                logger.error("log directories failed node=%d left=%d", record.node_id, len(record.log_dirs))
             case r.NodeUnregistered():
                 logger.info("node unregistered node=%d epoch=%d", record.node_id, record.epoch)
             case r.TopicCreated():

@@ -71,6 +71,12 @@ class MetadataLog:
         self._more.set()
         self._more = asyncio.Event()
 
+    def follow(self, batch: bytes) -> None:
+        """A controller that serves nobody from this log learns of one more batch: only what the records say is kept."""
+        for offset, record in decode_records(batch):
+            if offset > self.image.offset:
+                self.image.apply(record, offset)
+
     def take_snapshot(self, timestamp_ms: int) -> Callable[[], Coroutine[Any, Any, Snapshot]]:
         """Return what encodes the snapshot of what is committed now, bit by bit, while others are served and commit more."""
         level, epoch = self.image.metadata_version, self.epoch

@@ -11,6 +11,7 @@ from millstream_cluster.ids import METADATA_TOPIC_ID, NodeId
 from millstream_cluster.metadata_version import NEWEST
 from millstream_cluster.records import ControllerElected
 from millstream_runtime.nodes.client import Client, ClientError, NobodyListens
+from millstream_runtime.nodes.credentials import PLAIN, Credentials
 from millstream_runtime.world import World
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import FetchRequest, FetchResponse
@@ -24,6 +25,10 @@ RETRY_MS = 100
 FETCH_MAX_BYTES = 1 << 20
 FAILURES_MIN = 3
 """After a pause of ours the deadline may be over at once: the active controller still gets as many tries."""
+
+
+def ignore(batch: bytes) -> None:
+    """For a standby that nobody logs in to."""
 
 
 class StepsAside(ClientError):
@@ -45,14 +50,18 @@ class Standby:
         *,
         takeover_timeout_ms: int,
         has_gone: Callable[[], Awaitable[bool]],
+        credentials: Credentials = PLAIN,
+        on_batch: Callable[[bytes], None] = ignore,
     ) -> None:
-        """`has_gone` looks into the store: whether the active controller has resigned, or another was elected."""
+        """`on_batch` is told of each batch that was committed. `has_gone` looks into the store: whether the active controller has resigned, or another was elected."""
         self._world = world
         self._node_id = node_id
         self._active = active
         self._position = position
         self._timeout_ms = takeover_timeout_ms
         self._has_gone = has_gone
+        self._credentials = credentials
+        self._on_batch = on_batch
         self._client: Client | None = None
         self.had_contact = False
         """Whether the active controller ever answered."""
@@ -128,7 +137,12 @@ class Standby:
             try:
                 async with asyncio.timeout(timeout_ms / 1000):
                     self._client = await Client.connect(
-                        self._world, host, port, client_id=f"controller-{self._node_id}", node_id=self._node_id
+                        self._world,
+                        host,
+                        port,
+                        client_id=f"controller-{self._node_id}",
+                        node_id=self._node_id,
+                        credentials=self._credentials,
                     )
             except TimeoutError as error:
                 raise ClientError(f"{host}:{port}: no connection in {timeout_ms} ms") from error
@@ -149,5 +163,6 @@ class Standby:
         if data.snapshot_id.end_offset >= 0:
             return False
         for batch in split(data.records or b""):
+            self._on_batch(bytes(batch))
             self._position = max(self._position, parse_header(batch).next_offset)
         return True

@@ -1,5 +1,6 @@
 """The APIs a coordinator serves, each by the function that handles it; ApiVersions is derived from this table."""
 
+from millstream_coordinator.api.acl_requests import handle_acl_change, handle_describe_acls
 from millstream_coordinator.api.add_offsets_to_txn import handle_add_offsets_to_txn
 from millstream_coordinator.api.add_partitions_to_txn import handle_add_partitions_to_txn
 from millstream_coordinator.api.alter_share_group_offsets import handle_alter_share_group_offsets
@@ -27,12 +28,17 @@ from millstream_coordinator.api.list_config_resources import handle_list_config_
 from millstream_coordinator.api.list_groups import handle_list_groups
 from millstream_coordinator.api.list_partition_reassignments import handle_list_partition_reassignments
 from millstream_coordinator.api.list_transactions import handle_list_transactions
+from millstream_coordinator.api.login_requests import (
+    handle_describe_delegation_token,
+    handle_describe_user_scram_credentials,
+    handle_login_out_of_place,
+    handle_token_request,
+)
 from millstream_coordinator.api.metadata import handle_metadata
 from millstream_coordinator.api.offset_commit import handle_offset_commit
 from millstream_coordinator.api.offset_delete import handle_offset_delete
 from millstream_coordinator.api.offset_fetch import handle_offset_fetch
 from millstream_coordinator.api.produce import handle_produce
-from millstream_coordinator.api.security_requests import handle_security_request
 from millstream_coordinator.api.share_group_describe import handle_share_group_describe
 from millstream_coordinator.api.share_group_heartbeat import handle_share_group_heartbeat
 from millstream_coordinator.api.share_group_state import (
@@ -63,7 +69,7 @@ HANDLERS: Handlers[Coordinator] = {
     ApiKey.SYNC_GROUP: serve(m.SyncGroupRequest, handle_sync_group),
     ApiKey.DESCRIBE_GROUPS: serve(m.DescribeGroupsRequest, handle_describe_groups),
     ApiKey.LIST_GROUPS: serve(m.ListGroupsRequest, handle_list_groups),
-    ApiKey.SASL_HANDSHAKE: serve(m.SaslHandshakeRequest, handle_security_request),
+    ApiKey.SASL_HANDSHAKE: serve(m.SaslHandshakeRequest, handle_login_out_of_place),
     ApiKey.CREATE_TOPICS: serve(m.CreateTopicsRequest, handle_forwarded),
     ApiKey.DELETE_TOPICS: serve(m.DeleteTopicsRequest, handle_forwarded),
     ApiKey.INIT_PRODUCER_ID: serve(m.InitProducerIdRequest, handle_init_producer_id),
@@ -72,18 +78,18 @@ HANDLERS: Handlers[Coordinator] = {
     ApiKey.END_TXN: serve(m.EndTxnRequest, handle_end_txn),
     ApiKey.WRITE_TXN_MARKERS: serve(m.WriteTxnMarkersRequest, handle_write_txn_markers),
     ApiKey.TXN_OFFSET_COMMIT: serve(m.TxnOffsetCommitRequest, handle_txn_offset_commit),
-    ApiKey.DESCRIBE_ACLS: serve(m.DescribeAclsRequest, handle_security_request),
-    ApiKey.CREATE_ACLS: serve(m.CreateAclsRequest, handle_security_request),
-    ApiKey.DELETE_ACLS: serve(m.DeleteAclsRequest, handle_security_request),
+    ApiKey.DESCRIBE_ACLS: serve(m.DescribeAclsRequest, handle_describe_acls),
+    ApiKey.CREATE_ACLS: serve(m.CreateAclsRequest, handle_acl_change),
+    ApiKey.DELETE_ACLS: serve(m.DeleteAclsRequest, handle_acl_change),
     ApiKey.DESCRIBE_CONFIGS: serve(m.DescribeConfigsRequest, handle_describe_configs),
     ApiKey.ALTER_CONFIGS: serve(m.AlterConfigsRequest, handle_forwarded),
     ApiKey.DESCRIBE_LOG_DIRS: serve(m.DescribeLogDirsRequest, handle_describe_log_dirs),
-    ApiKey.SASL_AUTHENTICATE: serve(m.SaslAuthenticateRequest, handle_security_request),
+    ApiKey.SASL_AUTHENTICATE: serve(m.SaslAuthenticateRequest, handle_login_out_of_place),
     ApiKey.CREATE_PARTITIONS: serve(m.CreatePartitionsRequest, handle_forwarded),
-    ApiKey.CREATE_DELEGATION_TOKEN: serve(m.CreateDelegationTokenRequest, handle_security_request),
-    ApiKey.RENEW_DELEGATION_TOKEN: serve(m.RenewDelegationTokenRequest, handle_security_request),
-    ApiKey.EXPIRE_DELEGATION_TOKEN: serve(m.ExpireDelegationTokenRequest, handle_security_request),
-    ApiKey.DESCRIBE_DELEGATION_TOKEN: serve(m.DescribeDelegationTokenRequest, handle_security_request),
+    ApiKey.CREATE_DELEGATION_TOKEN: serve(m.CreateDelegationTokenRequest, handle_token_request),
+    ApiKey.RENEW_DELEGATION_TOKEN: serve(m.RenewDelegationTokenRequest, handle_token_request),
+    ApiKey.EXPIRE_DELEGATION_TOKEN: serve(m.ExpireDelegationTokenRequest, handle_token_request),
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: serve(m.DescribeDelegationTokenRequest, handle_describe_delegation_token),
     ApiKey.DELETE_GROUPS: serve(m.DeleteGroupsRequest, handle_delete_groups),
     ApiKey.ELECT_LEADERS: serve(m.ElectLeadersRequest, handle_forwarded),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: serve(m.IncrementalAlterConfigsRequest, handle_incremental_alter_configs),
@@ -93,7 +99,10 @@ HANDLERS: Handlers[Coordinator] = {
     ),
     ApiKey.DESCRIBE_CLIENT_QUOTAS: serve(m.DescribeClientQuotasRequest, handle_describe_client_quotas),
     ApiKey.ALTER_CLIENT_QUOTAS: serve(m.AlterClientQuotasRequest, handle_forwarded),
-    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: serve(m.DescribeUserScramCredentialsRequest, handle_security_request),
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: serve(
+        m.DescribeUserScramCredentialsRequest, handle_describe_user_scram_credentials
+    ),
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: serve(m.AlterUserScramCredentialsRequest, handle_forwarded),
     ApiKey.OFFSET_DELETE: serve(m.OffsetDeleteRequest, handle_offset_delete),
     ApiKey.DESCRIBE_QUORUM: serve(m.DescribeQuorumRequest, handle_forwarded),
     ApiKey.UPDATE_FEATURES: serve(m.UpdateFeaturesRequest, handle_forwarded),

@@ -1,10 +1,12 @@
 """AlterShareGroupOffsets (API key 91), version 0: sets where an empty share group reads on; what was stored of its records begins anew."""
 
+from millstream_cluster.acls import AclOperation, AclResource
 from millstream_cluster.features import SHARE_VERSION, feature_level
 from millstream_coordinator.core.commands.share_partitions import StateChange
 from millstream_coordinator.core.group.partitions import TopicIdPartition
 from millstream_coordinator.shell.coordinator import Coordinator
 from millstream_runtime.serving.context import RequestContext
+from millstream_runtime.serving.refusals import refuse_all
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import AlterShareGroupOffsetsRequest, AlterShareGroupOffsetsResponse
 from millstream_wire.messages.alter_share_group_offsets import (
@@ -22,6 +24,9 @@ async def handle_alter_share_group_offsets(
     if not feature_level(coordinator.image.feature_levels, SHARE_VERSION):
         message = f"{SHARE_VERSION} is 0: this cluster serves no share groups."
         return AlterShareGroupOffsetsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, error_message=message)
+    denied = refuse_all(request, context, AclOperation.READ, AclResource.GROUP, request.group_id)
+    if denied is not None:
+        return denied
     if not request.group_id:
         return AlterShareGroupOffsetsResponse(
             error_code=ErrorCode.INVALID_GROUP_ID, error_message="The group id is invalid."
@@ -30,7 +35,17 @@ async def handle_alter_share_group_offsets(
     if isinstance(groups, ErrorCode):
         return AlterShareGroupOffsetsResponse(error_code=groups)
     image = coordinator.image
-    ids = {asked.topic_name: image.topic(asked.topic_name) for asked in request.topics}
+    unread = {
+        asked.topic_name
+        for asked in request.topics
+        if not context.may(AclOperation.READ, AclResource.TOPIC, asked.topic_name)
+    }
+    for name in unread:
+        context.denied(AclOperation.READ, AclResource.TOPIC, name)
+    ids = {
+        asked.topic_name: image.topic(asked.topic_name) if asked.topic_name not in unread else None
+        for asked in request.topics
+    }
     names = {topic.topic_id: topic.name for topic in ids.values() if topic is not None}
     start_offsets: dict[TopicIdPartition, int] = {
         (topic.topic_id, each.partition_index): each.start_offset
@@ -48,11 +63,10 @@ async def handle_alter_share_group_offsets(
     for asked in request.topics:
         topic = ids[asked.topic_name]
         topic_id = topic.topic_id if topic is not None else ZERO_UUID
+        is_unread = asked.topic_name in unread
+        missing = ErrorCode.TOPIC_AUTHORIZATION_FAILED if is_unread else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         partitions = [
-            _partition(
-                each.partition_index,
-                altered.get((topic_id, each.partition_index), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
-            )
+            _partition(each.partition_index, altered.get((topic_id, each.partition_index), missing))
             for each in asked.partitions
         ]
         response.responses.append(

@@ -3,7 +3,7 @@
 A group of the classic protocol is not found here; tools then ask DescribeGroups.
 """
 
-from millstream_cluster.answers.operations import GROUP_OPERATIONS
+from millstream_cluster.acls import AclOperation, AclResource
 from millstream_cluster.features import GROUP_VERSION, feature_level
 from millstream_cluster.image import Image
 from millstream_coordinator.core.consumer.group import ConsumerGroup
@@ -12,7 +12,9 @@ from millstream_coordinator.core.group.assignors import DEFAULT_ASSIGNOR
 from millstream_coordinator.core.group.partitions import Partitions, by_topic
 from millstream_coordinator.core.group_shard.machine import GroupShard
 from millstream_coordinator.shell.coordinator import Coordinator
+from millstream_coordinator.shell.member_rights import finish_description
 from millstream_runtime.serving.context import RequestContext
+from millstream_runtime.serving.refusals import joined, refuse_some
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
 from millstream_wire.messages.consumer_group_describe import Assignment, DescribedGroup, Member, TopicPartitions
@@ -24,13 +26,14 @@ CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
 async def handle_consumer_group_describe(
     coordinator: Coordinator, request: ConsumerGroupDescribeRequest, context: RequestContext
 ) -> ConsumerGroupDescribeResponse:
+    refused = refuse_some(request, context, "group_ids", AclOperation.DESCRIBE, AclResource.GROUP)
     response = ConsumerGroupDescribeResponse()
     for group_id in request.group_ids:
         described = await _describe(coordinator, group_id)
-        if request.include_authorized_operations and described.error_code == ErrorCode.NONE:
-            described.authorized_operations = GROUP_OPERATIONS
-        response.groups.append(described)
-    return response
+        assignments = (each for member in described.members for each in (member.assignment, member.target_assignment))
+        asks = request.include_authorized_operations
+        response.groups.append(finish_description(described, context, assignments, asks_operations=asks))
+    return joined(response, refused)
 
 
 async def _describe(coordinator: Coordinator, group_id: str) -> DescribedGroup:

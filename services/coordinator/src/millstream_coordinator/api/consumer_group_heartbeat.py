@@ -11,6 +11,7 @@ from millstream_coordinator.core.group.heartbeats import HeartbeatAnswer
 from millstream_coordinator.core.group.partitions import Partitions, by_topic
 from millstream_coordinator.core.journal.bounds import fits
 from millstream_coordinator.shell.coordinator import Coordinator
+from millstream_coordinator.shell.member_rights import refuse_member, topic_filter
 from millstream_runtime.serving.context import RequestContext
 from millstream_wire.error_response import error_response
 from millstream_wire.errors import ErrorCode
@@ -28,6 +29,9 @@ async def handle_consumer_group_heartbeat(
     """Answer when what the heartbeat changed is in the log; most change nothing."""
     if not feature_level(coordinator.image.feature_levels, GROUP_VERSION):
         return ConsumerGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
+    denied = refuse_member(request, context, request.subscribed_topic_names)
+    if denied is not None:
+        return denied
     error, message = _flaw(request, context.version)
     if error:
         return ConsumerGroupHeartbeatResponse(error_code=error, error_message=message)
@@ -111,6 +115,7 @@ def _asked(request: ConsumerGroupHeartbeatRequest, context: RequestContext, memb
         regex=request.subscribed_topic_regex,
         server_assignor=request.server_assignor,
         reported=reported,
+        may_see=topic_filter(context),
     )
 
 

@@ -9,4 +9,4 @@ from millstream_wire.messages import DescribeClusterRequest, DescribeClusterResp
 def handle_describe_cluster(
     coordinator: Coordinator, request: DescribeClusterRequest, context: RequestContext
 ) -> DescribeClusterResponse:
-    return describe_cluster(coordinator.image, request, listener_name=context.listener_name)
+    return describe_cluster(coordinator.image, request, listener_name=context.listener_name, may=context.may_what)

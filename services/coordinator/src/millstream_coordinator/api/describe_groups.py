@@ -1,10 +1,12 @@
 """DescribeGroups (API key 15), versions 0 to 6: until version 5 a group that does not exist is Dead, then an error."""
 
-from millstream_cluster.answers.operations import GROUP_OPERATIONS
+from millstream_cluster.acls import AclOperation, AclResource
+from millstream_cluster.answers.operations import authorized_operations
 from millstream_coordinator.core.classic.group import ClassicGroup, GroupState
 from millstream_coordinator.core.group_shard.machine import GroupProtocol, GroupShard
 from millstream_coordinator.shell.coordinator import Coordinator
 from millstream_runtime.serving.context import RequestContext
+from millstream_runtime.serving.refusals import joined, refuse_some
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import DescribeGroupsRequest, DescribeGroupsResponse
 from millstream_wire.messages.describe_groups import DescribedGroup, DescribedGroupMember
@@ -15,13 +17,15 @@ GROUP_ID_NOT_FOUND_SINCE = 6
 async def handle_describe_groups(
     coordinator: Coordinator, request: DescribeGroupsRequest, context: RequestContext
 ) -> DescribeGroupsResponse:
+    refused = refuse_some(request, context, "groups", AclOperation.DESCRIBE, AclResource.GROUP)
     response = DescribeGroupsResponse()
     for group_id in request.groups:
         described = await _describe(coordinator, group_id, context.version)
         if request.include_authorized_operations and described.error_code == ErrorCode.NONE:
-            described.authorized_operations = GROUP_OPERATIONS
+            may = context.may_what
+            described.authorized_operations = authorized_operations(may, AclResource.GROUP, group_id)
         response.groups.append(described)
-    return response
+    return joined(response, refused)
 
 
 async def _describe(coordinator: Coordinator, group_id: str, version: int) -> DescribedGroup:

@@ -4,6 +4,7 @@ from the end. A group that has not begun in a partition is at -1 there, and so i
 
 from collections.abc import Mapping
 
+from millstream_cluster.acls import AclOperation, AclResource
 from millstream_cluster.features import SHARE_VERSION, feature_level
 from millstream_coordinator.core.group.partitions import NO_PARTITIONS, Partitions, TopicIdPartition, by_topic
 from millstream_coordinator.core.group.policy import InitialOffset
@@ -11,6 +12,7 @@ from millstream_coordinator.core.group_shard.machine import GroupShard
 from millstream_coordinator.core.share_state.state import NOT_BEGUN
 from millstream_coordinator.shell.coordinator import Coordinator
 from millstream_runtime.serving.context import RequestContext
+from millstream_runtime.serving.refusals import joined, refuse_some
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import DescribeShareGroupOffsetsRequest, DescribeShareGroupOffsetsResponse
 from millstream_wire.messages.describe_share_group_offsets import (
@@ -28,11 +30,15 @@ UNKNOWN_LAG = -1
 async def handle_describe_share_group_offsets(
     coordinator: Coordinator, request: DescribeShareGroupOffsetsRequest, context: RequestContext
 ) -> DescribeShareGroupOffsetsResponse:
-    return DescribeShareGroupOffsetsResponse(groups=[await _describe(coordinator, group) for group in request.groups])
+    refused = refuse_some(
+        request, context, "groups", AclOperation.DESCRIBE, AclResource.GROUP, name=lambda asked: asked.group_id
+    )
+    described = [await _describe(coordinator, group, context) for group in request.groups]
+    return joined(DescribeShareGroupOffsetsResponse(groups=described), refused)
 
 
 async def _describe(
-    coordinator: Coordinator, asked: DescribeShareGroupOffsetsRequestGroup
+    coordinator: Coordinator, asked: DescribeShareGroupOffsetsRequestGroup, context: RequestContext
 ) -> DescribeShareGroupOffsetsResponseGroup:
     described = DescribeShareGroupOffsetsResponseGroup(group_id=asked.group_id)
     if not feature_level(coordinator.image.feature_levels, SHARE_VERSION):
@@ -42,7 +48,8 @@ async def _describe(
     if isinstance(kept, ErrorCode):
         described.error_code = kept
         return described
-    topics = _all(coordinator, kept) if asked.topics is None else asked.topics
+    named = _all(coordinator, kept) if asked.topics is None else asked.topics
+    topics = [each for each in named if context.may(AclOperation.DESCRIBE, AclResource.TOPIC, each.topic_name)]
     wanted = [
         (topic.topic_id, number)
         for each in topics
@@ -54,7 +61,23 @@ async def _describe(
     ends = await _ends(coordinator, summaries)
     for each in topics:
         described.topics.append(_topic(coordinator, each, summaries, ends))
+    if asked.topics is not None:
+        refused = [each for each in asked.topics if each not in topics]
+        for each in refused:
+            context.denied(AclOperation.DESCRIBE, AclResource.TOPIC, each.topic_name)
+        described.topics += [_refused(each) for each in refused]
     return described
+
+
+def _refused(asked: DescribeShareGroupOffsetsRequestTopic) -> DescribeShareGroupOffsetsResponseTopic:
+    code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    return DescribeShareGroupOffsetsResponseTopic(
+        topic_name=asked.topic_name,
+        partitions=[
+            DescribeShareGroupOffsetsResponsePartition(partition_index=number, start_offset=NOT_BEGUN, error_code=code)
+            for number in asked.partitions
+        ],
+    )
 
 
 def _kept(shard: GroupShard, group_id: str) -> Partitions:

@@ -1,8 +1,10 @@
 """DescribeTransactions (API key 65), version 0."""
 
+from millstream_cluster.acls import AclOperation, AclResource
 from millstream_coordinator.core.transactions.transaction import Transaction
 from millstream_coordinator.shell.coordinator import Coordinator
 from millstream_runtime.serving.context import RequestContext
+from millstream_runtime.serving.refusals import joined, refuse_some
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import DescribeTransactionsRequest, DescribeTransactionsResponse
 from millstream_wire.messages.describe_transactions import TopicData, TransactionState
@@ -11,8 +13,13 @@ from millstream_wire.messages.describe_transactions import TopicData, Transactio
 async def handle_describe_transactions(
     coordinator: Coordinator, request: DescribeTransactionsRequest, context: RequestContext
 ) -> DescribeTransactionsResponse:
+    refused = refuse_some(request, context, "transactional_ids", AclOperation.DESCRIBE, AclResource.TRANSACTIONAL_ID)
     states = [await _describe(coordinator, transactional_id) for transactional_id in request.transactional_ids]
-    return DescribeTransactionsResponse(transaction_states=states)
+    for state in states:
+        state.topics = [
+            each for each in state.topics if context.may(AclOperation.DESCRIBE, AclResource.TOPIC, each.topic)
+        ]
+    return joined(DescribeTransactionsResponse(transaction_states=states), refused)
 
 
 async def _describe(coordinator: Coordinator, transactional_id: str) -> TransactionState:

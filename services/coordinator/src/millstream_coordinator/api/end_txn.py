@@ -3,6 +3,7 @@
 Version 5 (transactions version 2) also answers the producer id and epoch to go on with.
 """
 
+from millstream_cluster.acls import AclOperation, AclResource
 from millstream_coordinator.core.transactions.bumping_end import Ended, end_and_bump
 from millstream_coordinator.core.transactions.courses import Producer, end_transaction
 from millstream_coordinator.core.transactions.transaction import NO_EPOCH, NO_PRODUCER
@@ -17,6 +18,9 @@ BUMPS_SINCE = 5
 
 
 async def handle_end_txn(coordinator: Coordinator, request: EndTxnRequest, context: RequestContext) -> EndTxnResponse:
+    if not context.may(AclOperation.WRITE, AclResource.TRANSACTIONAL_ID, request.transactional_id):
+        context.denied(AclOperation.WRITE, AclResource.TRANSACTIONAL_ID, request.transactional_id)
+        return _refuse(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     transactions = coordinator.transactions_of(request.transactional_id)
     if isinstance(transactions, ErrorCode):
         return _refuse(transactions)

@@ -2,9 +2,11 @@
 
 from collections.abc import Awaitable
 
+from millstream_cluster.acls import AclOperation, AclResource
 from millstream_coordinator.shell.coordinator import Coordinator
 from millstream_coordinator.shell.groups.groups import Groups
 from millstream_runtime.serving.context import RequestContext
+from millstream_runtime.serving.refusals import refuse_all
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import HeartbeatRequest, HeartbeatResponse
 
@@ -12,6 +14,9 @@ from millstream_wire.messages import HeartbeatRequest, HeartbeatResponse
 def handle_heartbeat(
     coordinator: Coordinator, request: HeartbeatRequest, context: RequestContext
 ) -> HeartbeatResponse | Awaitable[HeartbeatResponse]:
+    denied = refuse_all(request, context, AclOperation.READ, AclResource.GROUP, request.group_id)
+    if denied is not None:
+        return denied
     if not request.group_id:
         return HeartbeatResponse(error_code=ErrorCode.INVALID_GROUP_ID)
     groups = coordinator.groups_of(request.group_id)

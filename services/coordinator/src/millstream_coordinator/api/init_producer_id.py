@@ -5,6 +5,7 @@ from millstream_coordinator.core.transactions.producers import Initialized, Init
 from millstream_coordinator.shell.coordinator import Coordinator
 from millstream_runtime.nodes.client import ClientError
 from millstream_runtime.serving.context import RequestContext
+from millstream_runtime.serving.producer_rights import refusal_of_producer
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import InitProducerIdRequest, InitProducerIdResponse
 
@@ -14,6 +15,9 @@ PRODUCER_FENCED_SINCE = 4
 async def handle_init_producer_id(
     coordinator: Coordinator, request: InitProducerIdRequest, context: RequestContext
 ) -> InitProducerIdResponse:
+    refusal = refusal_of_producer(context, request.transactional_id)
+    if refusal is not ErrorCode.NONE:
+        return InitProducerIdResponse(error_code=refusal, producer_epoch=-1)
     if is_half_known(request):
         return InitProducerIdResponse(error_code=ErrorCode.INVALID_REQUEST, producer_epoch=-1)
     if request.transactional_id is not None:

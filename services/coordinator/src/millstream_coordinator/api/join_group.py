@@ -1,11 +1,14 @@
 """JoinGroup (API key 11), versions 0 to 9."""
 
+from millstream_cluster.acls import AclOperation, AclResource
 from millstream_coordinator.core.classic.messages import JoinAnswer, JoinRequest, Ticket
 from millstream_coordinator.core.group.member_protocol import MemberProtocol
 from millstream_coordinator.core.journal.bounds import COMMAND_BYTES_MAX, fits
 from millstream_coordinator.shell.coordinator import Coordinator
+from millstream_coordinator.shell.member_rights import topic_filter
 from millstream_runtime.replicated import NotCommitted
 from millstream_runtime.serving.context import RequestContext
+from millstream_runtime.serving.refusals import refuse_all
 from millstream_wire.error_response import error_response
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import JoinGroupRequest, JoinGroupResponse
@@ -23,6 +26,9 @@ async def handle_join_group(
     coordinator: Coordinator, request: JoinGroupRequest, context: RequestContext
 ) -> JoinGroupResponse:
     """Answer when the group's rebalance is complete, which may take its whole rebalance timeout."""
+    denied = refuse_all(request, context, AclOperation.READ, AclResource.GROUP, request.group_id)
+    if denied is not None:
+        return denied
     if not request.group_id:
         return error_response(request, context.version, ErrorCode.INVALID_GROUP_ID)
     if error := _excess(request):
@@ -66,6 +72,7 @@ def _asked(request: JoinGroupRequest, context: RequestContext, ticket: Ticket, n
         protocols=tuple(MemberProtocol(protocol.name, bytes(protocol.metadata)) for protocol in request.protocols),
         requires_known_member_id=version >= KNOWN_MEMBER_ID_SINCE,
         supports_skipping_assignment=version >= SKIP_ASSIGNMENT_SINCE,
+        may_see=topic_filter(context),
     )
 
 

@@ -1,5 +1,6 @@
 """ListGroups (API key 16), versions 0 to 5: the groups of this coordinator, filtered by state (4) and type (5)."""
 
+from millstream_cluster.acls import AclOperation, AclResource
 from millstream_coordinator.core.group_shard.machine import GroupProtocol, GroupShard
 from millstream_coordinator.shell.coordinator import Coordinator
 from millstream_runtime.serving.context import RequestContext
@@ -18,9 +19,12 @@ async def handle_list_groups(
         return ListGroupsResponse(error_code=error)
     states = {state.strip().lower() for state in request.states_filter}
     types = {kind.lower() for kind in request.types_filter}
+    sees_all = context.may(AclOperation.DESCRIBE, AclResource.CLUSTER)
     response = ListGroupsResponse()
     for groups in coordinator.shards.serving():
         for group_id in groups.shard.group_ids():
+            if not sees_all and not context.may(AclOperation.DESCRIBE, AclResource.GROUP, group_id):
+                continue
             listed = _listed(groups.shard, group_id)
             if (not states or listed.group_state.lower() in states) and (not types or listed.group_type in types):
                 response.groups.append(listed)

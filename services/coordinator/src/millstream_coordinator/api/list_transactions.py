@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from millstream_cluster.acls import AclOperation, AclResource
 from millstream_coordinator.core.consumer.regex import RegexError, TopicPattern
 from millstream_coordinator.core.transactions.transaction import Transaction, TransactionState
 from millstream_coordinator.shell.coordinator import Coordinator
@@ -32,6 +33,7 @@ async def handle_list_transactions(
         for transactions in coordinator.transaction_shards.serving()
         for transaction in transactions.shard.transactions.values()
         if _is_wanted(transaction, request, now_ms)
+        and context.may(AclOperation.DESCRIBE, AclResource.TRANSACTIONAL_ID, transaction.transactional_id)
     }
     wanted: Iterable[str] = found
     if request.transactional_id_pattern:

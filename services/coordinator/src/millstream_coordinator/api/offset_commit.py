@@ -5,9 +5,12 @@ A retention time that a client asks for (until version 4) is not kept to: the co
 
 from collections.abc import Iterator
 
+from millstream_cluster.acls import AclOperation, AclResource
 from millstream_coordinator.core.commands.offsets import CommitRequest, OffsetToCommit, commit
 from millstream_coordinator.shell.coordinator import Coordinator
+from millstream_coordinator.shell.offset_rights import permits_topic
 from millstream_runtime.serving.context import RequestContext
+from millstream_runtime.serving.refusals import joined, refuse_all, refuse_where
 from millstream_wire.error_response import error_response
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import OffsetCommitRequest, OffsetCommitResponse
@@ -23,6 +26,20 @@ TOPIC_IDS_SINCE = 10
 
 
 async def handle_offset_commit(
+    coordinator: Coordinator, request: OffsetCommitRequest, context: RequestContext
+) -> OffsetCommitResponse:
+    denied = refuse_all(request, context, AclOperation.READ, AclResource.GROUP, request.group_id)
+    if denied is not None:
+        return denied
+    by_id = context.version >= TOPIC_IDS_SINCE
+    may_read = permits_topic(coordinator.image, context, AclOperation.READ, by_id=by_id)
+    denied = refuse_where(request, context, "topics", may_read, AclOperation.READ)
+    if denied is not None and not request.topics:
+        return denied
+    return joined(await _commit(coordinator, request, context), denied)
+
+
+async def _commit(
     coordinator: Coordinator, request: OffsetCommitRequest, context: RequestContext
 ) -> OffsetCommitResponse:
     groups = coordinator.groups_of(request.group_id)

@@ -7,6 +7,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from millstream_cluster.acls import AclOperation, AclResource
 from millstream_cluster.records import ResourceType
 from millstream_coordinator.core.commands.offsets import begin
 from millstream_coordinator.core.consumer.commits import NO_EPOCH, fetch_refusal
@@ -15,7 +16,9 @@ from millstream_coordinator.core.group.policy import GroupPolicy, InitialOffset
 from millstream_coordinator.core.group_shard.machine import GroupShard
 from millstream_coordinator.core.group_shard.records import CommittedOffset
 from millstream_coordinator.shell.coordinator import Coordinator
+from millstream_coordinator.shell.offset_rights import permits_topic
 from millstream_runtime.serving.context import RequestContext
+from millstream_runtime.serving.refusals import joined, refuse_all, refuse_some
 from millstream_wire.error_response import error_response
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import OffsetFetchRequest, OffsetFetchResponse
@@ -29,6 +32,7 @@ from millstream_wire.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 
+TOP_ERROR_SINCE = 2
 BATCHED_SINCE = 8
 TOPIC_IDS_SINCE = 10
 NO_OFFSET = CommittedOffset(offset=-1, commit_timestamp_ms=-1)
@@ -46,18 +50,32 @@ async def handle_offset_fetch(
 ) -> OffsetFetchResponse:
     version = context.version
     if version < BATCHED_SINCE:
+        denied = refuse_all(request, context, AclOperation.DESCRIBE, AclResource.GROUP, request.group_id)
+        if denied is not None:
+            # Since version 2 there is a place for it at the top, and nothing else is said.
+            return denied if version < TOP_ERROR_SINCE else OffsetFetchResponse(error_code=denied.error_code)
+        denied = refuse_some(request, context, "topics", AclOperation.DESCRIBE)
         wanted = [(topic.name, number) for topic in request.topics or () for number in topic.partition_indexes]
         look = _look(request.group_id, None, NO_EPOCH, stable=request.require_stable)
         offsets = await _offsets_of(coordinator, request.group_id, wanted, look)
         if isinstance(offsets, ErrorCode):
             return error_response(request, version, offsets)
-        return _one_group(request, offsets)
+        return joined(_one_group(request, _shown(offsets, context)), denied)
     async with asyncio.TaskGroup() as tasks:
         found = [
-            tasks.create_task(_group(coordinator, group, version, stable=request.require_stable))
+            tasks.create_task(_group(coordinator, group, context, stable=request.require_stable))
             for group in request.groups
         ]
     return OffsetFetchResponse(groups=[each.result() for each in found])
+
+
+def _shown(offsets: Offsets, context: RequestContext) -> Offsets:
+    """Without those of topics that may not be described, for who asks for all."""
+    if context.may_what is None:
+        return offsets
+    return {
+        key: value for key, value in offsets.items() if context.may(AclOperation.DESCRIBE, AclResource.TOPIC, key[0])
+    }
 
 
 async def _offsets_of(
@@ -122,9 +140,16 @@ def _one_group(request: OffsetFetchRequest, offsets: Offsets) -> OffsetFetchResp
 
 
 async def _group(
-    coordinator: Coordinator, group: OffsetFetchRequestGroup, version: int, *, stable: bool
+    coordinator: Coordinator, group: OffsetFetchRequestGroup, context: RequestContext, *, stable: bool
 ) -> OffsetFetchResponseGroup:
-    by_id = version >= TOPIC_IDS_SINCE
+    if not context.may(AclOperation.DESCRIBE, AclResource.GROUP, group.group_id):
+        context.denied(AclOperation.DESCRIBE, AclResource.GROUP, group.group_id)
+        return OffsetFetchResponseGroup(group_id=group.group_id, error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    by_id = context.version >= TOPIC_IDS_SINCE
+    is_permitted = permits_topic(coordinator.image, context, AclOperation.DESCRIBE, by_id=by_id)
+    refused = [asked for asked in group.topics or () if not is_permitted(asked)]
+    if refused:
+        group.topics = [asked for asked in group.topics or () if is_permitted(asked)]
     wanted = list(_wanted(coordinator, group, by_id=by_id))
     look = _look(group.group_id, group.member_id, group.member_epoch, stable=stable)
     offsets = await _offsets_of(coordinator, group.group_id, wanted, look)
@@ -132,7 +157,7 @@ async def _group(
         return OffsetFetchResponseGroup(group_id=group.group_id, error_code=offsets)
     response = OffsetFetchResponseGroup(group_id=group.group_id)
     if group.topics is None:
-        for name, partitions in _by_topic(offsets):
+        for name, partitions in _by_topic(_shown(offsets, context)):
             topic = coordinator.image.topic(name)
             if topic is not None or not by_id:
                 response.topics.append(_topic(name, partitions, offsets))
@@ -141,6 +166,10 @@ async def _group(
         return response
     for asked in group.topics:
         response.topics.append(_asked_topic(coordinator, asked, offsets, by_id=by_id))
+    for asked in refused:
+        context.denied(AclOperation.DESCRIBE, AclResource.TOPIC, asked.name or str(asked.topic_id))
+        response.topics.append(_topic(asked.name, asked.partition_indexes, {}, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+        response.topics[-1].topic_id = asked.topic_id
     return response
 
 

@@ -1,13 +1,15 @@
 """ShareGroupDescribe (API key 77), version 1: share groups with their members and what each reads."""
 
-from millstream_cluster.answers.operations import GROUP_OPERATIONS
+from millstream_cluster.acls import AclOperation, AclResource
 from millstream_cluster.features import SHARE_VERSION, feature_level
 from millstream_cluster.image import Image
 from millstream_coordinator.core.group.partitions import Partitions, by_topic
 from millstream_coordinator.core.group_shard.machine import GroupShard
 from millstream_coordinator.core.share.assignor import NAME
 from millstream_coordinator.shell.coordinator import Coordinator
+from millstream_coordinator.shell.member_rights import finish_description
 from millstream_runtime.serving.context import RequestContext
+from millstream_runtime.serving.refusals import joined, refuse_some
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import ShareGroupDescribeRequest, ShareGroupDescribeResponse
 from millstream_wire.messages.share_group_describe import Assignment, DescribedGroup, Member, TopicPartitions
@@ -16,13 +18,14 @@ from millstream_wire.messages.share_group_describe import Assignment, DescribedG
 async def handle_share_group_describe(
     coordinator: Coordinator, request: ShareGroupDescribeRequest, context: RequestContext
 ) -> ShareGroupDescribeResponse:
+    refused = refuse_some(request, context, "group_ids", AclOperation.DESCRIBE, AclResource.GROUP)
     response = ShareGroupDescribeResponse()
     for group_id in request.group_ids:
         described = await _describe(coordinator, group_id)
-        if request.include_authorized_operations and described.error_code == ErrorCode.NONE:
-            described.authorized_operations = GROUP_OPERATIONS
-        response.groups.append(described)
-    return response
+        assignments = (member.assignment for member in described.members)
+        asks = request.include_authorized_operations
+        response.groups.append(finish_description(described, context, assignments, asks_operations=asks))
+    return joined(response, refused)
 
 
 async def _describe(coordinator: Coordinator, group_id: str) -> DescribedGroup:

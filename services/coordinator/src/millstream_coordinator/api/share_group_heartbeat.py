@@ -7,6 +7,7 @@ from millstream_coordinator.core.group.partitions import by_topic
 from millstream_coordinator.core.journal.bounds import fits
 from millstream_coordinator.core.share.messages import ShareHeartbeatRequest
 from millstream_coordinator.shell.coordinator import Coordinator
+from millstream_coordinator.shell.member_rights import refuse_member
 from millstream_runtime.serving.context import RequestContext
 from millstream_wire.error_response import error_response
 from millstream_wire.errors import ErrorCode
@@ -20,6 +21,9 @@ async def handle_share_group_heartbeat(
     """Answer when what the heartbeat changed is in the log; most change nothing."""
     if not feature_level(coordinator.image.feature_levels, SHARE_VERSION):
         return ShareGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
+    denied = refuse_member(request, context, request.subscribed_topic_names)
+    if denied is not None:
+        return denied
     if not request.member_id:
         return ShareGroupHeartbeatResponse(error_code=ErrorCode.INVALID_REQUEST)
     if flaw := _flaw(request):

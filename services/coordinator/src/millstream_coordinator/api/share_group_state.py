@@ -10,12 +10,14 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
+from millstream_cluster.acls import AclOperation
 from millstream_coordinator.core.share_state import commands
 from millstream_coordinator.core.share_state.commands import Answer, StateDecision
 from millstream_coordinator.core.share_state.machine import ShareStateShard
 from millstream_coordinator.core.share_state.state import NOT_BEGUN, UNKNOWN_COUNT, SharePartition, StateBatch
 from millstream_coordinator.shell.coordinator import Coordinator
 from millstream_runtime.serving.context import RequestContext
+from millstream_runtime.serving.refusals import refuse_all
 from millstream_wire import messages as m
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import (
@@ -40,6 +42,10 @@ Decide = Callable[[ShareStateShard, int], StateDecision]
 async def handle_initialize_share_group_state(
     coordinator: Coordinator, request: m.InitializeShareGroupStateRequest, context: RequestContext
 ) -> m.InitializeShareGroupStateResponse:
+    denied = refuse_all(request, context, AclOperation.CLUSTER_ACTION)
+    if denied is not None:
+        return denied
+
     def decide(key: SharePartition, asked: beginning.PartitionData) -> Decide:
         return lambda shard, now_ms: commands.initialize(
             shard, key, state_epoch=asked.state_epoch, start_offset=asked.start_offset, now_ms=now_ms
@@ -58,6 +64,10 @@ async def handle_initialize_share_group_state(
 async def handle_read_share_group_state(
     coordinator: Coordinator, request: m.ReadShareGroupStateRequest, context: RequestContext
 ) -> m.ReadShareGroupStateResponse:
+    denied = refuse_all(request, context, AclOperation.CLUSTER_ACTION)
+    if denied is not None:
+        return denied
+
     def decide(key: SharePartition, asked: reading.PartitionData) -> Decide:
         return lambda shard, now_ms: commands.read(shard, key, leader_epoch=asked.leader_epoch, now_ms=now_ms)
 
@@ -71,6 +81,10 @@ async def handle_read_share_group_state(
 async def handle_write_share_group_state(
     coordinator: Coordinator, request: m.WriteShareGroupStateRequest, context: RequestContext
 ) -> m.WriteShareGroupStateResponse:
+    denied = refuse_all(request, context, AclOperation.CLUSTER_ACTION)
+    if denied is not None:
+        return denied
+
     def decide(key: SharePartition, asked: writing.PartitionData) -> Decide:
         written = commands.Write(
             state_epoch=asked.state_epoch,
@@ -97,6 +111,10 @@ async def handle_write_share_group_state(
 async def handle_delete_share_group_state(
     coordinator: Coordinator, request: m.DeleteShareGroupStateRequest, context: RequestContext
 ) -> m.DeleteShareGroupStateResponse:
+    denied = refuse_all(request, context, AclOperation.CLUSTER_ACTION)
+    if denied is not None:
+        return denied
+
     def decide(key: SharePartition, asked: deletion.PartitionData) -> Decide:
         return lambda shard, now_ms: commands.delete(shard, key)
 
@@ -114,6 +132,10 @@ async def handle_delete_share_group_state(
 async def handle_read_share_group_state_summary(
     coordinator: Coordinator, request: m.ReadShareGroupStateSummaryRequest, context: RequestContext
 ) -> m.ReadShareGroupStateSummaryResponse:
+    denied = refuse_all(request, context, AclOperation.CLUSTER_ACTION)
+    if denied is not None:
+        return denied
+
     def decide(key: SharePartition, asked: summary.PartitionData) -> Decide:
         return lambda shard, now_ms: commands.look(shard, key)
 

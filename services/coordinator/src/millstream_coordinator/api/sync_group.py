@@ -1,9 +1,11 @@
 """SyncGroup (API key 14), versions 0 to 5."""
 
+from millstream_cluster.acls import AclOperation, AclResource
 from millstream_coordinator.core.classic.messages import SyncRequest, Ticket
 from millstream_coordinator.shell.coordinator import Coordinator
 from millstream_runtime.replicated import NotCommitted
 from millstream_runtime.serving.context import RequestContext
+from millstream_runtime.serving.refusals import refuse_all
 from millstream_wire.error_response import error_response
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import SyncGroupRequest, SyncGroupResponse
@@ -15,6 +17,9 @@ async def handle_sync_group(
     coordinator: Coordinator, request: SyncGroupRequest, context: RequestContext
 ) -> SyncGroupResponse:
     """Answer when the leader's assignment is stored."""
+    denied = refuse_all(request, context, AclOperation.READ, AclResource.GROUP, request.group_id)
+    if denied is not None:
+        return denied
     if context.version >= PROTOCOL_SINCE and (request.protocol_type is None or request.protocol_name is None):
         return error_response(request, context.version, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     if not request.group_id:

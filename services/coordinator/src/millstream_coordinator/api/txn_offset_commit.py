@@ -6,6 +6,7 @@ from version 5 on, that of transactions version 2, it is told. From version 6 to
 
 import asyncio
 
+from millstream_cluster.acls import AclOperation, AclResource
 from millstream_cluster.members import Topic
 from millstream_coordinator.core.commands.offsets import CommitRequest, OffsetToCommit
 from millstream_coordinator.core.commands.transactional_offsets import TransactionalCommit, commit_in_transaction
@@ -13,7 +14,9 @@ from millstream_coordinator.core.group.partitions import TopicPartition
 from millstream_coordinator.core.journal.bounds import fits
 from millstream_coordinator.shell.coordinator import Coordinator
 from millstream_coordinator.shell.groups.groups import Groups
+from millstream_coordinator.shell.offset_rights import permits_topic
 from millstream_runtime.serving.context import RequestContext
+from millstream_runtime.serving.refusals import joined, refuse_all, refuse_where
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 from millstream_wire.messages.txn_offset_commit import (
@@ -32,6 +35,20 @@ _RETRIED = (ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.NOT_COORDINATOR, ErrorC
 
 
 async def handle_txn_offset_commit(
+    coordinator: Coordinator, request: TxnOffsetCommitRequest, context: RequestContext
+) -> TxnOffsetCommitResponse:
+    transactional_id = request.transactional_id
+    denied = refuse_all(request, context, AclOperation.WRITE, AclResource.TRANSACTIONAL_ID, transactional_id)
+    denied = denied or refuse_all(request, context, AclOperation.READ, AclResource.GROUP, request.group_id)
+    if denied is not None:
+        return denied
+    by_id = context.version >= TOPIC_IDS_SINCE
+    may_read = permits_topic(coordinator.image, context, AclOperation.READ, by_id=by_id)
+    denied = refuse_where(request, context, "topics", may_read, AclOperation.READ)
+    return joined(await _commit_permitted(coordinator, request, context), denied)
+
+
+async def _commit_permitted(
     coordinator: Coordinator, request: TxnOffsetCommitRequest, context: RequestContext
 ) -> TxnOffsetCommitResponse:
     groups = coordinator.groups_of(request.group_id) if request.group_id else ErrorCode.INVALID_GROUP_ID

@@ -3,10 +3,12 @@
 Each shard's part is one batch in its log, answered once that is committed.
 """
 
+from millstream_cluster.acls import AclOperation, AclResource
 from millstream_cluster.ids import OFFSETS_TOPIC
 from millstream_coordinator.core.commands.transactional_offsets import Marker, end_in_group
 from millstream_coordinator.shell.coordinator import Coordinator
 from millstream_runtime.serving.context import RequestContext
+from millstream_wire.error_response import error_response
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 from millstream_wire.messages.write_txn_markers import (
@@ -20,6 +22,11 @@ from millstream_wire.messages.write_txn_markers import (
 async def handle_write_txn_markers(
     coordinator: Coordinator, request: WriteTxnMarkersRequest, context: RequestContext
 ) -> WriteTxnMarkersResponse:
+    if not any(
+        context.may(operation, AclResource.CLUSTER) for operation in (AclOperation.CLUSTER_ACTION, AclOperation.ALTER)
+    ):
+        context.denied(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER)
+        return error_response(request, context.version, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     response = WriteTxnMarkersResponse()
     for marker in request.markers:
         result = WritableTxnMarkerResult(producer_id=marker.producer_id)

@@ -17,6 +17,7 @@ from millstream_broker.shell.delays import Delays
 from millstream_broker.shell.partition.applied_metadata import AppliedMetadata
 from millstream_broker.shell.partition.hosted import HostedPartition
 from millstream_broker.shell.partition.hosting import Hosting
+from millstream_broker.shell.partition.log_dirs import LogDirs
 from millstream_broker.shell.partition.partitions import HostedPartitions
 from millstream_broker.shell.replication.replication import Replication
 from millstream_broker.shell.upkeep.cleaner import Cleaner
@@ -64,8 +65,9 @@ class Node:
         self.image = Image()
         self.delays = Delays(self.world)
         self.directory = DataDir(self.config.data_dir, node_id=node_id, cluster_id="cluster-1", disk=disk)
-        self.partitions = HostedPartitions(self.directory, self.delays, self.world, node_id=node_id)
-        self.hosting = Hosting(self.config, self.partitions, AppliedMetadata(self.config.data_dir))
+        directories = LogDirs([self.directory], disk=disk)
+        self.partitions = HostedPartitions(directories, self.delays, self.world, node_id=node_id)
+        self.hosting = Hosting(self.config, self.partitions, AppliedMetadata(directories))
         self.broker = Broker(
             self.config,
             self.world,
@@ -73,11 +75,11 @@ class Node:
             self.partitions,
             self.delays,
             image=lambda: self.image,
-            log_dir_space=lambda: (1000, 500),
+            log_dir_space=lambda _: (1000, 500),
         )
-        self.replication = Replication(self.broker, self.directory, broker_epoch=lambda: self.epoch)
+        self.replication = Replication(self.broker, broker_epoch=lambda: self.epoch)
         self.upkeep = Upkeep(lambda: self.config, self.world, self.partitions)
-        self.cleaner = Cleaner(lambda: self.config.cleaner, self.world, self.partitions, self.directory)
+        self.cleaner = Cleaner(lambda: self.config.cleaner, self.world, self.partitions)
         self.listening = asyncio.Event()
         self.requests: list[FetchRequest] = []
         """All that were asked of it by Fetch."""

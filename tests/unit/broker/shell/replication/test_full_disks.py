@@ -45,7 +45,7 @@ def test_a_follower_whose_disk_refuses_tries_again(scene: Scene, caplog: pytest.
 
     with caplog.at_level(logging.WARNING):
         scene(scenario)
-    (told,) = [each.getMessage() for each in caplog.records]
+    (told,) = [each.getMessage() for each in caplog.records if each.name.startswith("millstream_broker")]
     assert "replica not copied partition=orders-0" in told
     assert "no space left" in told
 
@@ -131,5 +131,53 @@ def test_who_was_relieved_and_has_had_nothing_to_append_joins_after_a_while(scen
         took = await brokers.until(two.partitions.isr_changes.wake.is_set, within_s=60)
         assert REMEMBERED_MS / 1000 - 1 < took < REMEMBERED_MS / 1000 + 3
         assert asked_for(two) == [([2, 1], False)]
+
+    scene(scenario)
+
+
+def test_a_log_that_cannot_be_cut_for_want_of_room_is_cut_when_there_is_some(
+    scene: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Found by `make chaos FAMILY=full SEED=13`: it took nothing more until its broker was started again."""
+
+    async def scenario(brokers: Any) -> None:
+        disk = brokers.disks[1] = FullDisk()
+        one, two = await brokers.start(1), await brokers.start(2)
+        brokers.create(1, 2)
+        assert await brokers.produce(1, "a") is ErrorCode.NONE
+        one.append("b")
+        disk.is_full = True
+        brokers.elect(2, isr=(2,))
+        assert await brokers.produce(2, "c") is ErrorCode.NONE
+        await brokers.rest(10)
+        assert one.replica().is_cut
+        disk.is_full = False
+        assert await brokers.until_same(1, 2) < 3
+        assert one.values() == two.values() == ["a", "c"]
+
+    with caplog.at_level(logging.WARNING):
+        scene(scenario)
+    (told,) = [each.getMessage() for each in caplog.records if each.name.startswith("millstream_broker")]
+    assert "truncation waits partition=orders-0" in told
+
+
+@pytest.mark.parametrize("ends", ["stop", "kill"])
+def test_a_broker_that_ends_while_a_cut_waits_for_room_goes_on_with_it(scene: Scene, ends: str) -> None:
+    async def scenario(brokers: Any) -> None:
+        disk = brokers.disks[1] = FullDisk()
+        one, _ = await brokers.start(1), await brokers.start(2)
+        brokers.create(1, 2)
+        assert await brokers.produce(1, "a") is ErrorCode.NONE
+        one.append("b")
+        disk.is_full = True
+        brokers.elect(2, isr=(2,))
+        await brokers.rest(3)
+        disk.is_full = ends == "kill"
+        await (brokers.stop(1) if ends == "stop" else brokers.kill(1))
+        disk.is_full = False
+        assert await brokers.produce(2, "c") is ErrorCode.NONE
+        one = await brokers.start(1)
+        assert await brokers.until_same(1, 2) < 3
+        assert one.values() == ["a", "c"]
 
     scene(scenario)

@@ -18,7 +18,7 @@ from millstream_wire.records import Record, check, decode_batches, encode_batch
 
 
 def cleaner(node: Any, **config: Any) -> Cleaner:
-    return Cleaner(lambda: CleanerConfig(**config), node.world, node.partitions, node.partitions._directory)
+    return Cleaner(lambda: CleanerConfig(**config), node.world, node.partitions)
 
 
 def put(node: Any, topic: str, *pairs: tuple[bytes, bytes | None], timestamp: int | None = None, roll: bool = True):
@@ -147,7 +147,7 @@ def test_the_clean_part_is_remembered_across_a_restart(node: Any) -> None:
     node.create_topic("orders", cleanup_policy="compact")
     put(node, "orders", (b"a", b"1"), (b"a", b"2"))
     assert asyncio.run(cleaner(node).clean_dirtiest())
-    directory = node.partitions._directory
+    directory = node.partitions.directories.online[0]
     assert directory.first_dirty_offset(TopicPartition("orders", 0)) == 2
     directory.doom_log(TopicPartition("orders", 0))
     assert directory.first_dirty_offset(TopicPartition("orders", 0)) is None

@@ -5,10 +5,10 @@ from uuid import UUID
 
 import pytest
 
-from millstream_cluster.ids import NO_NODE
+from millstream_cluster.ids import NO_NODE, UNASSIGNED_DIRECTORY
 from millstream_cluster.records import LeaderRecoveryState, NodeFenced
 from millstream_controller.core.nodes import nodes
-from millstream_controller.core.partitions.change import UNASSIGNED, Cause, Election, next_state
+from millstream_controller.core.partitions.change import Cause, Election, next_state
 from millstream_controller.core.partitions.electorate import Electorate
 from millstream_controller.core.partitions.losses import Loss, lose_replicas
 from millstream_controller.core.topics.new_topics import NewTopic
@@ -208,7 +208,7 @@ def test_a_replica_that_comes_has_its_directory_still_to_be_chosen(three) -> Non
     kept = tuple(UUID(int=number) for number in (7, 8, 9))
     partition = replace(three.partition(), directories=kept)
     moving = next_state(partition, Electorate(three.machine), Cause(replicas=(3, 4, 1), adding_replicas=(4,)))
-    assert moving.directories == (kept[2], UNASSIGNED, kept[0])
+    assert moving.directories == (kept[2], UNASSIGNED_DIRECTORY, kept[0])
 
 
 def test_a_move_does_not_end_while_those_who_stay_are_too_few(three) -> None:

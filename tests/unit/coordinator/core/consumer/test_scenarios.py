@@ -159,6 +159,18 @@ def test_a_regular_expression_follows_the_topics(course: Course) -> None:
     assert "b" not in course.shard.consumers["g"].members
 
 
+def test_a_regular_expression_matches_only_what_who_has_it_resolved_may_see(course: Course) -> None:
+    course.create("t-mine", 2)
+    course.create("t-theirs", 3)
+    mine = {"may_see": lambda topic: topic == "t-mine"}
+    assert len(course.join("a", topics=None, regex="t-.*", **mine).assignment or ()) == 2
+    assert course.shard.consumers["g"].regexes["t-.*"].topics == ("t-mine",)
+    course.create("t-new", 1)
+    assert course.heartbeat("a", 1, **mine).assignment is None, "what is new is not seen either"
+    course.create("t-newer", 1)
+    assert len(course.heartbeat("a", 1).assignment or ()) == 7, "another one sees all"
+
+
 def test_a_regular_expression_matches_internal_topics_too_as_in_kafka(course: Course) -> None:
     course.create("__internal", 3)
     course.create("t", 2)

@@ -84,6 +84,9 @@ class SocketChannel(Channel):
         self._paused = False
         self._update_reading()
 
+    def limit_frames(self, frame_max_bytes: int) -> None:
+        self._receiver.limit(frame_max_bytes)
+
     def close(self, reason: str = "closed here") -> None:
         if self._closed:
             return
@@ -137,7 +140,9 @@ class SocketChannel(Channel):
         if may and holds and not self._resume_due:
             self._resume_due = True
             self._loop.call_soon(self._resume)
-        wanted = may and not holds
+        self._read_or_not(may and not holds)
+
+    def _read_or_not(self, wanted: bool) -> None:
         if wanted and not self._reading:
             self._reading = True
             self._loop.add_reader(self._sock, self._on_readable)
@@ -177,6 +182,14 @@ class SocketChannel(Channel):
                 receiver.hold()
                 return
 
+    def _go_on(self) -> None:
+        """With what was held back."""
+        self._receiver.resume()
+        self._hand_over()
+
+    def _broke(self, error: OSError) -> None:
+        self.close(error.strerror or str(error))
+
     def _fed(self) -> None:
         self._starved = False
         self._update_reading()
@@ -186,15 +199,14 @@ class SocketChannel(Channel):
         self._receiving = True
         try:
             if resumes:
-                self._receiver.resume()
-                self._hand_over()
+                self._go_on()
             else:
                 self._receive()
         except BadFrame as bad:
             logger.info("connection closed peer=%s reason=%s", self.peer, str(bad).replace(" ", "_"))
             self.close(str(bad))
         except OSError as error:
-            self.close(error.strerror or str(error))
+            self._broke(error)
         except BaseException:
             self.close("a frame was not handled")  # and what follows it would not be found
             raise
@@ -216,7 +228,7 @@ class SocketChannel(Channel):
             self.close(str(unreadable))
             return
         except OSError as error:
-            self.close(error.strerror or str(error))
+            self._broke(error)
             return
         self._moved = True
         if done:

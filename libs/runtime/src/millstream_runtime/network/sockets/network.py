@@ -9,12 +9,16 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
-from millstream_runtime.network.links import DEFAULT_LIMITS, Accept, Limits
+from millstream_runtime.network.links import DEFAULT_LIMITS, Accept, Limits, Wrap
 from millstream_runtime.network.sockets.channel import SocketChannel
 from millstream_runtime.network.sockets.disk_threads import DiskThreads
 from millstream_runtime.network.sockets.pool import BufferPool
 from millstream_runtime.network.sockets.receiving import SHARED_BUFFER_BYTES
+
+if TYPE_CHECKING:
+    from millstream_runtime.network.sockets.encryption import Encryption, Workspace
 
 logger = logging.getLogger(__name__)
 
@@ -38,17 +42,22 @@ class SocketNetwork:
         self._disk_threads = DiskThreads()
         self._channels: set[SocketChannel] = set()
         self._sweep_timer: asyncio.TimerHandle | None = None
+        self._workspace: Workspace | None = None
 
-    async def connect(self, host: str, port: int, use: Accept, *, limits: Limits = DEFAULT_LIMITS) -> SocketChannel:
+    async def connect(
+        self, host: str, port: int, use: Accept, *, limits: Limits = DEFAULT_LIMITS, wrap: Wrap | None = None
+    ) -> SocketChannel:
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT_SECONDS):
                 sock = await _connect_any(await _resolve(host, port))
+                if wrap is not None:
+                    return await self._shake_hands(sock, f"{host}:{port}", use, limits, wrap)
         except TimeoutError:
             raise TimeoutError(errno.ETIMEDOUT, f"no answer from {host}:{port}") from None
         return self.adopt(sock, f"{host}:{port}", use, limits)
 
     async def listen(
-        self, host: str, port: int, accept: Accept, *, limits: Limits = DEFAULT_LIMITS
+        self, host: str, port: int, accept: Accept, *, limits: Limits = DEFAULT_LIMITS, wrap: Wrap | None = None
     ) -> "SocketListener":
         family, address = (await _resolve(host or "0.0.0.0", port))[0]
         sock = socket.create_server(address, family=family, backlog=limits.backlog)
@@ -59,7 +68,7 @@ class SocketNetwork:
             if size >= 0:
                 sock.setsockopt(socket.SOL_SOCKET, option, size)  # each connection inherits it
         sock.setblocking(False)
-        return SocketListener(self, sock, accept, limits)
+        return SocketListener(self, sock, accept, limits, self._encryption(wrap, sock.getsockname()[1]))
 
     def adopt(
         self,
@@ -68,6 +77,7 @@ class SocketNetwork:
         use: Accept,
         limits: Limits,
         when_closed: Callable[[], None] = lambda: None,
+        encryption: "Encryption | None" = None,
     ) -> SocketChannel:
         """Run a connected socket as a channel, until it closes."""
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -76,11 +86,36 @@ class SocketNetwork:
             self._channels.discard(channel)
             when_closed()
 
-        channel = SocketChannel(sock, peer, limits, self._shared, self._pool, self._disk_threads, forget)
+        make = SocketChannel if encryption is None else encryption.channel
+        channel = make(sock, peer, limits, self._shared, self._pool, self._disk_threads, forget)
         self._channels.add(channel)
         if self._sweep_timer is None:
             self._sweep_timer = asyncio.get_running_loop().call_later(SWEEP_SECONDS, self._sweep)
         channel.start(use)
+        return channel
+
+    def _encryption(self, wrap: Wrap | None, port: int | None = None) -> "Encryption | None":
+        """`port`: of the listener; None where we connect."""
+        if wrap is None:
+            return None
+        from millstream_runtime.network.sockets.encryption import Encryption, Workspace
+
+        if self._workspace is None:
+            self._workspace = Workspace()
+        return Encryption(wrap, self._workspace, port)
+
+    async def _shake_hands(
+        self, sock: socket.socket, peer: str, use: Accept, limits: Limits, wrap: Wrap
+    ) -> SocketChannel:
+        """Raises HandshakeFailed."""
+        encryption = self._encryption(wrap)
+        assert encryption is not None
+        channel = self.adopt(sock, peer, use, limits, encryption=encryption)
+        try:
+            await encryption.settled(channel)
+        except BaseException:
+            channel.close("nobody waits any more")
+            raise
         return channel
 
     def _sweep(self) -> None:
@@ -102,11 +137,19 @@ class SocketNetwork:
 
 
 class SocketListener:
-    def __init__(self, network: SocketNetwork, sock: socket.socket, accept: Accept, limits: Limits) -> None:
+    def __init__(
+        self,
+        network: SocketNetwork,
+        sock: socket.socket,
+        accept: Accept,
+        limits: Limits,
+        encryption: "Encryption | None" = None,
+    ) -> None:
         self.host, self.port = sock.getsockname()[:2]
         self._network = network
         self._sock = sock
         self._accept = accept
+        self._encryption = encryption
         self.limits = limits
         self._open = 0
         self._open_from: Counter[str] = Counter()
@@ -166,7 +209,8 @@ class SocketListener:
         sock.setblocking(False)
         self._open += 1
         self._open_from[host] += 1
-        self._network.adopt(sock, f"{host}:{port}", self._accept, self.limits, partial(self._gone, host))
+        gone = partial(self._gone, host)
+        self._network.adopt(sock, f"{host}:{port}", self._accept, self.limits, gone, self._encryption)
 
     def _gone(self, host: str) -> None:
         self._open -= 1

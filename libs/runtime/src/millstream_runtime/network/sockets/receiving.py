@@ -113,6 +113,10 @@ class Receiver:
             return self._next_beyond(left, size)
         return self._next_beyond(left, 0)
 
+    def limit(self, frame_max_bytes: int) -> None:
+        """No frame that begins from now on may be longer."""
+        self._frame_max_bytes = frame_max_bytes
+
     def hold(self) -> None:
         """Handle no more for now: keep what has arrived where the next socket's bytes do not go."""
         self._take_back()

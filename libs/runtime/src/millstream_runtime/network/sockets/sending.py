@@ -39,7 +39,7 @@ class Sender:
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
         self._fd = sock.fileno()
-        self._queue: list[bytes | bytearray | memoryview | _Sending] = []
+        self._queue: list[bytes | bytearray | memoryview | Sending] = []
         self._small = BytesWriter()
         self.unsent_bytes: i64 = 0
         self.loading: Callable[[], None] | None = None
@@ -66,7 +66,7 @@ class Sender:
                 self._put_bytes(content)
                 part.release()
             else:
-                self._put_large(_Sending(part))
+                self._put_large(Sending(part))
         self.unsent_bytes += LENGTH_BYTES + total
 
     def _put_bytes(self, content: bytes | bytearray | memoryview) -> None:
@@ -75,7 +75,7 @@ class Sender:
         else:
             self._put_large(content)
 
-    def _put_large(self, entry: "bytes | bytearray | memoryview | _Sending") -> None:
+    def _put_large(self, entry: "bytes | bytearray | memoryview | Sending") -> None:
         self._take_small()
         self._queue.append(entry)
 
@@ -97,7 +97,7 @@ class Sender:
                 return False
             first = queue[0]
             try:
-                if isinstance(first, _Sending):
+                if isinstance(first, Sending):
                     self.loading = first.missing()
                     if self.loading is not None:
                         return False
@@ -141,7 +141,7 @@ class Sender:
 
     def close(self) -> None:
         for entry in self._queue:
-            if isinstance(entry, _Sending):
+            if isinstance(entry, Sending):
                 entry.slice.release()
         self._fd = -1
         self._queue.clear()
@@ -153,7 +153,7 @@ class Sender:
         run: list[bytes | bytearray | memoryview] = []
         more = 0
         for entry in queue:
-            if isinstance(entry, _Sending):
+            if isinstance(entry, Sending):
                 more = socket.MSG_MORE
                 break
             run.append(entry)
@@ -173,7 +173,7 @@ class Sender:
         return sent
 
 
-class _Sending:
+class Sending:
     """A file slice on its way."""
 
     __slots__ = ("position", "ready_end", "slice", "unsent_bytes")

@@ -42,9 +42,9 @@ class Refusals:
         """Somebody else was asked to lead."""
         self._asked_ms = now_ms
 
-    def asks(self, now_ms: int) -> bool:
-        """Whether somebody else should lead, and it is time to say so."""
-        lasts = not self._has_appended and now_ms - self._first_ms >= LASTING_MS
+    def asks(self, now_ms: int, *, lasts: bool = False) -> bool:
+        """Whether somebody else should lead, and it is time to say so. `lasts`: that is known from elsewhere."""
+        lasts = lasts or (not self._has_appended and now_ms - self._first_ms >= LASTING_MS)
         return lasts and (self._asked_ms == NEVER or now_ms - self._asked_ms >= AGAIN_MS)
 
     def is_over(self, now_ms: int) -> bool:

@@ -12,7 +12,7 @@ from millstream_broker.core.reads.purgatory import Place
 from millstream_broker.core.topic_settings import TopicSettings
 from millstream_broker.shell.partition.isr_changes import IsrChanges
 from millstream_cluster.ids import COORDINATOR_TOPICS
-from millstream_log import KEEPS_ALL, Log, Retention, TopicPartition
+from millstream_log import KEEPS_ALL, DataDir, Log, Retention, TopicPartition
 
 # Final: compiled, any other name of a module or a class is searched for.
 _HIGH_WATERMARK: Final = Bound.HIGH_WATERMARK
@@ -26,6 +26,7 @@ class HostedPartition:
         "_committed_place",
         "_log_end_place",
         "_stable_place",
+        "directory",
         "flushed_ms",
         "index",
         "is_cut",
@@ -51,6 +52,7 @@ class HostedPartition:
         log: Log,
         settings: TopicSettings,
         *,
+        directory: DataDir,
         node_id: int,
         high_watermark: int,
         ended: Sequence[tuple[int, int]] = (),
@@ -63,6 +65,8 @@ class HostedPartition:
         self.is_internal = name.topic in COORDINATOR_TOPICS
         self.key: ReplicaKey = (topic_id, name.partition)
         self.log = log
+        self.directory = directory
+        """The data directory that the log is in."""
         self.settings = settings
         self.isr_changes = isr_changes
         self.leader_high_watermark = 0
@@ -84,6 +88,7 @@ class HostedPartition:
             ended=ended,
             min_insync_replicas=settings.min_insync_replicas,
         )
+        self.partition.on_configured(settings.min_insync_replicas, settings.visible_after_flush)
         self._log_end_place = Place()
         self._committed_place = Place()
         self._stable_place = Place()

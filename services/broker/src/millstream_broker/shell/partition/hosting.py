@@ -8,8 +8,9 @@ them are made one by one, with requests served in between.
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import islice
+from uuid import UUID
 
 from millstream_broker.config import BrokerConfig
 from millstream_broker.core.hosting import (
@@ -27,12 +28,14 @@ from millstream_broker.core.hosting import (
 )
 from millstream_broker.core.topic_settings import TopicSettings
 from millstream_broker.shell.partition.applied_metadata import AppliedMetadata
+from millstream_broker.shell.partition.hosted import HostedPartition
 from millstream_broker.shell.partition.partitions import HostedPartitions
 from millstream_cluster.configs import EffectiveConfigs
 from millstream_cluster.ids import NodeId
 from millstream_cluster.image import Image
 from millstream_cluster.members import Node, Partition
 from millstream_cluster.records import MetadataRecord, ResourceType
+from millstream_log import DataDir
 from millstream_runtime.nodes.follower import Applied
 
 logger = logging.getLogger(__name__)
@@ -87,7 +90,7 @@ class Hosting:
         if image is not self._image:
             self.start(image)
             return
-        self._partitions.forget_lost(image)
+        self._partitions.forget_absent(image)
         # What a topic asks for comes first: how many have to be in sync decides what a new leader commits.
         for resource_type, name in delta.configs:
             if resource_type is ResourceType.TOPIC:
@@ -101,6 +104,7 @@ class Hosting:
                 node_id=self._config.node_id,
                 hosted=self._partitions.keys,
                 lost=self._partitions.lost,
+                offline=self._partitions.offline,
             )
         )
 
@@ -116,7 +120,7 @@ class Hosting:
         self._image, self._proven = image, True
         self._partitions.unlisted.update(dict.fromkeys(self._partitions.keys - self._applied.listed))
         self._partitions.set_unknown_aside()
-        self._partitions.look_for_lost(self._applied.listed, image)
+        self._partitions.look_for_absent(self._applied.places, self._applied.paths, image)
         self._partitions.configure(None, self.settings_of)
         deleted = self._missed.deleted_topics
         self._execute(
@@ -126,6 +130,7 @@ class Hosting:
                 node_id=self._config.node_id,
                 hosted=self._partitions.keys,
                 lost=self._partitions.lost,
+                offline=self._partitions.offline,
             )
         )
         self._missed = MetadataDelta()
@@ -188,18 +193,39 @@ class Hosting:
         if partition is not None and key not in self._partitions.keys:
             self._partitions.make(partition, self.settings_of(partition.topic))
 
-    def _listed(self) -> frozenset[ReplicaKey]:
-        """What the disk is to say is here: without what is about to be made, so that a crash takes that for new."""
-        present = self._partitions.lost.keys() | self._partitions.failed
-        return frozenset(self._partitions.keys - self._partitions.unlisted.keys()) | (self._applied.listed & present)
+    def _listed(self, *, new: Collection[ReplicaKey] = ()) -> dict[ReplicaKey, UUID]:
+        """What the disks are to say is here, and where: without what is about to be made, so that a crash takes that for new."""
+        partitions, known = self._partitions, self._applied.places
+        absent = partitions.lost.keys() | partitions.failed
+        listed = {key: known[key] for key in absent if key in known} | partitions.offline
+        for replica in partitions:
+            if replica.key not in partitions.unlisted or replica.key in new:
+                listed[replica.key] = replica.directory.directory_id
+        return listed
 
     def _list(self) -> None:
-        """Let what was made serve, once the disk says that it is here."""
+        """Let what was made serve, once the disks say that it is here."""
         new = list(self._partitions.unlisted)
-        if new and self._note(self._listed().union(new)):
+        if new and self._note(self._listed(new=new)):
             self._partitions.begin_to_serve({key: self._served(key) for key in new})
 
-    def _note(self, listed: frozenset[ReplicaKey]) -> bool:
+    def on_moved(self, replica: HostedPartition) -> bool:
+        """It has another log, in another directory: this holds once it is noted. Whether that worked."""
+        if not self._note(self._listed()):
+            return False
+        self._partitions.on_moved(replica, self._served(replica.key))
+        return True
+
+    def on_directories_failed(self, directories: Sequence[DataDir]) -> None:
+        """Serve nothing from them. What was just being made there is made in another one."""
+        for directory in directories:
+            place = directory.directory_id
+            listed = [key for key, found in self._applied.places.items() if found == place]
+            unmade = self._partitions.take_offline(directory, listed, self._image)
+            self._to_make.update(dict.fromkeys(unmade))
+            self._wake.set()
+
+    def _note(self, listed: Mapping[ReplicaKey, UUID]) -> bool:
         try:
             self._applied.note(self._applied_now(), listed)
         except OSError as error:

@@ -3,36 +3,45 @@
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping, Sequence
-from typing import TypeAlias
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final, TypeAlias
 from uuid import UUID
 
 from millstream_broker.core.hosting import Create, Delete, Lose, ReplicaKey, SetAside, Step, Update, is_counted_on
+from millstream_broker.core.partition.effects import Effect
 from millstream_broker.core.partition.standing import Assigned
 from millstream_broker.core.topic_settings import TopicSettings
 from millstream_broker.shell.delays import Delays
+from millstream_broker.shell.partition.absent import absent
+from millstream_broker.shell.partition.due_flushes import DueFlushes
 from millstream_broker.shell.partition.effects import perform, wake_all
 from millstream_broker.shell.partition.hosted import HostedPartition
 from millstream_broker.shell.partition.isr_changes import IsrChanges
+from millstream_broker.shell.partition.log_dirs import HighWatermarks, LogDirs
 from millstream_broker.shell.partition.removals import Removals
+from millstream_cluster.ids import UNASSIGNED_DIRECTORY
 from millstream_cluster.image import Image
 from millstream_cluster.members import Partition
-from millstream_log import DataDir, Log, LogError, TopicPartition
+from millstream_log import DataDir, LogError, TopicPartition
 from millstream_runtime.world import World
 from millstream_wire.records import RecordsError
 
 logger = logging.getLogger(__name__)
 
 SettingsOf: TypeAlias = Callable[[str], TopicSettings]
+NO_TOPIC: Final = UUID(int=0)
 
 
 class HostedPartitions:
-    """Invariant: the same partitions by id and by name, each with an open log in the data directory."""
+    """Invariant: the same partitions by id and by name, each with an open log in one of the data directories."""
 
-    def __init__(self, directory: DataDir, delays: Delays, world: World, *, node_id: int) -> None:
-        self.removals = Removals(world, directory.disk)
+    def __init__(self, directories: LogDirs, delays: Delays, world: World, *, node_id: int) -> None:
+        self.removals = Removals(world, directories.disk)
         self.isr_changes = IsrChanges()
         """What leaders here have to ask the controller for."""
-        self._directory = directory
+        self.due_flushes = DueFlushes()
+        self.directories = directories
         self._delays = delays
         self._world = world
         self._node_id = node_id
@@ -45,17 +54,27 @@ class HostedPartitions:
         """Made here, and the disk does not say yet that they are: they do not serve before it does."""
         self.lost: dict[ReplicaKey, bool] = {}
         """Without their directory, and whether the controller knows: it does not count on this broker's copy any more."""
-        self.on_lost: Callable[[], None] = lambda: None
-        """Called when the controller has to be told of a lost partition."""
+        self.offline: dict[ReplicaKey, UUID] = {}
+        """In a data directory that failed, by its id: nobody else here may stand in for them."""
+        self.misplaced: dict[ReplicaKey, UUID] = {}
+        """In a directory of which the metadata may not know."""
+        self.on_untold: Callable[[], None] = lambda: None
+        """Called when the controller has to be told of a lost or misplaced partition."""
         self.before_assigned: Callable[[HostedPartition, Partition], None] = lambda *_: None
         """Called before a partition's standing hears what the metadata says of it."""
         self.after_assigned: Callable[[HostedPartition, Partition], None] = lambda *_: None
         self.on_removed: Callable[[HostedPartition], None] = lambda _: None
         """Called before a partition goes away."""
+        self.on_flush_failed: Callable[[HostedPartition, Exception], None] = lambda *_: None
+        self.on_question: Callable[[HostedPartition], None] = lambda _: None
+        """Called when a follower may have something else to say to its leader: a flush has ended, or failed."""
+        self.on_hanging: Callable[[DataDir], None] = lambda _: None
+        """Called when a flush takes longer than a leader may take, and when one has ended after that."""
+        self.on_answering: Callable[[DataDir], None] = lambda _: None
         self._held_back: dict[ReplicaKey, Partition] = {}
         """What partitions that are being cut are told once that is done: nobody may lead them before."""
-        self._unknown: list[TopicPartition] = []
-        """Directories that do not say which topic they are of; they are set aside once that may be done."""
+        self._unknown: list[tuple[DataDir, TopicPartition]] = []
+        """Directories that do not say which topic they are of, or are there twice; they are set aside once that may be done."""
         self._failed: dict[ReplicaKey, None] = {}
         self._unopened: set[TopicPartition] = set()
 
@@ -81,7 +100,8 @@ class HostedPartitions:
 
     def is_settled(self, key: ReplicaKey) -> bool:
         """Whether a partition that belongs here serves as the metadata says, or will not."""
-        return (key in self._by_id and key not in self.unlisted) or key in self._failed or key in self.lost
+        is_away = key in self._failed or key in self.lost or key in self.offline
+        return is_away or (key in self._by_id and key not in self.unlisted)
 
     def find(self, topic: str | bytes | UUID, index: int) -> HostedPartition | None:
         """Find a partition by its topic's name or id; bytes are an id as it is on the wire."""
@@ -94,35 +114,50 @@ class HostedPartitions:
         """Whether its directory still is its own: another partition may have the name by now."""
         return self._by_id.get(replica.key) is replica
 
-    def load(self) -> None:
-        """Open and, after a crash, recover every log in the directory that can be; whose leader we are comes later."""
-        for name in sorted(self._directory.partitions()):
+    def load(self, places: Mapping[ReplicaKey, UUID] = MappingProxyType({})) -> None:
+        """Open and, after a crash, recover every log there is that can be; whose leader we are comes later.
+
+        `places` says which one it is, if a partition is found in two directories.
+        """
+        for name, copies in self._found().items():
+            if len(copies) > 1:
+                copies.sort(key=lambda copy: places.get((copy[1] or NO_TOPIC, name.partition)) != copy[0].directory_id)
+            for directory, topic_id in copies:
+                if topic_id is None or (directory, topic_id) != copies[0]:
+                    self._unknown.append((directory, name))
+                    continue
+                try:
+                    self._open(directory, name, topic_id, TopicSettings())
+                except (OSError, LogError, RecordsError) as error:
+                    self._tell_unopened(name, error)
+
+    def _found(self) -> dict[TopicPartition, list[tuple[DataDir, UUID | None]]]:
+        """What there is in the directories: where, and of which topic as far as it says so."""
+        found: dict[TopicPartition, list[tuple[DataDir, UUID | None]]] = {}
+        for directory, name in self.directories.partitions():
             try:
-                self._load(name)
-            except (OSError, LogError, RecordsError) as error:
+                topic_id = directory.topic_id(name)
+                found.setdefault(name, []).append((directory, topic_id))
+            except (OSError, LogError) as error:
                 self._tell_unopened(name, error)
+        return found
 
-    def _load(self, name: TopicPartition) -> None:
-        topic_id = self._directory.topic_id(name)
-        if topic_id is None:
-            self._unknown.append(name)
-            return
-        settings = TopicSettings()
-        log = self._directory.open_log(name, topic_id, settings.log, now_ms=self._world.now_ms())
-        self._add(self._hosted(name, topic_id, log, settings))
-
-    def _hosted(self, name: TopicPartition, topic_id: UUID, log: Log, settings: TopicSettings) -> HostedPartition:
-        high_watermark = self._directory.high_watermark(name)
-        return HostedPartition(
+    def _open(self, directory: DataDir, name: TopicPartition, topic_id: UUID, settings: TopicSettings) -> None:
+        now_ms = self._world.now_ms()
+        log = directory.open_log(name, topic_id, settings.log, now_ms=now_ms)
+        high_watermark = directory.high_watermark(name)
+        replica = HostedPartition(
             name,
             topic_id,
             log,
             settings,
+            directory=directory,
             node_id=self._node_id,
             high_watermark=high_watermark,
-            ended=log.ended_transactions(high_watermark, now_ms=self._world.now_ms()),
+            ended=log.ended_transactions(high_watermark, now_ms=now_ms),
             isr_changes=self.isr_changes,
         )
+        self._add(replica)
 
     # ---- following the metadata ----
 
@@ -147,37 +182,30 @@ class HostedPartitions:
 
     def set_unknown_aside(self) -> None:
         """Keep directories that do not say what they hold out of the way of those that will be made."""
-        for name in self._unknown:
+        for directory, name in self._unknown:
             try:
-                self._directory.set_aside(name)
+                directory.set_aside(name)
             except OSError as error:
                 self._tell_unopened(name, error)
         self._unknown = []
 
-    def look_for_lost(self, listed: Iterable[ReplicaKey], image: Image) -> None:
-        """Find what has had a directory here, belongs here and has none any more."""
-        self.forget_lost(image)
-        present = self._directory.partitions()
-        for key in listed:
-            partition = image.partition(*key)
-            if partition is None or self._node_id not in partition.replicas or key in self._by_id:
-                continue
-            name = TopicPartition(partition.topic, partition.partition)
-            if name not in present or not self._may_be_of(name, partition.topic_id):
-                self.lost.setdefault(key, False)
+    def look_for_absent(self, places: Mapping[ReplicaKey, UUID], paths: Mapping[UUID, Path], image: Image) -> None:
+        """Find what has had a directory here, belongs here and has none any more, or one that cannot be used now."""
+        self.forget_absent(image)
+        for each in absent(places, paths, image, self.directories, node_id=self._node_id, hosted=self.keys):
+            if each.is_lost:
+                self.lost.setdefault(each.key, False)
+            else:
+                self.offline[each.key] = each.place
+                self._note_place(each.key, each.place, each.partition)
 
-    def _may_be_of(self, name: TopicPartition, topic_id: UUID) -> bool:
-        try:
-            return self._directory.topic_id(name) in (topic_id, None)
-        except (OSError, LogError):
-            return True  # its disk has to get better, or a person has to look
-
-    def forget_lost(self, image: Image) -> None:
+    def forget_absent(self, image: Image) -> None:
         """What does not belong here any more is not missed."""
-        for key in list(self.lost):
+        for key in [*self.lost, *self.offline]:
             partition = image.partition(*key)
             if partition is None or self._node_id not in partition.replicas:
-                del self.lost[key]
+                self.lost.pop(key, None)
+                self.offline.pop(key, None)
 
     def _lose(self, partition: Partition) -> None:
         """Serve without it. The controller is told until it does not count on this broker's copy any more."""
@@ -185,10 +213,11 @@ class HostedPartitions:
         name = TopicPartition(partition.topic, partition.partition)
         if name not in self._unopened:
             self._unopened.add(name)
-            logger.error("partition lost partition=%s reason=its directory is gone from %s", name, self._directory.path)
+            paths = ", ".join(str(each.path) for each in self.directories.online)
+            logger.error("partition lost partition=%s reason=its directory is gone from %s", name, paths)
         self.lost[key] = not is_counted_on(partition, self._node_id)
         if not self.lost[key]:
-            self.on_lost()
+            self.on_untold()
         self.on_added()
 
     def configure(self, topics: Iterable[str] | None, settings_of: SettingsOf) -> None:
@@ -200,15 +229,28 @@ class HostedPartitions:
                 if replica.topic not in settings:
                     settings[replica.topic] = settings_of(replica.topic)
                 replica.configure(settings[replica.topic])
-                configured = replica.partition.on_configured(replica.settings.min_insync_replicas)
+                asked = replica.settings
+                configured = replica.partition.on_configured(asked.min_insync_replicas, asked.visible_after_flush)
                 perform(configured, replica, self._delays)
+                self.flush_soon(replica)
+
+    def flush_soon(self, replica: HostedPartition) -> None:
+        """Something may have to be flushed before anybody may see it."""
+        if replica.settings.visible_after_flush:
+            self.due_flushes.add(replica)
+
+    def flushed(self, replica: HostedPartition) -> None:
+        """It has been; of a follower the leader may hear now."""
+        if replica.settings.visible_after_flush:
+            perform(replica.partition.on_flushed(replica.log.recovery_point), replica, self._delays)
+            self.on_question(replica)
 
     def make(self, partition: Partition, settings: TopicSettings) -> None:
         """Make the directory and the log; it serves from `begin_to_serve` on."""
         key = (partition.topic_id, partition.partition)
         name = TopicPartition(partition.topic, partition.partition)
         try:
-            log = self._directory.open_log(name, partition.topic_id, settings.log, now_ms=self._world.now_ms())
+            self._open(self.directories.for_new(name), name, partition.topic_id, settings)
         except (OSError, LogError, RecordsError) as error:
             self._failed[key] = None
             self._tell_unopened(name, error)
@@ -220,7 +262,6 @@ class HostedPartitions:
             self._unopened.remove(name)
             logger.info("partition opened at last partition=%s", name)
         self.unlisted[key] = None
-        self._add(self._hosted(name, partition.topic_id, log, settings))
         logger.debug("partition created partition=%s topic_id=%s", name, partition.topic_id)
 
     def begin_to_serve(self, partitions: Mapping[ReplicaKey, Partition | None]) -> None:
@@ -244,6 +285,7 @@ class HostedPartitions:
             self._assign(replica, partition)
 
     def _assign(self, replica: HostedPartition, partition: Partition) -> None:
+        self._note_place(replica.key, replica.directory.directory_id, partition)
         self.before_assigned(replica, partition)
         if replica.is_cut:
             self._held_back[replica.key] = partition
@@ -252,29 +294,39 @@ class HostedPartitions:
             partition.replicas, partition.isr, partition.leader, partition.leader_epoch, partition.partition_epoch
         )
         standing = replica.partition
+        perform(standing.on_flushed(replica.log.recovery_point), replica, self._delays)
         served = (standing.follows_in_sync, standing.leader_epoch)
         perform(standing.on_assigned(event), replica, self._delays)
         if served[0] and served != (standing.follows_in_sync, standing.leader_epoch):
             wake_all(replica, self._delays)  # consumers who wait at this copy, for what may never come to it
+        self.flush_soon(replica)
         self.after_assigned(replica, partition)
+
+    def _note_place(self, key: ReplicaKey, place: UUID, partition: Partition) -> None:
+        """Have the controller told where a replica is, unless the metadata says so, or need not: there is one directory."""
+        said = partition.directory_of(self._node_id)
+        if said == place or (said == UNASSIGNED_DIRECTORY and len(self.directories) == 1):
+            self.misplaced.pop(key, None)
+        else:
+            self.misplaced[key] = place
+            self.on_untold()
+
+    def on_moved(self, replica: HostedPartition, partition: Partition | None) -> None:
+        """Its log is another one, with the same records: whoever holds the old one lets go of it."""
+        self.on_removed(replica)
+        if partition is not None:
+            self._assign(replica, partition)
+        wake_all(replica, self._delays)
 
     def _remove(self, key: ReplicaKey, *, keep: bool) -> None:
         self._failed.pop(key, None)
-        self.unlisted.pop(key, None)
-        self._held_back.pop(key, None)
-        replica = self._by_id.pop(key)
-        self.on_removed(replica)
-        for topic in replica.topic, replica.topic_id.bytes:
-            partitions = self._by_topic[topic]
-            del partitions[replica.index]
-            if not partitions:
-                del self._by_topic[topic]
-        ended = replica.partition.on_given_up()
+        replica = self._by_id[key]
+        ended = self._give_up(replica)
         try:
             if keep:
-                self._directory.set_aside(replica.name)
+                replica.directory.set_aside(replica.name)
             else:
-                self.removals.add([self._directory.doom_log(replica.name)], replica.settings.file_delete_delay_ms)
+                self.removals.add([replica.directory.doom_log(replica.name)], replica.settings.file_delete_delay_ms)
                 logger.info("partition deleted partition=%s topic_id=%s", replica.name, replica.topic_id)
         except OSError as error:
             # It is not served any more, and the next start finds what is left: the others need not stop for one disk's error.
@@ -282,22 +334,65 @@ class HostedPartitions:
         perform(ended, replica, self._delays)
         wake_all(replica, self._delays)
 
+    def _give_up(self, replica: HostedPartition) -> Sequence[Effect]:
+        """Serve it no more. What is returned is to be performed once nothing can be done to its files any more."""
+        key = replica.key
+        self.unlisted.pop(key, None)
+        self.misplaced.pop(key, None)
+        self._held_back.pop(key, None)
+        del self._by_id[key]
+        self.on_removed(replica)
+        for topic in replica.topic, replica.topic_id.bytes:
+            partitions = self._by_topic[topic]
+            del partitions[replica.index]
+            if not partitions:
+                del self._by_topic[topic]
+        return replica.partition.on_given_up()
+
+    def take_offline(self, directory: DataDir, listed: Iterable[ReplicaKey], image: Image | None) -> list[ReplicaKey]:
+        """Serve nothing from a data directory that failed; those that were just being made there are returned, to be made elsewhere.
+
+        `listed`: what the disks say is in it, whether or not it could be opened. Before there is an image, it is looked for later.
+        """
+        place = directory.directory_id
+        gone = [replica for replica in self._by_id.values() if replica.directory is directory]
+        unmade = [replica.key for replica in gone if replica.key in self.unlisted]
+        ended = [(replica, self._give_up(replica)) for replica in gone]
+        directory.abandon()
+        for key in {*listed, *(replica.key for replica in gone)}.difference(unmade, self._by_id, self.lost):
+            partition = None if image is None else image.partition(*key)
+            if partition is not None and self._node_id in partition.replicas:
+                self._failed.pop(key, None)
+                self.offline[key] = place
+                self._note_place(key, place, partition)
+        self._unknown = [each for each in self._unknown if each[0] is not directory]
+        count, reason = len(gone) - len(unmade), self.directories.reason(place)
+        logger.error("log directory failed path=%s partitions=%d reason=%s", directory.path, count, reason)
+        for replica, effects in ended:
+            perform(effects, replica, self._delays)
+            wake_all(replica, self._delays)
+        self.on_added()
+        return unmade
+
     # ---- checkpoints and the end ----
 
     def checkpoint(self) -> None:
-        """Write down how far logs are flushed, where they begin, and what is committed."""
-        self._directory.checkpoint(self._high_watermarks())
+        """Write down how far logs are flushed, where they begin, and what is committed. Raises OSError once all was tried."""
+        self.directories.checkpoint(self._high_watermarks())
 
     def close(self, broker_epoch: int) -> None:
-        """Bring everything to the disk, so that the next start needs no recovery."""
-        self._directory.close(self._high_watermarks(), broker_epoch=broker_epoch)
+        """Bring everything to the disks, so that the next start needs no recovery. Raises OSError once all was tried."""
+        self.directories.close(self._high_watermarks(), broker_epoch=broker_epoch)
 
     def abandon(self) -> None:
         """Let go as a crash would."""
-        self._directory.abandon()
+        self.directories.close_all()
 
-    def _high_watermarks(self) -> dict[TopicPartition, int]:
-        return {replica.name: replica.partition.high_watermark for replica in self._by_id.values()}
+    def _high_watermarks(self) -> HighWatermarks:
+        found: HighWatermarks = {each: {} for each in self.directories.ids}
+        for replica in self._by_id.values():
+            found[replica.directory.directory_id][replica.name] = replica.partition.high_watermark
+        return found
 
     def _add(self, replica: HostedPartition) -> None:
         self._by_id[replica.key] = replica

@@ -1,7 +1,7 @@
 """Does to a follower's log what its step machine decided: appends what the leader sent, cuts what the leader does not have.
 
-A cut waits for the disk and so happens in a thread. Meanwhile nothing else touches the partition: it is `is_cut`, and what the
-metadata says of it is held back until the cut is done.
+A cut waits for the disk and so happens in a thread, and on a full disk until there is room. Meanwhile nothing else touches the
+partition: it is `is_cut`, and what the metadata says of it is held back until the cut is done.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.partition.effects import perform
 from millstream_broker.shell.partition.hosted import HostedPartition
 from millstream_broker.shell.replication.followed import Batches, Followed, answer_of, checked
-from millstream_log import Copied, DataDir, Log, LogError
+from millstream_log import Copied, Log, LogError
 from millstream_log.cutting import Cut, cut_of_everything
 from millstream_wire.messages.fetch import PartitionData
 from millstream_wire.records import RecordsError
@@ -33,28 +33,35 @@ from millstream_wire.records import RecordsError
 logger = logging.getLogger(__name__)
 
 CUTS_AT_ONCE: Final = 4
+CUT_AGAIN_S: Final = 1.0
+"""After this long a disk that was full is tried again."""
 _NOTHING: Final = Copied(0, 0, [])
 _NO_BATCHES: Final = Batches(memoryview(b""), [], "")
 
 
 class Copying:
-    def __init__(self, broker: Broker, directory: DataDir) -> None:
+    def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._world = broker.world
-        self._directory = directory
         self._partitions = broker.partitions
         self._delays = broker.delays
         self._cuts: asyncio.Queue[tuple[Followed, Sequence[Effect], Batches]] = asyncio.Queue()
+        self._at_once = asyncio.Semaphore(CUTS_AT_ONCE)
 
     async def run(self) -> None:
-        """Cut what has to be cut, a few logs at a time."""
+        """Cut what has to be cut, a few logs at a time; those that wait for room keep no other from it."""
         async with asyncio.TaskGroup() as tasks:
-            for _ in range(CUTS_AT_ONCE):
-                tasks.create_task(self._cut_for_ever())
+            while True:
+                followed, effects, batches = await self._cuts.get()
+                tasks.create_task(self._cut_one(followed, effects, batches))
 
     def take(self, followed: Followed, asked: FetchFrom, data: PartitionData) -> int:
         """Do what the leader's answer to this question asks for; how many bytes were copied."""
         replica = followed.replica
+        if replica.log.has_failed:
+            followed.is_failure_told = followed.is_failure_told or asked.cannot_append
+            followed.on_changed(followed)
+            return 0
         batches = checked(data)
         effects = followed.follower.on_answer(
             asked,
@@ -86,7 +93,7 @@ class Copying:
         followed.is_watched = False
         if followed.is_over or not followed.follower.cannot_append:
             return
-        if followed.replica.refusals.is_over(self._world.monotonic_ms()):
+        if may_append(self._broker, followed.replica):
             followed.follower.on_refusal_over()
             followed.on_changed(followed)
         else:
@@ -121,6 +128,7 @@ class Copying:
         now_ms = self._world.now_ms()
         copied = replica.log.append_all_as_follower(batches.content, batches.headers[:count], now_ms=now_ms)
         self._broker.metrics.replicated_bytes += copied.size
+        self._partitions.flush_soon(replica)
         return copied
 
     def _follow(self, replica: HostedPartition, copied: Copied, high_watermark: int, log_start_offset: int) -> None:
@@ -157,27 +165,26 @@ class Copying:
 
     # ---- cutting ----
 
-    async def _cut_for_ever(self) -> None:
-        while True:
-            followed, effects, batches = await self._cuts.get()
+    async def _cut_one(self, followed: Followed, effects: Sequence[Effect], batches: Batches) -> None:
+        replica = followed.replica
+        failure: str | None = None
+        async with self._at_once:
             if followed.is_over:
-                continue
-            replica = followed.replica
+                return
             replica.is_cut = True
             try:
                 await self._cut(followed, effects[0])
             except (OSError, LogError, RecordsError) as error:
-                failure: str | None = str(error)
-            else:
-                failure = None
+                failure = str(error)
             finally:
                 replica.is_cut = False
-            if not followed.is_over and failure is None:
-                followed.follower.on_truncated()
-                self._perform(followed, effects[1:], batches)
-            elif not followed.is_over:
-                self.failed(followed, f"not truncated: {failure}")
-            self._partitions.assign_held_back(replica)
+        if not followed.is_over and failure is None:
+            followed.follower.on_truncated()
+            self._perform(followed, effects[1:], batches)
+        elif not followed.is_over:
+            self.failed(followed, f"not truncated: {failure}")
+        self._partitions.assign_held_back(replica)
+        self._partitions.flush_soon(replica)
 
     async def _cut(self, followed: Followed, effect: Effect) -> None:
         """Cut the log and all that is known of its end, as one step for everybody on the event loop."""
@@ -195,20 +202,33 @@ class Copying:
         if followed.is_over:
             return  # nothing has happened yet, and the next leader may be us: then what this one lacks stays
         self._tell_cut(replica, effect, cut)
-        truncation = self._directory.start_truncation(replica.name, cut)
+        truncation = replica.directory.start_truncation(replica.name, cut)
         partition.on_truncated(
             log.log_end_offset,
             _first_unstable(log),
             [each for each in ended if each[0] < cut.end_offset],
             start_offset=start_offset,
         )
+        waits = False
         try:
-            await world.run_to_end(truncation.perform)
+            while (refused := await world.run_to_end(truncation.attempt)) is not None:
+                if not waits:
+                    logger.warning("truncation waits partition=%s reason=%s", replica.name, refused)
+                waits = True
+                await self._wait_for_room()
         finally:
             # Also when the broker stops meanwhile: the disk has followed by now, and the log can be closed in order.
             if self._partitions.hosts(replica):
                 doomed = log.finish_truncation(truncation)
                 self._partitions.removals.add(doomed, replica.settings.file_delete_delay_ms)
+
+    async def _wait_for_room(self) -> None:
+        """Others may be cut meanwhile: they may be on another disk."""
+        self._at_once.release()
+        try:
+            await asyncio.sleep(CUT_AGAIN_S)
+        finally:
+            await self._at_once.acquire()
 
     def _tell_cut(self, replica: HostedPartition, effect: Truncate | TruncateFully, cut: Cut) -> None:
         if effect.committed > 0 and replica.log.log_end_offset > replica.log.log_start_offset:
@@ -227,6 +247,12 @@ class Copying:
                 replica.log.log_end_offset,
                 replica.partition.high_watermark,
             )
+
+
+def may_append(broker: Broker, replica: HostedPartition) -> bool:
+    """Whether nothing speaks against counting on this log any more."""
+    hangs = replica.directory in broker.partitions.directories.hanging
+    return not hangs and not replica.log.has_failed and replica.refusals.is_over(broker.world.monotonic_ms())
 
 
 def _look(log: Log, offset: int, high_watermark: int, now_ms: int) -> tuple[Cut, list[tuple[int, int]]]:

@@ -196,6 +196,7 @@ class Fetcher:
             client_id=f"broker-{config.node_id}-replicas",
             node_id=NodeId(config.node_id),
             connections_max=1,
+            credentials=config.security.nodes,
         )
 
     async def _request(self, nodes: Nodes, message: FetchRequest, wait_ms: int) -> FetchResponse | None:
@@ -217,8 +218,8 @@ class Fetcher:
                     "leader does not answer broker=%d leader=%d reason=%s", config.node_id, self._leader, error
                 )
             return None
-        if response.error_code not in (ErrorCode.NONE, *SESSION_ERRORS):
-            code = ErrorCode(response.error_code)
+        code = ErrorCode(response.error_code)
+        if code is not ErrorCode.NONE and code not in SESSION_ERRORS:
             logger.warning("leader refuses broker=%d leader=%d error=%s", config.node_id, self._leader, code.name)
         elif self._is_silent:
             self._is_silent = False

@@ -2,9 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
 
-from millstream_broker.core.partition.follower import Answer, FetchFrom, Follower
+from millstream_broker.core.partition.follower import NO_EPOCH, Answer, FetchFrom, Follower
 from millstream_broker.shell.partition.hosted import HostedPartition
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages.fetch import PartitionData
@@ -25,20 +24,33 @@ class Followed:
     """The throttle holds it; it is looked at again when there is room."""
     is_watched: bool = False
     """Its log has refused an append; whether that is over is looked at again and again."""
+    is_failure_told: bool = False
+    """A flush has failed, and the leader knows that this log takes nothing more."""
     is_over: bool = False
     """Nothing is done for it any more."""
 
     def question(self) -> FetchFrom | None:
-        """What to ask the leader; nothing where a flush has failed: a fetch would say that what came before it is here."""
-        return None if self.replica.log.has_failed else self.follower.question()
+        """What to ask the leader; what a fetch says is here was flushed before, if the topic asks for that. Where a flush has failed a fetch says so, once, and that only what was flushed before is here."""
+        log = self.replica.log
+        if not log.has_failed:
+            must_flush = self.replica.settings.visible_after_flush and log.recovery_point < log.log_end_offset
+            return None if must_flush else self.follower.question()
+        if self.is_failure_told:
+            return None
+        offset = max(log.recovery_point, log.log_start_offset)
+        epoch = log.epoch_of(offset - 1) if offset > log.log_start_offset else NO_EPOCH
+        return FetchFrom(offset, self.follower.leader_epoch, epoch, log.log_start_offset, cannot_append=True)
 
 
-class Batches(NamedTuple):
+class Batches:
     """Whole, intact batches that lie one after the other, and why what follows them is not among them."""
 
-    content: memoryview
-    headers: list[BatchHeader]
-    unreadable: str
+    __slots__ = ("content", "headers", "unreadable")
+
+    def __init__(self, content: memoryview, headers: list[BatchHeader], unreadable: str) -> None:
+        self.content = content
+        self.headers = headers
+        self.unreadable = unreadable
 
 
 def checked(data: PartitionData) -> Batches:

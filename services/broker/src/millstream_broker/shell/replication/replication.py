@@ -11,22 +11,21 @@ from millstream_broker.core.hosting import ReplicaKey
 from millstream_broker.core.partition.follower import Follower
 from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.partition.hosted import HostedPartition
-from millstream_broker.shell.replication.copying import Copying
+from millstream_broker.shell.replication.copying import Copying, may_append
 from millstream_broker.shell.replication.fetcher import Fetcher
 from millstream_broker.shell.replication.followed import Followed
 from millstream_broker.shell.replication.throttling import FollowerThrottling
 from millstream_cluster.ids import NO_NODE
 from millstream_cluster.members import Partition
-from millstream_log import DataDir
 
 
 class Replication:
     """Invariant: a partition is followed if and only if its standing follows a leader, in that leader's epoch."""
 
-    def __init__(self, broker: Broker, directory: DataDir, *, broker_epoch: Callable[[], int]) -> None:
+    def __init__(self, broker: Broker, *, broker_epoch: Callable[[], int]) -> None:
         self._broker = broker
         self._broker_epoch = broker_epoch
-        self._copying = Copying(broker, directory)
+        self._copying = Copying(broker)
         self._throttling = FollowerThrottling(broker)
         self._followed: dict[ReplicaKey, Followed] = {}
         self._fetchers: dict[int, Fetcher] = {}
@@ -36,6 +35,7 @@ class Replication:
         partitions.before_assigned = self._before_assigned
         partitions.after_assigned = self._after_assigned
         partitions.on_removed = self._stop
+        partitions.on_question = self._tell
 
     def __len__(self) -> int:
         return len(self._followed)
@@ -66,13 +66,19 @@ class Replication:
             self._fetchers[leader] = fetcher
             self._to_start.append(fetcher)
             self._wake.set()
-        cannot_append = not replica.refusals.is_over(self._broker.world.monotonic_ms())
+        cannot_append = not may_append(self._broker, replica)
         follower = Follower(leader, partition.leader_epoch, replica.log, cannot_append=cannot_append)
         followed = Followed(replica, follower, fetcher.on_changed)
         self._followed[replica.key] = followed
         if cannot_append:
             self._copying.watch(followed)
         fetcher.add(followed)
+
+    def _tell(self, replica: HostedPartition) -> None:
+        """Its log takes nothing more: its leader should know at once."""
+        followed = self._followed.get(replica.key)
+        if followed is not None:
+            followed.on_changed(followed)
 
     def _is_followed_as(self, followed: Followed, partition: Partition) -> bool:
         follower = followed.follower

@@ -27,7 +27,8 @@ class ShareGroups:
         topics: TopicCreation,
         interest: Interest,
     ) -> None:
-        states = ShareStates(world, image, topics, interest, node_id=NodeId(config.node_id))
+        credentials = config.security.nodes
+        states = ShareStates(world, image, topics, interest, node_id=NodeId(config.node_id), credentials=credentials)
         self._image = image
         self.sessions = ShareSessions(sessions_max=config.share_sessions_max)
         self.partitions = SharePartitions(

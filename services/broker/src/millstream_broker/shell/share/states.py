@@ -18,6 +18,7 @@ from millstream_cluster.ids import SHARE_STATE_TOPIC, NodeId
 from millstream_cluster.image import Image
 from millstream_cluster.shard import share_key
 from millstream_runtime.nodes.client import Nodes
+from millstream_runtime.nodes.credentials import PLAIN, Credentials
 from millstream_runtime.nodes.interest import Interest
 from millstream_runtime.nodes.owner import Owners
 from millstream_runtime.world import World
@@ -75,11 +76,12 @@ class ShareStates:
         interest: Interest,
         *,
         node_id: NodeId,
+        credentials: Credentials = PLAIN,
     ) -> None:
         self._world = world
         self._image = image
         self._topics = topics
-        self._nodes = Nodes(world, client_id=f"broker-{node_id}", node_id=node_id)
+        self._nodes = Nodes(world, client_id=f"broker-{node_id}", node_id=node_id, credentials=credentials)
         self._owners = Owners(self._nodes, image, interest)
 
     async def read(self, key: ShareKey, leader_epoch: int) -> StoredState | ErrorCode:

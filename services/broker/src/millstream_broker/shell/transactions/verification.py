@@ -43,7 +43,12 @@ class _Line:
 
 class Verification:
     def __init__(self, config: BrokerConfig, world: World, image: Callable[[], Image], interest: Interest) -> None:
-        self._nodes = Nodes(world, client_id=f"broker-{config.node_id}", node_id=NodeId(config.node_id))
+        self._nodes = Nodes(
+            world,
+            client_id=f"broker-{config.node_id}",
+            node_id=NodeId(config.node_id),
+            credentials=config.security.nodes,
+        )
         self._owners = Owners(self._nodes, image, interest)
         self._retry_backoff_ms = config.add_partitions_retry_backoff_ms
         self._retry_max_ms = config.add_partitions_retry_max_ms

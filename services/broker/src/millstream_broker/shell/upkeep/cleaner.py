@@ -14,7 +14,7 @@ from millstream_broker.core.hosting import ReplicaKey
 from millstream_broker.core.topic_settings import NO_LIMIT_MS
 from millstream_broker.shell.partition.hosted import HostedPartition
 from millstream_broker.shell.partition.partitions import HostedPartitions
-from millstream_log import CorruptFile, DataDir, LogError
+from millstream_log import CorruptFile, Log, LogError
 from millstream_log.cleaner import (
     Cleanable,
     Cleaned,
@@ -37,14 +37,11 @@ logger = logging.getLogger(__name__)
 
 
 class Cleaner:
-    def __init__(
-        self, config: Callable[[], CleanerConfig], world: World, partitions: HostedPartitions, directory: DataDir
-    ) -> None:
+    def __init__(self, config: Callable[[], CleanerConfig], world: World, partitions: HostedPartitions) -> None:
         """`config` is asked whenever it matters: it may be set while the broker runs."""
         self._config = config
         self._world = world
         self._partitions = partitions
-        self._directory = directory
         self._uncleanable: set[ReplicaKey] = set()
         self._retry_at_ms: dict[ReplicaKey, int] = {}
 
@@ -71,12 +68,13 @@ class Cleaner:
         if not worth_it:
             return False
         _, _, replica, cleanable = max(worth_it)
+        log = replica.log
         try:
             await self._clean(replica, cleanable)
         except CorruptFile as error:
             self._mark_uncleanable(replica, error)
         except (OSError, LogError) as error:
-            if self._partitions.hosts(replica):  # or else its directory went away under us
+            if self._has(replica, log):  # or else its directory went away under us
                 self._retry_at_ms[replica.key] = self._world.monotonic_ms() + RETRY_FAILED_MS
                 logger.error("compaction failed partition=%s reason=%s", replica.name, error)
             return False
@@ -91,7 +89,7 @@ class Cleaner:
         cleanable = find_cleanable(
             log.segments,
             compaction,
-            first_dirty_offset=self._directory.first_dirty_offset(replica.name) or 0,
+            first_dirty_offset=replica.directory.first_dirty_offset(replica.name) or 0,
             stable_offset=replica.last_stable_offset,
             now_ms=now_ms,
         )
@@ -132,7 +130,7 @@ class Cleaner:
         while (step := await self._next(steps)) is not None:
             if isinstance(step, Worked):
                 continue
-            if not self._replace(replica, cleanable, step):
+            if not self._replace(replica, log, cleanable, step):
                 logger.info("compaction given up partition=%s reason=the log has changed", name)
                 return
             size_before += sum(segment.size for segment in step.gone)
@@ -142,8 +140,8 @@ class Cleaner:
         if cleaning.is_void:
             logger.info("compaction given up partition=%s reason=the log was truncated", name)
             return
-        if self._partitions.hosts(replica):
-            self._directory.note_cleaned(name, cleaning.cleaned_end_offset)
+        if self._has(replica, log):
+            replica.directory.note_cleaned(name, cleaning.cleaned_end_offset)
         logger.info(
             "log compacted partition=%s first_dirty_offset=%d end_offset=%d bytes_before=%d bytes_after=%d duration_ms=%d",
             name,
@@ -164,11 +162,15 @@ class Cleaner:
         await asyncio.sleep(pause_ms / 1000)
         return step
 
-    def _replace(self, replica: HostedPartition, cleanable: Cleanable, cleaned: Cleaned) -> bool:
-        if not self._partitions.hosts(replica):
+    def _has(self, replica: HostedPartition, log: Log) -> bool:
+        """Whether that still is its log: it may have moved to another directory."""
+        return self._partitions.hosts(replica) and replica.log is log
+
+    def _replace(self, replica: HostedPartition, log: Log, cleanable: Cleanable, cleaned: Cleaned) -> bool:
+        if not self._has(replica, log):
             return False  # its directory has another name by now, or is another partition's
         if replica.is_cut or cleaned.generation != replica.log.generation:
             discard_cleaned(replica.log.directory, cleaned.put.base_offset, replica.log.disk)
             return False  # what was compacted is not what is there now
-        self._directory.note_cleaned(replica.name, cleanable.first_dirty_offset)
+        replica.directory.note_cleaned(replica.name, cleanable.first_dirty_offset)
         return replace_segments(replica.log, cleaned)

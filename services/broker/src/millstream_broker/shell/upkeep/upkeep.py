@@ -11,7 +11,7 @@ from millstream_broker.config import BrokerConfig
 from millstream_broker.core.topic_settings import NO_LIMIT_MS
 from millstream_broker.shell.partition.hosted import HostedPartition
 from millstream_broker.shell.partition.partitions import HostedPartitions
-from millstream_log import LogError, StorageError, expired_segments
+from millstream_log import DataDir, Flush, LogError, StorageError, expired_segments
 from millstream_runtime.world import World
 
 FLUSHES_AT_ONCE = 8
@@ -32,6 +32,8 @@ class Upkeep:
             tasks.create_task(self._retain_for_ever())
             tasks.create_task(self._checkpoint_for_ever())
             tasks.create_task(self._flush_for_ever())
+            for _ in range(FLUSHES_AT_ONCE):
+                tasks.create_task(self._flush_at_once_for_ever())
 
     async def retain(self) -> None:
         """Let go of what every topic's limits no longer keep."""
@@ -85,10 +87,12 @@ class Upkeep:
             try:
                 await self._bring_to_disk(replica)
             except (OSError, LogError) as error:
-                if self._partitions.hosts(replica):
+                if self._partitions.hosts(replica) and replica.log is log:
                     logger.error("flush failed partition=%s reason=%s", replica.name, error)
+                    self._partitions.on_flush_failed(replica, error)
                 return
         replica.flushed_ms = started_ms
+        self._partitions.flushed(replica)
 
     async def _bring_to_disk(self, replica: HostedPartition) -> None:
         log = replica.log
@@ -97,11 +101,30 @@ class Upkeep:
         except StorageError:
             return  # an earlier one failed, and that was said
         try:
-            await self._world.run_blocking(flush.perform)
+            await self._perform(flush, replica.directory)
         except StorageError:
             return  # another flush of this log failed meanwhile, and says so
-        if self._partitions.hosts(replica):
+        if self._partitions.hosts(replica) and replica.log is log:
             log.finish_flush(flush)
+
+    async def _perform(self, flush: Flush, directory: DataDir) -> None:
+        """Have it said again and again that it takes too long: who can lead instead may be there only later."""
+        loop, patience_s = asyncio.get_running_loop(), self._config().replica_lag_time_max_ms / 1000
+        alarms: list[asyncio.TimerHandle] = []
+
+        def tell() -> None:
+            self._partitions.on_hanging(directory)
+            arm()
+
+        def arm() -> None:
+            alarms[:] = [loop.call_later(patience_s, tell)]
+
+        arm()
+        try:
+            await self._world.run_blocking(flush.perform)
+        finally:
+            alarms[0].cancel()
+            self._partitions.on_answering(directory)
 
     def _retain(self, replica: HostedPartition, now_ms: int) -> None:
         log, retention = replica.log, replica.retention
@@ -132,6 +155,12 @@ class Upkeep:
         while True:
             await asyncio.sleep(self._config().checkpoint_interval_ms / 1000)
             await self.checkpoint()
+
+    async def _flush_at_once_for_ever(self) -> None:
+        while True:
+            replica = await self._partitions.due_flushes.next()
+            if self._partitions.hosts(replica):
+                await self._flush(replica)
 
     async def _flush_for_ever(self) -> None:
         while True:

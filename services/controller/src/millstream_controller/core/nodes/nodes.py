@@ -58,6 +58,8 @@ class Heartbeat:
     """The last metadata record the node has applied."""
     want_fence: bool
     want_shut_down: bool
+    offline_log_dirs: tuple[UUID, ...] = ()
+    """Directories that failed in this life of the broker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +137,12 @@ def _refuse(machine: ControllerMachine, wanted: Registration, session_live: bool
     beyond = unsupported_level(image, wanted.features)
     if beyond is not None:
         return Outcome(ErrorCode.UNSUPPORTED_VERSION, f"node {wanted.node_id} does not support {beyond}")
+    if len(wanted.log_dirs) > 1 and image.metadata_version < MetadataVersion.RELEASE_0_2:
+        message = (
+            f"node {wanted.node_id} has {len(wanted.log_dirs)} log directories, of which metadata.version "
+            f"{image.metadata_version} knows nothing: start it with one, or raise it to {MetadataVersion.RELEASE_0_2} first"
+        )
+        return Outcome(ErrorCode.INVALID_REGISTRATION, message)
     before = image.node(wanted.node_id)
     if before is None or before.fenced or not session_live or before.incarnation_id == wanted.incarnation_id:
         return None
@@ -163,6 +171,9 @@ def heartbeat(machine: ControllerMachine, beat: Heartbeat) -> Decision[r.Metadat
         )
         return Decision((), HeartbeatReply(Outcome(ErrorCode.UNKNOWN_SERVER_ERROR, message), log_went_back=True))
     caught_up = beat.metadata_offset >= node.fenced_offset
+    gone = frozenset(beat.offline_log_dirs).intersection(node.log_dirs)
+    if gone and len(gone) < len(node.log_dirs):
+        return Decision(lose_directories(machine, node, gone), HeartbeatReply(DONE, caught_up, node.fenced))
     records: tuple[r.MetadataRecord, ...] = ()
     fenced = node.fenced
     if beat.want_shut_down and not node.fenced:
@@ -170,7 +181,7 @@ def heartbeat(machine: ControllerMachine, beat: Heartbeat) -> Decision[r.Metadat
         if records:
             reply = HeartbeatReply(DONE, caught_up, fenced=False)
             return Decision(records, reply, (Departed(node),))
-    if beat.want_fence or beat.want_shut_down:
+    if beat.want_fence or beat.want_shut_down or gone:
         records = () if node.fenced else fence(machine, node)
         fenced = node.fenced or _fences(records)
     elif node.fenced and caught_up:
@@ -189,6 +200,20 @@ def fence(machine: ControllerMachine, node: Node) -> tuple[r.MetadataRecord, ...
     if len(leaves) == RECORDS_MAX:
         return leaves
     return (*leaves, r.NodeFenced(node.node_id, node.epoch))
+
+
+def lose_directories(machine: ControllerMachine, node: Node, gone: frozenset[UUID]) -> tuple[r.MetadataRecord, ...]:
+    """Take the node out of the ISRs of what it keeps in directories that failed, and then note that they did (KIP-858).
+
+    Of very many partitions only the next part: the broker's next heartbeat names the directories again.
+    """
+    kept = (each for each in machine.kept_by(node.node_id) if each.directory_of(node.node_id) in gone)
+    electorate = Electorate(machine, failed=gone)
+    leaves = tuple(islice(changes(kept, electorate), RECORDS_MAX))
+    if len(leaves) == RECORDS_MAX:
+        return leaves
+    left = tuple(directory for directory in node.log_dirs if directory not in gone)
+    return (*leaves, r.NodeLogDirsChanged(node.node_id, node.epoch, left))
 
 
 def unregister(machine: ControllerMachine, node_id: int) -> Decision[r.MetadataRecord, Outcome]:

@@ -9,23 +9,25 @@ is a `Cause`, and `next_state` says what follows from it. Nothing here knows why
   forgets how far that copy once was.
 - A leader comes from the ISR, else from the ELR; both are clean. Where both are empty the last leader is the best copy that is
   known of, and is elected as soon as it is back. Another one only if a person or the topic's config accepts the loss.
+- A replica in a directory that has failed is away like one whose broker is fenced (KIP-858).
 - A single replica stays in sync whatever happens to its broker: there is nobody to be out of sync with. Only a lost copy leaves.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import Enum
+from types import MappingProxyType
 from uuid import UUID
 
 from millstream_cluster import records as r
-from millstream_cluster.ids import NO_NODE, LeaderEpoch, NodeId, PartitionEpoch
+from millstream_cluster.ids import NO_NODE, UNASSIGNED_DIRECTORY, LeaderEpoch, NodeId, PartitionEpoch
 from millstream_cluster.members import Partition
 from millstream_controller.core.partitions.completion import completed
 from millstream_controller.core.partitions.electorate import Electorate
 
 Nodes = tuple[NodeId, ...]
 NOBODY: frozenset[int] = frozenset()
-UNASSIGNED = UUID(int=0)
-"""A directory that a broker has still to choose: Kafka's reserved id."""
+NOWHERE: Mapping[NodeId, UUID] = MappingProxyType({})
 
 
 class Election(Enum):
@@ -53,6 +55,8 @@ class Cause:
     lost: frozenset[int] = NOBODY
     """Whose copy is gone."""
     election: Election = Election.IF_NEEDED
+    directories: Mapping[NodeId, UUID] = field(default_factory=dict)
+    """Where brokers say that they keep their replicas."""
     recovered: bool = False
     """The leader that was elected uncleanly has finished its recovery (KIP-704)."""
 
@@ -82,7 +86,20 @@ def next_state(partition: Partition, electorate: Electorate, cause: Cause = PRES
 class _Draft:
     """The next state of a partition in the making; what nobody has touched is as it was."""
 
-    __slots__ = ("adding", "before", "elr", "isr", "last_known", "leader", "recovery", "removing", "replicas")
+    __slots__ = (
+        "adding",
+        "before",
+        "directories",
+        "electable",
+        "elr",
+        "isr",
+        "last_known",
+        "leader",
+        "live",
+        "recovery",
+        "removing",
+        "replicas",
+    )
 
     def __init__(self, before: Partition) -> None:
         self.before = before
@@ -94,6 +111,8 @@ class _Draft:
         self.elr = before.eligible_leader_replicas
         self.last_known = before.last_known_elr
         self.recovery = before.leader_recovery_state
+        self.directories: Mapping[NodeId, UUID] = NOWHERE
+        self.live = self.electable = NOBODY
 
     def move(self, electorate: Electorate, cause: Cause) -> None:
         """Put the replicas and the ISR where they are before anybody is elected."""
@@ -103,21 +122,31 @@ class _Draft:
             self.adding = cause.adding_replicas
         if cause.removing_replicas is not None:
             self.removing = cause.removing_replicas
-        self.isr = self._in_sync(electorate, cause)
+        self._find_directories(cause)
+        away = electorate.in_failed_directories(self.directories)
+        self.live, self.electable = electorate.live - away, electorate.electable - away
+        self.isr = self._in_sync(cause)
         if self.adding or self.removing:
             end = completed(self.replicas, self.adding, self.removing, self.isr)
             if end is not None:
                 self.replicas, self.isr = end
                 self.adding = self.removing = ()
 
-    def _in_sync(self, electorate: Electorate, cause: Cause) -> Nodes:
+    def _find_directories(self, cause: Cause) -> None:
+        """Whose copy is gone may begin a new one wherever it likes."""
+        known = dict(zip(self.before.replicas, self.before.directories, strict=False))
+        lost = {NodeId(node): UNASSIGNED_DIRECTORY for node in cause.lost}
+        if known or cause.directories:
+            self.directories = {**known, **lost, **cause.directories}
+
+    def _in_sync(self, cause: Cause) -> Nodes:
         before = self.before.isr
         wanted = before if cause.isr is None or set(cause.isr) == set(before) else cause.isr
         kept = [node for node in wanted if node in self.replicas and node not in cause.lost]
         if len(self.replicas) == 1:
             return tuple(kept)
         gone = cause.unclean | cause.leaving
-        return tuple([node for node in kept if node in electorate.live and node not in gone])
+        return tuple([node for node in kept if node in self.live and node not in gone])
 
     def find_eligible(self, cause: Cause) -> None:
         """The ELR: who is not in the new ISR and has all that was committed, as long as nothing is committed without them.
@@ -139,7 +168,7 @@ class _Draft:
 
     def elect(self, electorate: Electorate, election: Election) -> bool:
         """Find who leads; whether that is clean: whether the leader has all that was committed."""
-        able = [node for node in self.replicas if node in electorate.electable]
+        able = [node for node in self.replicas if node in self.electable]
         in_sync = [node for node in able if node in self.isr]
         if election is Election.PREFERRED and self.replicas[0] in in_sync:
             self.leader = self.replicas[0]
@@ -150,10 +179,10 @@ class _Draft:
         if clean:
             self.leader = clean[0]
             return True
-        if self.leader in self.isr and self.leader in electorate.live:
+        if self.leader in self.isr and self.leader in self.live:
             return True  # it stops soon, and nobody could take over
         self.leader = NO_NODE
-        if electorate.live.isdisjoint(self.isr):
+        if self.live.isdisjoint(self.isr):
             last = () if self.isr or self.elr else self.last_known
             accepted = election is Election.UNCLEAN or electorate.elects_unclean(self.before.topic)
             unclean = [node for node in able if node in last] or (able if accepted else [])
@@ -178,7 +207,7 @@ class _Draft:
             self.elr,
             self.last_known,
             self.recovery,
-            self._directories(),
+            self._told_directories(),
         )
         same = (
             not new_epoch
@@ -189,6 +218,7 @@ class _Draft:
             and self.replicas == before.replicas
             and self.adding == before.adding_replicas
             and self.removing == before.removing_replicas
+            and change.directories == before.directories
         )
         return None if same else change
 
@@ -200,9 +230,7 @@ class _Draft:
         out = (node for node in (*before.isr, *before.eligible_leader_replicas) if node not in self.isr)
         return any(node in cause.unclean or node in cause.lost for node in out)
 
-    def _directories(self) -> tuple[UUID, ...]:
-        known = self.before.directories
-        if not known or self.replicas == self.before.replicas:
-            return known
-        by_node = dict(zip(self.before.replicas, known, strict=True))
-        return tuple(by_node.get(node, UNASSIGNED) for node in self.replicas)
+    def _told_directories(self) -> tuple[UUID, ...]:
+        """One for each replica, or none where all are in their brokers' only ones."""
+        places = tuple([self.directories.get(node, UNASSIGNED_DIRECTORY) for node in self.replicas])
+        return places if any(place != UNASSIGNED_DIRECTORY for place in places) else ()

@@ -1,10 +1,12 @@
 """Who may keep and lead partitions, and what their topics ask for, as one decision finds it: brokers and configs looked up once."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from uuid import UUID
 
 from millstream_cluster.configs import TOPIC_CONFIGS, EffectiveConfigs
 from millstream_cluster.coordinator_topics import MIN_ISR
-from millstream_cluster.ids import COORDINATOR_TOPICS
+from millstream_cluster.ids import COORDINATOR_TOPICS, NodeId
+from millstream_cluster.members import Partition
 from millstream_cluster.records import ResourceType
 from millstream_controller.core.machine import ControllerMachine
 
@@ -15,16 +17,41 @@ class Electorate:
     """`live`: the unfenced brokers, who may be in an ISR; `electable`: those of them that do not stop, who may also lead and join."""
 
     def __init__(
-        self, machine: ControllerMachine, *, without: Iterable[int] = (), joined_by: Iterable[int] = ()
+        self,
+        machine: ControllerMachine,
+        *,
+        without: Iterable[int] = (),
+        joined_by: Iterable[int] = (),
+        failed: frozenset[UUID] = frozenset(),
     ) -> None:
-        """`without`, `joined_by`: who is fenced and unfenced by the very decision that asks."""
+        """`without`, `joined_by`, `failed`: who is fenced and unfenced, and which directories fail, by the very decision that asks."""
         self.live = (machine.live_brokers() | frozenset(joined_by)) - frozenset(without)
         self.electable = self.live - machine.departures.brokers(machine.image)
         self._image = machine.image
+        self._failed = failed
         self._configs = EffectiveConfigs(machine.image, machine.settings.static)
         self._min_isr_by_topic: dict[str, int] = {}
         self._unclean_by_topic: dict[str, bool] = {}
         self._default_min_isr: int | None = None
+
+    def in_failed_directories(self, directories: Mapping[NodeId, UUID]) -> frozenset[int]:
+        """Those brokers among these whose replica, which is kept where this says, cannot be used."""
+        if not directories:
+            return frozenset()
+        nodes = self._image.nodes
+        return frozenset(
+            node_id
+            for node_id, directory in directories.items()
+            if directory in self._failed
+            or ((node := nodes.get(node_id)) is not None and not node.has_directory(directory))
+        )
+
+    def may_join(self, node_id: int, partition: Partition) -> bool:
+        """Whether it may be in the partition's ISR from now on."""
+        if node_id not in self.electable:
+            return False
+        directory = partition.directory_of(node_id)
+        return not self.in_failed_directories({NodeId(node_id): directory})
 
     def min_isr(self, topic: str) -> int:
         """min.insync.replicas: with fewer in sync nothing is committed."""

@@ -134,7 +134,7 @@ def _wrong_with(
         another = not electorate.electable.isdisjoint(set(partition.isr) - {node_id})
         return ErrorCode.NONE if another else ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE
     for member, epoch in proposal.isr:
-        if member != node_id and member not in electorate.electable:
+        if member != node_id and not electorate.may_join(member, partition):
             return ErrorCode.INELIGIBLE_REPLICA
         if epoch not in (NO_EPOCH, machine.image.nodes[member].epoch):
             return ErrorCode.INELIGIBLE_REPLICA

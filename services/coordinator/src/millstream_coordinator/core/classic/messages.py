@@ -3,7 +3,8 @@
 Requests that may wait carry a ticket; every ticket gets exactly one Answer.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import NewType
 
 from millstream_coordinator.core.classic.stored_group import StoredGroup
@@ -33,6 +34,8 @@ class JoinRequest:
     """KIP-394: a new dynamic member first gets its id and joins again with it."""
     supports_skipping_assignment: bool = True
     """KIP-814: a returning static leader may learn that it leads without having to assign again."""
+    may_see: Callable[[str], bool] | None = field(default=None, compare=False)
+    """Which topics regular expressions of its group may match on its account, in a group whose others have such; None: all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

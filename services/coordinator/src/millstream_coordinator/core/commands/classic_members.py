@@ -184,6 +184,7 @@ def _heartbeat(group_id: str, member_id: str, request: JoinRequest, image: Image
         topics=tuple(subscription.topics),
         reported=partitions_of(subscription.owned_partitions, image),
         classic=ClassicMember(request.session_timeout_ms, request.protocols),
+        may_see=request.may_see,
     )
 
 

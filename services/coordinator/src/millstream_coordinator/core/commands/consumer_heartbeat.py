@@ -4,6 +4,7 @@ The steps: who is it (`admission`), did anything change that asks for a new targ
 from what it has to its target (`reconciliation`).
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from millstream_cluster.decision import Change, Decision
@@ -55,7 +56,9 @@ def _heartbeat(
     if limits.policy.drains and may_go and not draft.group.current(member_id).owned:
         return dismiss(shard, draft, member_id, image, now_ms)
     metadata_is_new = shard.sessions.metadata_offsets.get(group_id) != image.offset
-    delay_ms = _refresh(draft, image, limits, now_ms, has_changed=has_changed, metadata_is_new=metadata_is_new)
+    delay_ms = _refresh(
+        draft, image, limits, now_ms, has_changed=has_changed, metadata_is_new=metadata_is_new, may_see=request.may_see
+    )
     before = draft.group.current(member_id)
     after = _reconciled(draft, request, before)
     if after != before or member_id not in draft.group.currents:
@@ -87,10 +90,17 @@ def _take_over(group: ConsumerGroup, now_ms: int) -> list[Change]:
 
 
 def _refresh(
-    draft: ConsumerDraft, image: Image, limits: ConsumerLimits, now_ms: int, *, has_changed: bool, metadata_is_new: bool
+    draft: ConsumerDraft,
+    image: Image,
+    limits: ConsumerLimits,
+    now_ms: int,
+    *,
+    has_changed: bool,
+    metadata_is_new: bool,
+    may_see: Callable[[str], bool] | None,
 ) -> int:
     """See to it that the target is of now; return in how many ms one is due that has to wait, or 0."""
-    resolve_regexes(draft, image, now_ms, again=metadata_is_new)
+    resolve_regexes(draft, image, now_ms, again=metadata_is_new, may_see=may_see)
     if has_changed or metadata_is_new:
         hashed = metadata_hash(draft.group.subscribed_topics(), image, limits.policy)
         if has_changed or hashed != draft.group.metadata_hash:

@@ -1,6 +1,7 @@
 """What a consumer group is told and what it says, free of wire versions."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from millstream_coordinator.core.consumer.member import ClassicMember
 from millstream_coordinator.core.group.epochs import JOINING_EPOCH
@@ -26,6 +27,8 @@ class HeartbeatRequest:
     """The partitions that the member still has."""
     classic: ClassicMember | None = None
     """What a member that speaks the classic protocol says; None from one that does not."""
+    may_see: Callable[[str], bool] | None = field(default=None, compare=False)
+    """Which topics its regular expression may match; None: all."""
 
     @property
     def joins(self) -> bool:

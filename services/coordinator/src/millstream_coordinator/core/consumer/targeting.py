@@ -1,5 +1,7 @@
 """From the topics of now to a new target: what the members' subscriptions mean, whether that changed, who should have what."""
 
+from collections.abc import Callable
+
 from millstream_cluster.image import Image
 from millstream_coordinator.core.consumer.draft import ConsumerDraft
 from millstream_coordinator.core.consumer.records import RegexStored, ResolvedRegex, TargetEpochStored, TargetStored
@@ -12,8 +14,13 @@ from millstream_coordinator.core.group.subscriptions import existing
 from millstream_wire.errors import ErrorCode
 
 
-def resolve_regexes(draft: ConsumerDraft, image: Image, now_ms: int, *, again: bool) -> None:
-    """Resolve what is not resolved yet, or everything `again`; forget expressions that nobody uses any more."""
+def resolve_regexes(
+    draft: ConsumerDraft, image: Image, now_ms: int, *, again: bool, may_see: Callable[[str], bool] | None = None
+) -> None:
+    """Resolve what is not resolved yet, or everything `again`; forget expressions that nobody uses any more.
+
+    Whoever has it resolved gives its eyes to the group, as in Kafka: what `may_see` does not show it is not matched.
+    """
     used = {member.regex for member in draft.group.members.values() if member.regex is not None}
     for regex in draft.group.regexes.keys() - used:
         draft.write(RegexStored(draft.group.group_id, regex, None))
@@ -21,7 +28,7 @@ def resolve_regexes(draft: ConsumerDraft, image: Image, now_ms: int, *, again: b
         known = draft.group.regexes.get(regex)
         if known is None or again:
             try:
-                topics = _matching(regex, image)
+                topics = _matching(regex, image, may_see)
             except RegexError as error:
                 if known is None:
                     raise _refused(regex, error) from None
@@ -59,9 +66,9 @@ def make_target(draft: ConsumerDraft, image: Image, now_ms: int, policy: GroupPo
     draft.write(TargetEpochStored(group.group_id, TargetEpoch(group.epoch, now_ms)))
 
 
-def _matching(regex: str, image: Image) -> tuple[str, ...]:
+def _matching(regex: str, image: Image, may_see: Callable[[str], bool] | None) -> tuple[str, ...]:
     """The topics that match, internal ones too, as in Kafka: clients leave those out themselves where they care."""
-    return TopicPattern(regex).matching(image.topics)
+    return TopicPattern(regex).matching(image.topics if may_see is None else filter(may_see, image.topics))
 
 
 def _refused(regex: str, error: RegexError) -> Refused:

@@ -1,0 +1,1 @@
+"""Who may log in, as decisions: SCRAM credentials and delegation tokens."""
