@@ -75,7 +75,7 @@ class TlsChannel(SocketChannel):
         except ssl.SSLError as error:
             self._fail(reason_of(error))
         except (OSError, ValueError) as failed:  # a name that cannot be a host's is a ValueError
-            self._fail(getattr(error, "strerror", None) or str(failed))
+            self._fail(getattr(failed, "strerror", None) or str(failed))
         else:
             self._tls_sender.collect()
             self._flush()
