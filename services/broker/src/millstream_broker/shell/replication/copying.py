@@ -167,24 +167,30 @@ class Copying:
 
     async def _cut_one(self, followed: Followed, effects: Sequence[Effect], batches: Batches) -> None:
         replica = followed.replica
-        failure: str | None = None
-        async with self._at_once:
-            if followed.is_over:
-                return
-            replica.is_cut = True
-            try:
-                await self._cut(followed, effects[0])
-            except (OSError, LogError, RecordsError) as error:
-                failure = str(error)
-            finally:
-                replica.is_cut = False
-        if not followed.is_over and failure is None:
+        await self._at_once.acquire()
+        if followed.is_over:
+            self._at_once.release()
+            return
+        replica.is_cut = True
+        try:
+            failure = await self._failure_of_cut(followed, effects[0])
+        finally:
+            replica.is_cut = False
+            self._at_once.release()
+        if not followed.is_over and not failure:
             followed.follower.on_truncated()
             self._perform(followed, effects[1:], batches)
         elif not followed.is_over:
             self.failed(followed, f"not truncated: {failure}")
         self._partitions.assign_held_back(replica)
-        self._partitions.flush_soon(replica)
+
+    async def _failure_of_cut(self, followed: Followed, effect: Effect) -> str:
+        """Why it could not be cut; nothing if it is."""
+        try:
+            await self._cut(followed, effect)
+        except (OSError, LogError, RecordsError) as error:
+            return str(error) or type(error).__name__
+        return ""
 
     async def _cut(self, followed: Followed, effect: Effect) -> None:
         """Cut the log and all that is known of its end, as one step for everybody on the event loop."""
@@ -223,12 +229,14 @@ class Copying:
                 self._partitions.removals.add(doomed, replica.settings.file_delete_delay_ms)
 
     async def _wait_for_room(self) -> None:
-        """Others may be cut meanwhile: they may be on another disk."""
+        """Others may be cut meanwhile: they may be on another disk.
+
+        No `finally` that awaits: compiled, it raises what another task has been told. Whoever is cancelled here is told to stop, and
+        then it does not matter how many are cut at once.
+        """
         self._at_once.release()
-        try:
-            await asyncio.sleep(CUT_AGAIN_S)
-        finally:
-            await self._at_once.acquire()
+        await asyncio.sleep(CUT_AGAIN_S)
+        await self._at_once.acquire()
 
     def _tell_cut(self, replica: HostedPartition, effect: Truncate | TruncateFully, cut: Cut) -> None:
         if effect.committed > 0 and replica.log.log_end_offset > replica.log.log_start_offset:
