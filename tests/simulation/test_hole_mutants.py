@@ -133,9 +133,9 @@ def test_a_move_that_ends_before_who_comes_is_in_sync(monkeypatch: pytest.Monkey
 def test_who_comes_counted_in_sync_from_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = change._Draft._in_sync
 
-    def hasty(draft: Any, electorate: Any, cause: Any) -> Any:
-        coming = (node for node in draft.adding if node in electorate.live)
-        return tuple(dict.fromkeys((*honest(draft, electorate, cause), *coming)))
+    def hasty(draft: Any, cause: Any) -> Any:
+        coming = (node for node in draft.adding if node in draft.live)
+        return tuple(dict.fromkeys((*honest(draft, cause), *coming)))
 
     monkeypatch.setattr(change._Draft, "_in_sync", hasty)
     found = hunt(MOVES)

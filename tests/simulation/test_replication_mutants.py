@@ -2,18 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from millstream_broker.core.hosting import ReplicaKey
 from millstream_broker.core.partition.follower import Answer, FetchFrom, Follow, Follower
 from millstream_broker.shell.partition import applied_metadata
 from millstream_controller.core.nodes import nodes
 from millstream_controller.core.partitions.change import PRESENT, Cause, _Draft
-from millstream_log.disk import Disk
-from millstream_runtime.nodes.follower import Applied
 from millstream_simulation.scenario import simulate
 from millstream_simulation.shape import Kind, Shape
 from millstream_simulation.shapes.replicated import replicated
@@ -57,8 +53,8 @@ def test_an_empty_disk_taken_for_the_one_that_was_there(monkeypatch: pytest.Monk
 def test_a_broker_that_forgets_which_directories_it_had(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = applied_metadata._load
 
-    def forgetful(path: Path, disk: Disk) -> tuple[Applied | None, frozenset[ReplicaKey]]:
-        return honest(path, disk)[0], frozenset()
+    def forgetful(*of: Any) -> Any:
+        return replace(honest(*of), places={})
 
     monkeypatch.setattr(applied_metadata, "_load", forgetful)
     # Who lost a directory was killed: it is out of the ISR until it has copied, unless its proof is believed as well.
@@ -91,8 +87,8 @@ def test_a_follower_that_takes_all_that_it_has_for_committed(monkeypatch: pytest
 def test_a_copy_that_is_lost_and_stays_in_sync(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = _Draft._in_sync
 
-    def forgiving(self: _Draft, electorate: Any, cause: Cause) -> Any:
-        return honest(self, electorate, replace(cause, lost=frozenset(), unclean=frozenset(), leaving=frozenset()))
+    def forgiving(self: _Draft, cause: Cause) -> Any:
+        return honest(self, replace(cause, lost=frozenset(), unclean=frozenset(), leaving=frozenset()))
 
     def eligible(self: _Draft, cause: Cause) -> None:
         had = {*self.before.isr, *self.before.eligible_leader_replicas}.difference(self.isr)

@@ -1,6 +1,7 @@
 """An active controller that loses the API server and its standbys, while brokers and coordinators still reach it."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Mapping
+from uuid import UUID
 
 import pytest
 
@@ -29,11 +30,13 @@ def test_what_a_deposed_controller_says_is_believed(
     async def at_once(self: MetadataFollower, registration: Registration) -> None:
         return
 
-    def in_memory(self: AppliedMetadata, applied: Applied | None, listed: Collection[ReplicaKey] | None = None) -> None:
-        self.listed = self.listed if listed is None else frozenset(listed)
+    def in_memory(
+        self: AppliedMetadata, applied: Applied | None, places: Mapping[ReplicaKey, UUID] | None = None
+    ) -> None:
+        self.places = self.places if places is None else dict(places)
 
     serve_unproven()
     monkeypatch.setattr(MetadataFollower, "until_proven", at_once)
     monkeypatch.setattr(AppliedMetadata, "note", in_memory)
-    found = simulate(14, stranded()).violation or ""
+    found = simulate(2, stranded()).violation or ""
     assert "was removed from" in found, found
