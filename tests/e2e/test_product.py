@@ -27,6 +27,7 @@ from product import (
     records_of,
     topic,
     uninstall,
+    user,
 )
 
 RECORDS = 2000
@@ -37,8 +38,14 @@ VICTIMS = (("operator", 0), ("controller", 0), ("controller", 1), ("coordinator"
 
 
 @pytest.fixture(scope="module")
-def client(cluster: Any, pod: Callable[..., Any]) -> Client:
-    return client_pod(cluster, pod)
+def client(cluster: Any, pod: Callable[..., Any], steps: Any) -> Client:
+    """Of a user who may use every topic and every group."""
+    everything = [("Topic", "*", ["Read", "Write", "Describe"]), ("Group", "*", ["Read", "Describe"])]
+    cluster.apply(user("client", everything))
+    cluster.wait_for_condition("user", "client", "Ready", "True", timeout_s=60)
+    found = client_pod(cluster, pod, secret="client")
+    steps.done("a User, and a client pod with its Secret")
+    return found
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -47,8 +54,7 @@ def uninstalled_in_the_end(cluster: Any) -> Iterator[None]:
     uninstall(cluster)
 
 
-def test_helm_installs_a_cluster(cluster: Any, client: Client, steps: Any) -> None:
-    steps.done("client pod runs")
+def test_helm_installs_a_cluster(cluster: Any, steps: Any) -> None:
     install(cluster)
     steps.done("helm install")
     status = cluster.wait_for_condition("cluster", RELEASE, "Ready", "True", timeout_s=180)["status"]
@@ -283,7 +289,7 @@ def test_uninstall_leaves_nothing_behind(cluster: Any, steps: Any) -> None:
     cluster.kubectl("delete", "job", "archive-orders", "--cascade=foreground", timeout_s=60)
     cluster.kubectl("delete", "-f", "-", "--ignore-not-found", stdin=spark_manifest(cluster, "archive.yaml"))
     cluster.kubectl("delete", "topic", "load")
-    cluster.kubectl("delete", "consumergroup", "--all")
+    cluster.kubectl("delete", "consumergroup,user", "--all")
     steps.done("what was applied is deleted, but for one Topic")
     cluster.helm("uninstall", RELEASE, "--wait", "--timeout", "4m")
     steps.done("helm uninstall")
@@ -302,9 +308,9 @@ def left(cluster: Any) -> list[str]:
     kinds = (
         "pods,services,statefulsets,deployments,jobs,configmaps,secrets,persistentvolumeclaims,serviceaccounts,roles"
     )
-    kinds += ",rolebindings,poddisruptionbudgets"
+    kinds += ",rolebindings,poddisruptionbudgets,networkpolicies"
     if "clusters.millstream.dev" in cluster.run("kubectl", "get", "crd", "-o", "name"):
-        kinds += ",clusters,topics,consumergroups,metadataslots"
+        kinds += ",clusters,topics,consumergroups,users,metadataslots"
     names = cluster.kubectl("get", kinds, "-o", "name").split()
     grants = cluster.run("kubectl", "get", "clusterroles,clusterrolebindings", "-o", "name").split()
     names += [name for name in grants if f"/{cluster.namespace}" in name]

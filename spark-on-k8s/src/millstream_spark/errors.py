@@ -7,6 +7,12 @@ class JobError(Exception):
     exit_status = 1
 
 
+class BadCredentials(JobError):
+    """The directory that was named is not that of a User's Secret: no other try mends that."""
+
+    exit_status = 2
+
+
 class TopicUnavailable(JobError):
     """The topic does not exist, or nobody answers."""
 

@@ -40,10 +40,17 @@ def parse_offsets(text: str) -> Offsets:
 class OffsetCommitter:
     """Invariant: the group never goes back to an older batch, whichever thread brings it."""
 
-    def __init__(self, bootstrap_servers: str, group_id: str, *, timeout_s: float = 10) -> None:
-        self._admin = AdminClient(
-            {"bootstrap.servers": bootstrap_servers, "client.id": "millstream-spark-lag", "log_level": 5}
-        )
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        group_id: str,
+        *,
+        timeout_s: float = 10,
+        login: Mapping[str, str] | None = None,
+    ) -> None:
+        """`login`: librdkafka's settings."""
+        settings = {"bootstrap.servers": bootstrap_servers, "client.id": "millstream-spark-lag", "log_level": 5}
+        self._admin = AdminClient(settings | dict(login or {}))
         self._group_id = group_id
         self._timeout_s = timeout_s
         self._lock = threading.Lock()

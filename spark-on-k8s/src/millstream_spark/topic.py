@@ -2,6 +2,7 @@
 
 import base64
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,8 +20,12 @@ class Topic:
     partitions: int
 
 
-def describe_topic(bootstrap_servers: str, name: str, *, timeout_s: float) -> Topic:
-    admin = AdminClient({"bootstrap.servers": bootstrap_servers, "client.id": "millstream-spark", "log_level": 5})
+def describe_topic(
+    bootstrap_servers: str, name: str, *, timeout_s: float, login: Mapping[str, str] | None = None
+) -> Topic:
+    """`login`: librdkafka's settings."""
+    settings = {"bootstrap.servers": bootstrap_servers, "client.id": "millstream-spark", "log_level": 5}
+    admin = AdminClient(settings | dict(login or {}))
     answer = admin.describe_topics(TopicCollection([name]), request_timeout=timeout_s)[name]
     try:
         description = answer.result()

@@ -37,12 +37,20 @@ def test_a_volume_is_mounted_where_the_data_is_planned_and_where_it_is_written()
         assert f"{prefix}.mount.path=/lake" in words
 
 
+def test_a_secret_is_mounted_for_whoever_talks_to_the_brokers() -> None:
+    words = command("--secret=archiver:/user")
+    assert "spark.kubernetes.driver.secrets.archiver=/user" in words
+    assert "spark.kubernetes.executor.secrets.archiver=/user" in words
+
+
 def test_a_setting_of_the_users_comes_after_ours() -> None:
     words = command("--conf=spark.executor.cores=2")
     assert words.index("spark.executor.cores=2") > words.index("spark.executor.cores=1")
 
 
-@pytest.mark.parametrize("word", ["--volume=lake", "--volume=lake:lake", "--conf=executor.cores=2", "--conf=spark.x"])
+@pytest.mark.parametrize(
+    "word", ["--secret=archiver", "--volume=lake", "--volume=lake:lake", "--conf=executor.cores=2", "--conf=spark.x"]
+)
 def test_what_makes_no_sense_ends_with_status_2(word: str) -> None:
     with pytest.raises(SystemExit) as ended:
         command(word)

@@ -42,6 +42,8 @@ class ArchiveConfig:
     group_id: str
     """The consumer group that shows the job's lag."""
     topic_check_interval_s: int
+    credentials: str | None
+    """A directory with the files of a User's Secret, in driver and executors."""
 
 
 def parse_archive(arguments: Sequence[str]) -> ArchiveConfig:
@@ -59,6 +61,7 @@ def parse_archive(arguments: Sequence[str]) -> ArchiveConfig:
     )
     parser.add_argument("--max-offsets-per-trigger", type=_positive, help="bounds a batch")
     parser.add_argument("--group", help="where progress shows as lag; archive-TOPIC by default")
+    parser.add_argument("--credentials", help="a directory with the files of a User's Secret; none: no login")
     parser.add_argument("--topic-check-interval-s", default=30, type=_positive, help=argparse.SUPPRESS)
     words = parser.parse_args(arguments)
     return ArchiveConfig(
@@ -72,6 +75,7 @@ def parse_archive(arguments: Sequence[str]) -> ArchiveConfig:
         max_offsets_per_trigger=words.max_offsets_per_trigger,
         group_id=words.group or f"archive-{words.topic}",
         topic_check_interval_s=words.topic_check_interval_s,
+        credentials=words.credentials,
     )
 
 

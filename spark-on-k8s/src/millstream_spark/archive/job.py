@@ -14,9 +14,10 @@ from millstream_spark.archive.config import ArchiveConfig, AvailableNow, Interva
 from millstream_spark.archive.lineage import Lineage, check_continues, establish
 from millstream_spark.errors import TopicUnavailable
 from millstream_spark.lag import LagListener, OffsetCommitter, parse_offsets
+from millstream_spark.login import Login, read_login
 from millstream_spark.session import open_session
 from millstream_spark.storage import Storage
-from millstream_spark.topic import TopicMissing, describe_topic
+from millstream_spark.topic import Topic, TopicMissing, describe_topic
 
 DESCRIBE_TIMEOUT_S = 30
 
@@ -25,20 +26,21 @@ logger = logging.getLogger(__name__)
 
 def run_archive(arguments: Sequence[str]) -> int:
     config = parse_archive(arguments)
-    topic = describe_topic(config.bootstrap_servers, config.topic, timeout_s=DESCRIBE_TIMEOUT_S)
+    login = read_login(config.credentials)
+    topic = _describe(config, login)
     spark = open_session(f"archive {config.topic}")
     try:
         storage = Storage(spark)
         lineage = establish(storage, checkpoint=config.checkpoint, output=config.output, topic=topic)
-        committer = OffsetCommitter(config.bootstrap_servers, config.group_id)
+        committer = OffsetCommitter(config.bootstrap_servers, config.group_id, login=login.librdkafka)
         logger.info("archive.started topic=%s topic_id=%s output=%s", topic.name, topic.topic_id, lineage.output)
         # A run that was killed between a batch and its commit would otherwise show lag that is not there.
         if (done := committed_offsets(storage, config.checkpoint)) is not None:
             committer.commit(*done)
         spark.streams.addListener(LagListener(committer))
-        query = start_query(spark, config)
+        query = start_query(spark, config, login)
         try:
-            watch(query, config, lineage)
+            watch(query, config, lineage, login)
         finally:
             query.stop()
         commit_last(query, committer)
@@ -50,7 +52,11 @@ def run_archive(arguments: Sequence[str]) -> int:
         spark.stop()
 
 
-def start_query(spark: SparkSession, config: ArchiveConfig) -> StreamingQuery:
+def _describe(config: ArchiveConfig, login: Login) -> Topic:
+    return describe_topic(config.bootstrap_servers, config.topic, timeout_s=DESCRIBE_TIMEOUT_S, login=login.librdkafka)
+
+
+def start_query(spark: SparkSession, config: ArchiveConfig, login: Login) -> StreamingQuery:
     reader = (
         spark.readStream.format("kafka")
         .option("kafka.bootstrap.servers", config.bootstrap_servers)
@@ -63,6 +69,8 @@ def start_query(spark: SparkSession, config: ArchiveConfig) -> StreamingQuery:
         # Spark asks for the latest offsets twice after every poll: fewer polls, far fewer requests.
         .option("kafka.max.poll.records", 10_000)
     )
+    for name, value in login.java.items():
+        reader = reader.option(f"kafka.{name}", value)
     if config.max_offsets_per_trigger is not None:
         reader = reader.option("maxOffsetsPerTrigger", config.max_offsets_per_trigger)
     writer = (
@@ -87,13 +95,13 @@ def _triggered(writer: DataStreamWriter, config: ArchiveConfig) -> DataStreamWri
             assert_never(config.trigger)
 
 
-def watch(query: StreamingQuery, config: ArchiveConfig, lineage: Lineage) -> None:
+def watch(query: StreamingQuery, config: ArchiveConfig, lineage: Lineage, login: Login) -> None:
     """Return when the query has ended; raise if it failed, or if the topic was re-created under it."""
     ended = False
     while not ended:
         ended = bool(query.awaitTermination(config.topic_check_interval_s))
         try:
-            topic = describe_topic(config.bootstrap_servers, config.topic, timeout_s=DESCRIBE_TIMEOUT_S)
+            topic = _describe(config, login)
         except TopicMissing:
             raise
         except TopicUnavailable as error:

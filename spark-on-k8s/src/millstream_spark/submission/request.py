@@ -15,11 +15,18 @@ class Volume:
 
 
 @dataclass(frozen=True, slots=True)
+class MountedSecret:
+    name: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     name: str
     image: str
     service_account: str
     volumes: tuple[Volume, ...]
+    secrets: tuple[MountedSecret, ...]
     driver_memory: str
     executor_memory: str
     executors: int
@@ -44,6 +51,9 @@ def parse_request(arguments: Sequence[str]) -> Request:
     parser.add_argument(
         "--volume", action="append", default=[], type=_volume, help="CLAIM:PATH, in driver and executors"
     )
+    parser.add_argument(
+        "--secret", action="append", default=[], type=_secret, help="NAME:PATH, its files in driver and executors"
+    )
     parser.add_argument("--driver-memory", default="512m", help="the driver's heap")
     parser.add_argument("--executor-memory", default="512m", help="an executor's heap")
     parser.add_argument("--executors", default=1, type=int)
@@ -55,6 +65,7 @@ def parse_request(arguments: Sequence[str]) -> Request:
         image=words.image,
         service_account=words.service_account,
         volumes=tuple(words.volume),
+        secrets=tuple(words.secret),
         driver_memory=words.driver_memory,
         executor_memory=words.executor_memory,
         executors=words.executors,
@@ -100,7 +111,17 @@ def _settings(request: Request, namespace: str, job_uid: str) -> list[tuple[str,
         for role in ("driver", "executor"):
             prefix = f"spark.kubernetes.{role}.volumes.persistentVolumeClaim.volume-{number}"
             settings += [(f"{prefix}.options.claimName", volume.claim), (f"{prefix}.mount.path", volume.path)]
+    for secret in request.secrets:
+        for role in ("driver", "executor"):
+            settings.append((f"spark.kubernetes.{role}.secrets.{secret.name}", secret.path))
     return settings
+
+
+def _secret(text: str) -> MountedSecret:
+    name, colon, path = text.partition(":")
+    if not (name and colon and path.startswith("/")):
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME:PATH")
+    return MountedSecret(name, path)
 
 
 def _volume(text: str) -> Volume:

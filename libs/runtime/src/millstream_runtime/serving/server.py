@@ -6,6 +6,7 @@ means is not. One connection's requests and answers are in `connection.py`.
 
 import asyncio
 import inspect
+import logging
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Generic
 
@@ -14,6 +15,7 @@ from millstream_runtime.network.channel import Channel
 from millstream_runtime.network.links import DEFAULT_LIMITS, Limits, Listener
 from millstream_runtime.serving import api_versions
 from millstream_runtime.serving.api_versions import ANYBODY, NO_FEATURES, Features, Identity
+from millstream_runtime.serving.bounded_log import BoundedLog
 from millstream_runtime.serving.connection import Route, ServedConnection, divided
 from millstream_runtime.serving.context import Connection, RawReply, RequestContext
 from millstream_runtime.serving.guard import NO_GUARD, Guard
@@ -27,6 +29,8 @@ from millstream_wire.messages import ApiVersionsRequest, ApiVersionsResponse
 if TYPE_CHECKING:
     from millstream_runtime.serving.accounts import Accounts
     from millstream_runtime.serving.logins import Logins
+
+audit = logging.getLogger("millstream.audit.authorization")
 
 __all__ = ["Connection", "Features", "Handler", "RawReply", "RequestContext", "Server"]
 
@@ -63,6 +67,7 @@ class Server(Generic[App]):
         self.identity = identity
         self.accounts = accounts
         self.authorizer = authorizer
+        self._denials = BoundedLog(audit, world.monotonic_s)
         self.counters = world.metrics.server(name)
         self.advertised = _advertised(handlers, frozenset(unadvertised), versions or {})
         served: dict[ApiKey, Handler[App]] = dict(handlers)
@@ -98,7 +103,7 @@ class Server(Generic[App]):
             peer = guard.peer_of(channel.certificate)
             self._accepted += 1
             met = Connection(self._accepted, channel.peer, listener_name, kind, peer, is_guarded)
-            met.authorizer = self.authorizer
+            met.authorizer, met.denials = self.authorizer, self._denials
             connection = ServedConnection(self, met, channel)
             if logins is not None:
                 logins.guard(connection, met, lambda: self._judge(met))
