@@ -7,6 +7,7 @@ import random
 import socket
 import ssl
 import time
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -223,6 +224,25 @@ def test_a_handshake_that_is_not_finished_ends(
 
     asyncio.run(scenario())
     assert [record.message.partition("detail=")[2] for record in caplog.records] == ["not_finished_in_time"]
+
+
+def test_who_is_not_done_when_the_listener_closes_is_not_taken_in(authority: Authority) -> None:
+    async def scenario() -> None:
+        async with Door(authority) as door:
+            reader, writer = await door.connect()
+            unfinished, other = await asyncio.open_connection("127.0.0.1", door.listener.port)
+            other.write(client_hello(authority))
+            await until(lambda: len(door.listener._encryption._handshakes) == 1)
+            door.listener.close()
+            with suppress(ConnectionResetError):
+                await asyncio.wait_for(unfinished.read(), 10)
+            writer.write(framed(b"echo"))
+            assert await read_frame(reader) == b"echo"
+            assert len(door.users) == 1
+            writer.close()
+            other.close()
+
+    asyncio.run(scenario())
 
 
 def test_a_thousand_that_never_finish_do_not_keep_others_out(

@@ -54,6 +54,11 @@ class Encryption:
             self._handshakes,
         )
 
+    def close(self) -> None:
+        """No more handshakes; connections stay."""
+        if self._handshakes is not None:
+            self._handshakes.close()
+
     async def settled(self, channel: SocketChannel) -> None:
         """Wait until the handshake with a server is done. Raises HandshakeFailed."""
         assert isinstance(channel, TlsChannel)

@@ -34,6 +34,8 @@ class Shaking(Protocol):
     def give_way(self) -> None:
         """Close: too many others are under way."""
 
+    def close(self, reason: str) -> None: ...
+
 
 class Turns:
     """One per event loop. Invariant: a connection waits here at most once."""
@@ -84,6 +86,11 @@ class Handshakes:
 
     def end(self, channel: Shaking) -> None:
         self._under_way.pop(channel, None)
+
+    def close(self) -> None:
+        """The listener is gone: nobody is there to take them in."""
+        for channel in list(self._under_way):
+            channel.close("nobody listens any more")
 
     def say_failed(self, peer: str, reason: str) -> None:
         """One line for each, but only so many in a row: whoever wants may fail as often as he likes."""

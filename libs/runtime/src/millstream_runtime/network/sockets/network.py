@@ -164,6 +164,8 @@ class SocketListener:
             self._closed = True
             self._loop.remove_reader(self._sock)
             self._sock.close()
+            if self._encryption is not None:
+                self._encryption.close()
 
     def _on_readable(self) -> None:
         last_descriptor = _last_for_sockets()
