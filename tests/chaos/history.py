@@ -34,7 +34,8 @@ class Acked:
     topic: str
     partition: int
     key: str
-    offset: int
+    offset: int | None
+    """None where the producer was told of a later record only, which takes the sequence to be there up to it."""
     at: float
 
 

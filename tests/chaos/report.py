@@ -44,13 +44,13 @@ def _listed(counts: Counter[str]) -> str:
 
 
 def _table(what: str, whose: str, rows: Sequence[Row]) -> list[str]:
-    head = f"{f'longest time without {what}, s':<44}{'faults':>7}{'median':>9}{'median of':>11}{'worst':>8}{'until':>9}"
-    below = f"{'':<44}{'':>7}{whose:>9}{'worst':>11}{'':>8}{'whole':>9}"
+    head = f"{f'longest time without {what}, s':<44}{'faults':>7}{'median':>9}{'median of':>11}{'of those':>10}{'worst':>8}{'until':>9}"
+    below = f"{'':<44}{'':>7}{whose:>9}{'worst':>11}{'meanwhile':>10}{'':>8}{'whole':>9}"
     return [
         head,
         below,
         *(
-            f"{row.kind:<44}{row.faults:>7}{row.median_s:>9.2f}{row.median_worst_s:>11.2f}{row.worst_s:>8.2f}"
+            f"{row.kind:<44}{row.faults:>7}{row.median_s:>9.2f}{row.median_worst_s:>11.2f}{row.median_while_it_lasted_s:>10.2f}{row.worst_s:>8.2f}"
             f"{(f'{max(row.until_whole):.1f}' if row.until_whole else '-'):>9}"
             for row in rows
         ),

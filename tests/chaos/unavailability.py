@@ -24,6 +24,8 @@ class Row:
     gaps: list[float] = field(default_factory=list)
     """One for each fault and partition, group or producer."""
     worst_of_fault: list[float] = field(default_factory=list)
+    while_it_lasted: list[float] = field(default_factory=list)
+    """The worst of each fault that began before the fault was taken away: what follows is a node's return."""
     until_whole: list[float] = field(default_factory=list)
     """From where the fault was taken away to where every replica was in sync again."""
 
@@ -36,6 +38,10 @@ class Row:
         return median(self.worst_of_fault) if self.worst_of_fault else 0.0
 
     @property
+    def median_while_it_lasted_s(self) -> float:
+        return median(self.while_it_lasted) if self.while_it_lasted else 0.0
+
+    @property
     def worst_s(self) -> float:
         return max(self.gaps, default=0.0)
 
@@ -45,6 +51,7 @@ class _Window:
     kind: str
     begins: float
     ends: float
+    healed: float
     until_whole: float | None
 
 
@@ -88,12 +95,14 @@ def unavailability(history: Sequence[Event], times_of: Times) -> list[Row]:
     windows = _windows(history, last)
     rows: dict[str, Row] = {}
     calm_until = windows[0].begins if windows else last
-    for window in [_Window(CALM, first, calm_until, None), *windows]:
+    for window in [_Window(CALM, first, calm_until, calm_until, None), *windows]:
         row = rows.setdefault(window.kind, Row(window.kind))
         longest = [_longest(times, window, last) for times in times_of.values()]
+        begun = [_longest(times, window, last, before=window.healed) for times in times_of.values()]
         row.faults += 1
         row.gaps += longest
         row.worst_of_fault.append(max(longest))
+        row.while_it_lasted.append(max(begun))
         if window.until_whole is not None:
             row.until_whole.append(window.until_whole)
     return list(rows.values())
@@ -110,7 +119,13 @@ def _windows(history: Sequence[Event], last: float) -> list[_Window]:
     groups = list(together.values())
     ends = [*(group[0].at for group in groups[1:]), last][: len(groups)]
     return [
-        _Window(_kind(group), group[0].at, end, _until_whole(group, healed, whole))
+        _Window(
+            _kind(group),
+            group[0].at,
+            end,
+            max(healed.get(each.number, end) for each in group),
+            _until_whole(group, healed, whole),
+        )
         for group, end in zip(groups, ends, strict=True)
     ]
 
@@ -127,10 +142,18 @@ def _until_whole(group: Sequence[Struck], healed: dict[int, float], whole: dict[
     return max(whole[number] for number in numbers) - max(healed[number] for number in numbers)
 
 
-def _longest(times: Sequence[float], window: _Window, last: float) -> float:
-    """Of the gaps whose middle is in the window, and one that is never over: a fault's begin before it and last into what follows."""
+def _longest(times: Sequence[float], window: _Window, last: float, *, before: float | None = None) -> float:
+    """Of the gaps whose middle is in the window, and one that is never over: a fault's begin before it and last into what follows.
+
+    `before`: only those that begin before this time.
+    """
     times = sorted(times)
-    gaps = [after - before for before, after in pairwise(times) if window.begins < (before + after) / 2 <= window.ends]
-    if times[-1] < window.ends:
+    until = window.ends if before is None else before
+    gaps = [
+        after - start
+        for start, after in pairwise(times)
+        if start < until and window.begins < (start + after) / 2 <= window.ends
+    ]
+    if times[-1] < until:
         gaps.append(last - times[-1])
     return max(gaps, default=0.0)

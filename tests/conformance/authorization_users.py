@@ -4,6 +4,7 @@ A server that starts with no ACL and `allow.everyone.if.no.acl.found` lets the f
 of resource, everything is closed to all addresses but the administrator's.
 """
 
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +24,16 @@ SETTINGS = {
     "allow.everyone.if.no.acl.found": "true",
 }
 ADMINISTRATOR = "127.0.0.1"
+ANY_ACL = {
+    "resource_type_filter": 1,
+    "resource_name_filter": None,
+    "pattern_type_filter": 1,
+    "principal_filter": None,
+    "host_filter": None,
+    "operation": 1,
+    "permission_type": 1,
+}
+PATIENCE_S = 60
 NAMES = {
     AclResource.TOPIC: "t-",
     AclResource.GROUP: "g-",
@@ -106,7 +117,7 @@ class Server:
     """One server, ours or Apache Kafka's, with a connection for each user."""
 
     def __init__(self, bootstrap: str) -> None:
-        self._bootstrap = bootstrap
+        self.bootstrap = bootstrap
         self._connections: dict[str, WireClient] = {}
         self.scene = Scene({})
 
@@ -116,7 +127,7 @@ class Server:
     def _client(self, host: str) -> WireClient:
         client = self._connections.get(host)
         if client is None:
-            client = self._connections[host] = WireClient(self._bootstrap, source=host)
+            client = self._connections[host] = WireClient(self.bootstrap, source=host)
         return client
 
     def ask(self, host: str, request: Any, version: int) -> Any:
@@ -135,6 +146,12 @@ class Server:
     def create_acls(self, acls: list[dict[str, Any]]) -> None:
         answer = self.ask(ADMINISTRATOR, made(m.CreateAclsRequest, creations=acls), 3)
         assert [each for each in answer.results if each.error_code] == []
+        wanted = len({tuple(sorted(each.items())) for each in acls if each["host"] == acls[-1]["host"]})
+        asked = made(m.DescribeAclsRequest, **{**ANY_ACL, "host_filter": acls[-1]["host"]})
+        deadline = time.monotonic() + PATIENCE_S
+        while sum(len(each.acls) for each in self.ask(ADMINISTRATOR, asked, 3).resources) < wanted:
+            assert time.monotonic() < deadline, "the node that was asked does not learn of them"
+            time.sleep(0.02)
 
 
 @contextmanager

@@ -19,6 +19,7 @@ LOGGING = f"-Dlog4j2.configurationFile={HERE / 'kafka' / 'log4j2.yaml'}"
 
 # Short names for the tools' main classes; `run_tool` takes either a short name or a class.
 TOOLS = {
+    "kafka-acls": "org.apache.kafka.tools.AclCommand",
     "kafka-broker-api-versions": "org.apache.kafka.tools.BrokerApiVersionsCommand",
     "kafka-client-metrics": "org.apache.kafka.tools.ClientMetricsCommand",
     "kafka-cluster": "org.apache.kafka.tools.ClusterTool",

@@ -99,9 +99,11 @@ class ServerProcess:
 
 
 @contextlib.contextmanager
-def node(directory: Path, *settings: str, port: int = 0, program: str = MILLSTREAM) -> Iterator[ServerProcess]:
+def node(
+    directory: Path, *settings: str, port: int = 0, program: str = MILLSTREAM, more: Sequence[str] = ()
+) -> Iterator[ServerProcess]:
     """The all-in-one node, as `make run` starts it."""
-    arguments = ["node", "--port", str(port), "--data", str(directory / "data")]
+    arguments = ["node", "--port", str(port), "--data", str(directory / "data"), *more]
     for setting in settings:
         arguments += ["--set", setting]
     server = ServerProcess(arguments, directory / "node.log", program=program)
@@ -220,10 +222,15 @@ class Cluster:
 
 @contextlib.contextmanager
 def cluster(
-    directory: Path, *settings: str, brokers: int = 3, racks: str = "", program: str = MILLSTREAM
+    directory: Path,
+    *settings: str,
+    brokers: int = 3,
+    racks: str = "",
+    program: str = MILLSTREAM,
+    more: Sequence[str] = (),
 ) -> Iterator[Cluster]:
     data = directory / "cluster"
-    arguments = ["cluster", "--port", "0", "--data", str(data), "--brokers", str(brokers)]
+    arguments = ["cluster", "--port", "0", "--data", str(data), "--brokers", str(brokers), *more]
     if racks:
         arguments += ["--racks", racks]
     for setting in settings:

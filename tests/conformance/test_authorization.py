@@ -7,29 +7,31 @@ import pytest
 import servers
 from authorization_rows import ROWS
 from authorization_scene import ACL, GONE, GROUPS, IDS, TOPICS, Scene, made, seen, versions_of
-from authorization_users import ADMINISTRATOR, SETTINGS, Server, User, acl, acls_of, connected, users
+from authorization_users import (
+    ADMINISTRATOR,
+    ANY_ACL,
+    PATIENCE_S,
+    SETTINGS,
+    Server,
+    User,
+    acl,
+    acls_of,
+    connected,
+    users,
+)
 from kafka_broker import KafkaBroker
-from kafka_tools import KafkaUnavailable, kafka_libs
+from kafka_tools import KafkaUnavailable, kafka_libs, run_tools
 
 from millstream_cluster.acls import AclOperation, AclResource
 from millstream_wire import messages as m
 from millstream_wire.errors import ErrorCode
 
 USERS = users()
-PATIENCE_S = 60
+TOOLS_TIMEOUT_S = 240
 STRICTER = ("FETCH-as-replica",)
 """Where ours refuse more: nobody fetches as a replica but the node itself, and Kafka takes whoever may act for the cluster."""
 UNSTABLE = (("TXN_OFFSET_COMMIT-6", 6),)
 """Versions that Kafka does not offer yet."""
-ANY_ACL = {
-    "resource_type_filter": 2,
-    "resource_name_filter": None,
-    "pattern_type_filter": 1,
-    "principal_filter": None,
-    "host_filter": None,
-    "operation": 1,
-    "permission_type": 1,
-}
 NOT_YET = (
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -199,7 +201,7 @@ def _acl_answers(server: Server) -> Iterator[object]:
         {"operation": 4, "principal_filter": "User:a"},
         {"permission_type": 2, "resource_type_filter": 1, "principal_filter": "User:a"},
     ]
-    wanted = [{**ANY_ACL, **each} for each in filters]
+    wanted = [{**ANY_ACL, "resource_type_filter": 2, **each} for each in filters]
     for each in wanted:
         answer = server.ask(ADMINISTRATOR, made(m.DescribeAclsRequest, **each), 3)
         yield (
@@ -218,3 +220,32 @@ def _acl_answers(server: Server) -> Iterator[object]:
         (each.error_code, sorted((a.resource_type, a.resource_name, a.error_code) for a in each.matching_acls))
         for each in answer.filter_results
     ]
+
+
+def test_kafka_acls_adds_lists_and_removes(ours: Server) -> None:
+    """The tool as its users run it; a producer's and a consumer's grants are what it makes of one word each."""
+    server = ["--bootstrap-server", ours.bootstrap]
+    about = ["--allow-principal", "User:tool", "--topic", "tool-", "--resource-pattern-type", "prefixed"]
+    results = run_tools(
+        [
+            ("kafka-acls", [*server, "--add", *about, "--producer"]),
+            ("kafka-acls", [*server, "--add", *about, "--consumer", "--group", "tool-group"]),
+            (
+                "kafka-acls",
+                [*server, "--add", "--deny-principal", "User:tool", "--deny-host", "10.0.0.0/8", "--cluster"],
+            ),
+            ("kafka-acls", [*server, "--list", "--principal", "User:tool"]),
+            ("kafka-acls", [*server, "--list", "--topic", "tool-x", "--resource-pattern-type", "match"]),
+            ("kafka-acls", [*server, "--remove", "--force", "--topic", "tool-", "--resource-pattern-type", "prefixed"]),
+            ("kafka-acls", [*server, "--list", "--principal", "User:tool"]),
+        ],
+        timeout_s=TOOLS_TIMEOUT_S,
+    )
+    assert [(result.returncode, result.stderr) for result in results if result.returncode] == []
+    *_, listed, matching, _, left = [result.stdout for result in results]
+    for name, kind in (("tool-", "TOPIC"), ("tool-group", "GROUP"), ("kafka-cluster", "CLUSTER")):
+        assert f"resourceType={kind}, name={name}," in listed
+    for operation in ("WRITE", "DESCRIBE", "CREATE", "READ"):
+        assert f"principal=User:tool, host=*, operation={operation}, permissionType=ALLOW" in matching
+    assert "host=10.0.0.0/8, operation=ALL, permissionType=DENY" in left
+    assert "resourceType=TOPIC" not in left

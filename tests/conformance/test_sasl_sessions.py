@@ -168,6 +168,15 @@ def test_the_life_of_a_delegation_token_is_as_with_kafka(ours: Place, kafkas: Pl
     assert mine[-1][0] == 58
 
 
+def test_a_token_that_is_over_is_swept_as_with_kafka(ours: Place, kafkas: Place) -> None:
+    for place in (ours, kafkas):
+        with Peer(place.sasl) as peer:
+            peer.log_in(login("SCRAM-SHA-256", "alice"))
+            alice = Administrator(peer)
+            assert alice.create(lifetime_ms=500).error_code == 0
+            until_described(alice, 0)
+
+
 def test_kafkas_tools_manage_users_and_tokens(ours: Place, tmp_path_factory: pytest.TempPathFactory) -> None:
     directory = tmp_path_factory.mktemp("tools")
     own = directory / "alice.properties"

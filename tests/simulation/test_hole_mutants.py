@@ -1,6 +1,6 @@
 """Holes in the design of replication that others fell into, each opened again: some seed must notice.
 
-Which test stands for which hole is in docs/decisions/simulated-world.md.
+Which test stands for which hole is in docs/decisions/replication-holes.md.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from millstream.roles import Role
-from millstream_broker.api import write_txn_markers
+from millstream_broker.api import list_offsets, write_txn_markers
 from millstream_broker.core import hosting
 from millstream_broker.shell.partition import hosting as hosting_shell
 from millstream_broker.shell.partition.hosting import Hosting
@@ -57,6 +57,15 @@ def test_a_leader_that_was_told_that_it_is_fenced_and_goes_on(monkeypatch: pytes
     monkeypatch.setattr(Hosting, "on_session_lost", lambda _: None)
     found = hunt(ISOLATIONS, 3)
     assert "was told that it is fenced" in found, found
+
+
+# ---- what a new leader says before it knows (hole 6) ----
+
+
+def test_an_end_that_is_told_before_it_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(list_offsets, "is_follower", lambda _: True)
+    found = hunt(FAILOVERS, 2)
+    assert "watched ends at" in found, found
 
 
 # ---- what is answered (hole 15) ----

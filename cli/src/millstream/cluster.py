@@ -18,7 +18,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from millstream.first_logins import first_logins_of, write_private
+from millstream.first_logins import first_login_texts, first_logins_of, write_private
 from millstream.ports import free_ports
 from millstream.processes import LOOPBACK, PlannedProcess, plan_processes
 from millstream.roles import Role
@@ -46,7 +46,7 @@ def run_cluster(options: Namespace) -> int:
             process.directory.mkdir(parents=True, exist_ok=True)
             write_private(process.config, process.config_text())
             if process.first_logins is not None:
-                write_private(process.first_logins, "\n".join(options.add_scram))
+                write_private(process.first_logins, "\n".join(first_login_texts(options.add_scram)))
     except (PropertyError, OSError) as error:
         print(f"millstream: {error}", file=sys.stderr)
         return EXIT_USAGE

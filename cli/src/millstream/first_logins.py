@@ -26,17 +26,21 @@ def first_logins_of(arguments: Sequence[str]) -> tuple[MetadataRecord, ...]:
         return ()
     records: list[MetadataRecord] = [LoginSecretSet(base64(secrets.token_bytes(_SECRET_BYTES)))]
     seen = set()
-    for argument in arguments:
-        for text in _texts(argument):
-            try:
-                first = parse_scram_argument(text, secrets.token_bytes(_SALT_BYTES))
-            except SaslConfigError as error:
-                raise PropertyError(str(error)) from None
-            if (first.user, first.mechanism) in seen:
-                raise PropertyError(f"--add-scram names {first.user} twice for {first.mechanism.wire_name}")
-            seen.add((first.user, first.mechanism))
-            records.append(credential_set(first.user, first.mechanism, first.credential))
+    for text in first_login_texts(arguments):
+        try:
+            first = parse_scram_argument(text, secrets.token_bytes(_SALT_BYTES))
+        except SaslConfigError as error:
+            raise PropertyError(str(error)) from None
+        if (first.user, first.mechanism) in seen:
+            raise PropertyError(f"--add-scram names {first.user} twice for {first.mechanism.wire_name}")
+        seen.add((first.user, first.mechanism))
+        records.append(credential_set(first.user, first.mechanism, first.credential))
     return tuple(records)
+
+
+def first_login_texts(arguments: Sequence[str]) -> list[str]:
+    """What the arguments say, or the files and variables that they name. Raises PropertyError."""
+    return [text for argument in arguments for text in _texts(argument)]
 
 
 def write_private(path: Path, content: str) -> None:

@@ -30,7 +30,7 @@ TOPIC = 2
 SET = 0
 FACTOR_MIN, FACTOR_MAX = 2, 4
 """With fewer than two replicas a disk that fails takes what was acknowledged with it."""
-THINKS_BETTER_S = (0.0, 0.3)
+THINKS_BETTER_S = (0.0, 0.1)
 
 
 class Administrator:
@@ -94,7 +94,7 @@ class Administrator:
         while True:
             target = self._random.sample(brokers, self._random.randint(FACTOR_MIN, min(FACTOR_MAX, len(brokers))))
             await self._ask_to_move(nodes, moved, None if goes_back else [int(node) for node in target])
-            if self._random.random() < 0.5:
+            if self._random.random() < 0.4:
                 return
             await asyncio.sleep(self._random.uniform(*THINKS_BETTER_S))
             goes_back = self._random.random() < 0.5

@@ -44,6 +44,8 @@ class Host:
         self.name = planned.name
         self.role: Role = planned.role
         self.service: Service | None = None
+        self.stopping: Service | None = None
+        """While it stops in peace; what it has is still there, and may count."""
         self.clock = clock
         self.pace = NodePace(random.Random(f"{seed} {planned.name} pace"))
         self.lost: dict[ReplicaKey, str] = {}
@@ -124,8 +126,10 @@ class Host:
 
     async def stop(self) -> None:
         """SIGTERM."""
+        self.stopping = self.service
         world = self._end("stopping")
         await world.stop()
+        self.stopping = None
         await world.kill()  # the process exits
         self._story.add("stopped", process=self.name)
 

@@ -31,7 +31,7 @@ SITUATIONS: Mapping[str, Situation] = {
     "network storm": Situation("connections broke and frames crawled everywhere"),
     "store away from a controller": Situation("a controller did not reach the API server"),
     "active controller stranded": Situation(
-        "the active controller lost the API server and its standbys, but no broker"
+        "the active controller lost the API server and its standbys, but no broker", within=50
     ),
     "store away for all": Situation("no controller reached the API server"),
     "store request lost": Situation("a request to the API server, or the answer to a question, got lost"),
@@ -86,7 +86,7 @@ SITUATIONS: Mapping[str, Situation] = {
     ),
     "name lost": Situation("a power loss undid what had been done to a name", within=100),
     "directory lost": Situation("a partition's directory was gone when its broker came back"),
-    "partition lost": Situation("a broker found that it has lost a partition"),
+    "partition lost": Situation("a broker found that it has lost a partition", within=50),
     "brokers cut from each other": Situation("a broker did not hear another one, and everybody else heard both"),
     "broker killed with the active controller": Situation(
         "a broker and the active controller died at once, and the broker was back before anybody missed it", within=50

@@ -111,6 +111,10 @@ def copied(keys: list[str]) -> list[Event]:
 
 CORRUPTED: dict[str, tuple[Kind, list[Event]]] = {
     "an acknowledged record is not there": (Kind.LOST, log("orders", EVERYTHING, [0, 1], ORDERS[:2], 2)),
+    "a record that was acknowledged by way of a later one is not there": (
+        Kind.LOST,
+        [*sound(), Acked("p.0", "orders", 0, "p.0|0|3", None, 14)],
+    ),
     "an acknowledged record is elsewhere": (
         Kind.LOST,
         log("orders", EVERYTHING, [0, 1, 2], [ORDERS[1], ORDERS[0], ORDERS[2]]),
@@ -226,6 +230,13 @@ def test_an_undecided_transaction_may_be_whole_or_nothing(visible: list[str]) ->
 def test_what_was_given_up_may_be_there_or_not() -> None:
     given_up = changed(Acked, lambda _: None, where=lambda acked: acked.offset == 2)
     assert check(given_up) == []
+
+
+def test_a_record_may_be_acknowledged_by_way_of_a_later_one() -> None:
+    told_of_none = changed(
+        Acked, lambda acked: dataclasses.replace(acked, offset=None), where=lambda acked: acked.offset == 1
+    )
+    assert check(told_of_none) == []
 
 
 def test_what_a_producer_wrote_again_under_another_epoch_is_its_own() -> None:

@@ -51,6 +51,16 @@ def test_faults_of_a_kind_share_a_row() -> None:
     assert row.until_whole == [5, 0.5]
 
 
+def test_a_nodes_return_is_told_apart_from_what_the_fault_does_itself() -> None:
+    found = rows(
+        acks(0, *range(1, 10), 11, 12, 13, 18, 19),
+        acks(1, *range(1, 20)),
+        fault(1, "stop", "broker-1", 9.5, 12.5, 15),
+    )
+    row = found["stop broker"]
+    assert (row.median_worst_s, row.median_while_it_lasted_s) == (5, 2)
+
+
 def test_faults_at_the_same_time_are_one() -> None:
     found = rows(
         acks(0, *range(1, 10), 15, 16),

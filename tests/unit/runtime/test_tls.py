@@ -19,8 +19,8 @@ from socket_peers import Echo, ends, framed, read_frame, until
 from millstream_cluster.principal import ANONYMOUS, Principal
 from millstream_runtime.network.links import Unwelcome, Wrap
 from millstream_runtime.network.sockets import handshakes
+from millstream_runtime.network.sockets.handshakes import HandshakeFailed
 from millstream_runtime.network.sockets.network import SocketListener, SocketNetwork
-from millstream_runtime.network.sockets.tls_channel import HandshakeFailed
 from millstream_runtime.serving.guard import Guard
 from millstream_runtime.serving.peer import ClientPeer
 from millstream_security.protocol import ListenerProperties, ListenerSecurity, SecurityProtocol
@@ -56,8 +56,8 @@ class Door:
 
     async def __aexit__(self, *_: object) -> None:
         self.listener.close()
-        for user in self.users:
-            user.channel.close()
+        for channel in list(self.network._channels):  # those whose handshake is not done, too
+            channel.close()
 
     async def connect(self, context: ssl.SSLContext | None = None) -> Any:
         context = context or ssl.create_default_context(cafile=str(self.authority.file))

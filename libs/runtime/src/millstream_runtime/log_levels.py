@@ -69,7 +69,7 @@ async def alter_log_levels(
     answers = [
         _alter(resource, node_id, once=named[resource.resource_name] == 1, validate_only=request.validate_only)
         if context.may(AclOperation.ALTER_CONFIGS, AclResource.CLUSTER)
-        else _not_permitted(resource)
+        else _not_permitted(resource, context)
         for resource in here
     ]
     if rest:
@@ -108,7 +108,8 @@ def _alter(
     return answer
 
 
-def _not_permitted(resource: AlterConfigsResource) -> AlterConfigsResourceResponse:
+def _not_permitted(resource: AlterConfigsResource, context: RequestContext) -> AlterConfigsResourceResponse:
+    context.denied(AclOperation.ALTER_CONFIGS, AclResource.CLUSTER)
     return AlterConfigsResourceResponse(
         error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
         resource_type=resource.resource_type,

@@ -7,6 +7,7 @@ from millstream.roles import Role
 from millstream_simulation.exposed_topics import TOPIC
 from millstream_simulation.host import Host
 from millstream_simulation.metadata_stores.directory import StoreDirectory
+from millstream_simulation.troubles.replicas import lose_at_one
 from millstream_simulation.troubles.scene import Scene
 
 BUSIEST = 3
@@ -73,13 +74,19 @@ async def fail(scene: Scene) -> None:
 
 
 async def lose_directory(scene: Scene) -> None:
-    """A broker comes back without the directory of one of the partitions that are there for that."""
+    """A broker comes back without the directory of one of the partitions that are there for that.
+
+    With several replicas no other broker loses anything meanwhile: what is left without a proof only a person accepts.
+    """
 
     async def without(host: Host) -> None:
         await host.kill()
         host.lose_directory(TOPIC, scene.random)
 
-    await scene.take_down(without, scene.random.uniform(0.1, 3.0), scene.random.choice(_brokers(scene)))
+    if any(len(partition.replicas) > 1 for partition in scene.image().partitions()):
+        await lose_at_one(scene, without)
+    else:
+        await scene.take_down(without, scene.random.uniform(0.1, 3.0), scene.random.choice(_brokers(scene)))
 
 
 async def _restart(scene: Scene, host: Host) -> None:

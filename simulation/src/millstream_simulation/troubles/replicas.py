@@ -82,15 +82,15 @@ async def lose_disk(scene: Scene) -> None:
         await host.kill()
         host.lose_disk()
 
-    await _lose(scene, without)
+    await lose_at_one(scene, without)
 
 
 async def lose_power_of_one(scene: Scene) -> None:
     """One broker loses what it has not flushed; everybody else has everything, and no other loses anything meanwhile."""
-    await _lose(scene, Host.lose_power)
+    await lose_at_one(scene, Host.lose_power)
 
 
-async def _lose(scene: Scene, end: Callable[[Host], Awaitable[None]]) -> None:
+async def lose_at_one(scene: Scene, end: Callable[[Host], Awaitable[None]]) -> None:
     """Of what is on several disks one may lose it at a time: not before everybody has everything again."""
     host = scene.random.choice(_brokers(scene))
     if host.name not in scene.down and _is_whole(scene):

@@ -81,9 +81,25 @@ def test_a_topic_created_again_under_its_name_is_another_one() -> None:
     assert plan_changes(delta, now, node_id=1, hosted={(OURS, 0)}) == [Delete((OURS, 0)), Create(partition)]
 
 
-def state_of(*, replicas: tuple[int, ...], isr: tuple[int, ...], leader: int) -> Image:
+def state_of(
+    *,
+    replicas: tuple[int, ...],
+    isr: tuple[int, ...],
+    leader: int,
+    elr: tuple[int, ...] = (),
+    last: tuple[int, ...] = (),
+) -> Image:
     nodes = [tuple(NodeId(node) for node in each) for each in (replicas, isr)]
-    created = r.PartitionCreated(OURS, 0, *nodes, NodeId(leader), LeaderEpoch(0), PartitionEpoch(0))
+    created = r.PartitionCreated(
+        OURS,
+        0,
+        *nodes,
+        NodeId(leader),
+        LeaderEpoch(0),
+        PartitionEpoch(0),
+        eligible_leader_replicas=tuple(map(NodeId, elr)),
+        last_known_elr=tuple(map(NodeId, last)),
+    )
     return image([r.TopicCreated("orders", OURS, False), created])
 
 
@@ -122,6 +138,19 @@ def test_an_empty_log_stands_in_for_a_lost_one_only_where_nobody_takes_it_for_th
     delta.partitions[OURS, 0] = None
     assert plan_changes(delta, now, node_id=1, hosted=(), lost=lost) == wanted
     assert plan_start((), now, node_id=1, hosted=()) == [Create(partition)], "it never was here"
+
+
+@pytest.mark.parametrize(("elr", "last"), [((1,), ()), ((), (1,))])
+def test_what_is_lost_and_may_be_elected_is_told_before_it_begins_anew(
+    elr: tuple[int, ...], last: tuple[int, ...]
+) -> None:
+    """Seed 40: a broker that was the last leader, and was out of the ISR, was elected with the log that it had lost."""
+    for leader in (2, -1):
+        isr = (2,) if leader == 2 else ()
+        now = state_of(replicas=(1, 2), isr=isr, leader=leader, elr=elr, last=last)
+        partition = now.partition(OURS, 0)
+        assert partition is not None
+        assert plan_start((), now, node_id=1, hosted=(), lost={(OURS, 0): False}) == [Lose(partition)]
 
 
 # ---- a broker that was not let in yet ----

@@ -167,12 +167,17 @@ def test_no_more_at_a_time_than_is_said_those_with_the_fewest_copies_first(ward)
     assert list(ward.moving()) == [0]
 
 
-def test_what_cannot_be_made_again_takes_no_room_from_what_can(ward) -> None:
+@pytest.mark.parametrize("replicas", [(1, 2, 3, 4, 5, 6), (1, 2, 3, 4, 5)])
+def test_what_cannot_be_made_again_takes_no_room_from_what_can(ward, replicas) -> None:
+    """Though it has the fewest copies: every broker has one, or the only one without takes nothing."""
     ward.set("broker.replacement.partitions.max", "1")
-    ward.cluster.create(NewTopic("a", assignments=((0, (1, 2, 3, 4, 5, 6)),)))
+    ward.cluster.machine.apply(r.ConfigChanged(r.ResourceType.BROKER, "6", "cordoned.log.dirs", "*"))
+    ward.cluster.create(NewTopic("a", assignments=((0, replicas),)))
+    ward.cluster.propose("a", (2, 1))
     ward.lose(1)
+    assert ward.cluster.partition("a", 0).isr == (2,)
     ward.wait(TIMEOUT_MS)
-    assert list(ward.moving()) == [0]
+    assert len(ward.moving()) == 1
 
 
 def test_moves_that_somebody_asked_for_take_no_room_from_healing(ward) -> None:
@@ -184,6 +189,26 @@ def test_moves_that_somebody_asked_for_take_no_room_from_healing(ward) -> None:
     assert len(ward.moving()) == 1
 
 
+def test_a_move_to_who_is_gone_takes_no_room_from_healing(ward) -> None:
+    """It does not come to its end, and is one of those to be healed."""
+    ward.set("broker.replacement.partitions.max", "1")
+    ward.cluster.do(alter_reassignments(ward.cluster.machine, [Move("t", 0, (1, 4, 5))], may_change_factor=False))
+    ward.lose(1)
+    ward.wait(TIMEOUT_MS)
+    targets = {number: set(replicas) - set(removing) for number, (replicas, _, removing) in ward.moving().items()}
+    assert sum(1 not in target for target in targets.values()) == 1
+
+
+def test_fewer_at_a_time_than_are_under_way_begin_nothing(ward) -> None:
+    ward.lose(1)
+    ward.wait(TIMEOUT_MS)
+    before = ward.moving()
+    ward.set("broker.replacement.partitions.max", "1")
+    ward.lose(4)
+    ward.wait(TIMEOUT_MS)
+    assert ward.moving() == before
+
+
 @pytest.mark.parametrize(("brokers", "most"), [(1, 1), (3, 1), (5, 1), (6, 2), (200, 66)])
 def test_how_many_may_be_away_at_a_time(brokers, most) -> None:
     assert away_max(brokers) == most
@@ -191,7 +216,9 @@ def test_how_many_may_be_away_at_a_time(brokers, most) -> None:
 
 def test_healing_is_suspended_while_too_many_are_away(ward) -> None:
     ward.lose(1, 5, 6)
-    ward.wait(2 * TIMEOUT_MS)
+    ward.wait(TIMEOUT_MS - 1_000)
+    assert not ward.soft.healing.loss.suspended, "nobody has to be replaced yet"
+    ward.wait(TIMEOUT_MS)
     assert ward.moving() == {}
     assert (ward.soft.healing.loss.suspended, ward.soft.healing.loss.away) == (True, 3)
     ward.back(6)
@@ -269,6 +296,18 @@ def test_a_replacement_that_is_lost_in_turn_is_replaced(ward) -> None:
     assert ward.cluster.partition("t", 0).replicas == (replicas[0], 2, 3)
 
 
+def test_a_replacement_of_a_replacement_is_given_up_for_who_was_there_at_first(ward) -> None:
+    ward.lose(1)
+    ward.wait(TIMEOUT_MS)
+    ward.lose(4)
+    ward.wait(TIMEOUT_MS)
+    ward.back(1)
+    ward.cluster.propose("t", (1, 2, 3), 0)
+    ward.keep_up()
+    assert 0 not in ward.moving()
+    assert ward.cluster.partition("t", 0).replicas == (1, 2, 3)
+
+
 def test_partitions_without_a_leader_are_left_alone(ward) -> None:
     """Their only good copies may be on those who are away."""
     ward.lose(1, 2)
@@ -316,3 +355,16 @@ def test_preferred_leaders_lead_again_after_a_while(ward) -> None:
     ward.cluster.propose("t", (2, 3, 1), 0)
     ward.wait(600_000)
     assert ward.cluster.partition("t", 0).leader == 2
+
+
+def test_a_controller_that_has_just_taken_over_lets_leaders_be_for_a_while(ward) -> None:
+    """Brokers come back one after the other then, and each election disturbs clients."""
+    ward.lose(1)
+    ward.back(1)
+    ward.cluster.propose("t", (2, 3, 1), 0)
+    ward.take_over()
+    ward.keep_up()
+    ward.wait(299_000)
+    assert ward.cluster.partition("t", 0).leader == 2
+    ward.wait(1_000)
+    assert ward.cluster.partition("t", 0).leader == 1

@@ -187,6 +187,29 @@ def test_the_roles_of_a_process_meet_where_they_listen_under_the_name_that_they_
     assert peers == [NodePeer.of(NodeId(7))]
 
 
+@pytest.mark.parametrize(
+    ("host", "supers", "is_node"),
+    [("127.0.0.1", "User:x", True), ("0.0.0.0", "User:x", False), ("0.0.0.0", "User:ANONYMOUS", True)],
+)
+def test_on_a_plain_listener_the_word_of_another_machine_counts_for_nothing_where_there_are_rights(
+    host: str, supers: str, is_node: bool
+) -> None:
+    peers: list[Peer] = []
+
+    async def scenario() -> None:
+        world = RealWorld(SocketNetwork())
+        config = authorizer_config_of(told(super_users=supers), has_credentials=True)
+        server = Server("server", HANDLERS, peers, world, authorizer=authorizer_of(config, AclsImage))
+        listening = await listen_on(server, [Endpoint("PLAINTEXT", host, 0)])
+        nodes = Nodes(world, client_id="broker-7", node_id=NodeId(7))
+        await nodes.request("127.0.0.1", listening["PLAINTEXT"][1], REQUEST, timeout_ms=5_000)
+        await nodes.close()
+        await server.close()
+
+    asyncio.run(scenario())
+    assert [isinstance(peer, NodePeer) for peer in peers] == [is_node]
+
+
 def test_a_plain_listener_that_others_reach_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
     async def scenario() -> None:
         server = Server("server", HANDLERS, [], RealWorld(SocketNetwork()))

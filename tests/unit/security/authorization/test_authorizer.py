@@ -1,5 +1,6 @@
 """The authorizer against what Apache Kafka 4.3.1 was seen to answer, and against a look at every ACL."""
 
+import gc
 from collections.abc import Callable
 from uuid import UUID
 
@@ -201,6 +202,17 @@ def test_no_more_answers_are_remembered_than_there_is_room_for() -> None:
     for number in range(2 * ANSWERS_MAX + 1):
         rights.may(O.READ, R.TOPIC, f"t{number}")
     assert len(rights._answers) <= ANSWERS_MAX
+
+
+def test_connections_of_one_principal_from_one_address_share_what_is_remembered() -> None:
+    scene = Scene()
+    first = scene.rights()
+    assert scene.rights() is first
+    assert scene.rights(host="10.9.9.9") is not first
+    assert scene.rights(Principal(USER, "bob")) is not first
+    del first
+    gc.collect()
+    assert len(scene.authorizer._rights) == 0
 
 
 def test_who_may_be_a_node() -> None:

@@ -4,6 +4,7 @@ A table, nothing else. Keys of one process (`READ_ONLY`) are set in its properti
 IncrementalAlterConfigs for all brokers, or for one where that makes sense.
 """
 
+from millstream_cluster.configs.authorization import AUTHORIZATION_CONFIGS
 from millstream_cluster.configs.key import (
     INT_MAX,
     LONG_MAX,
@@ -183,7 +184,7 @@ def _topic_defaults(known: set[str]) -> list[ConfigKey]:
 
 
 def _table() -> dict[str, ConfigKey]:
-    explicit = (*_OWN, *TLS_CONFIGS, *LOGIN_CONFIGS, *_TOPIC_DEFAULTS_ELSEWHERE)
+    explicit = (*_OWN, *AUTHORIZATION_CONFIGS, *TLS_CONFIGS, *LOGIN_CONFIGS, *_TOPIC_DEFAULTS_ELSEWHERE)
     keys = [*explicit, *_topic_defaults({key.name for key in explicit})]
     return {key.name: key for key in sorted(keys, key=lambda key: key.name)}
 

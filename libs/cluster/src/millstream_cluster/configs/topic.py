@@ -197,6 +197,12 @@ _KEYS = (
         synonyms=_from("log.message.timestamp.type"),
     ),
     ConfigKey(
+        "millstream.visible.after.flush",
+        _B,
+        "false",
+        "Whether records are shown to readers, and acknowledged with acks=all, only once all replicas in sync have flushed them to their disks. Millstream's own.",
+    ),
+    ConfigKey(
         "min.cleanable.dirty.ratio",
         _D,
         "0.5",

@@ -4,6 +4,7 @@ A client sends requests in order and matches replies by correlation id. It does 
 """
 
 import asyncio
+import logging
 from collections import OrderedDict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ from millstream_wire.schema import Request
 
 if TYPE_CHECKING:
     from millstream_security.sasl.login import Login
+
+logger = logging.getLogger(__name__)
 
 CONNECT_TIMEOUT_MS = 10_000
 RETIRES_AFTER = 0.85
@@ -276,6 +279,7 @@ class Nodes:
         self._connections_max = connections_max
         self._clients: OrderedDict[tuple[str, int], Client] = OrderedDict()
         self._connecting: dict[tuple[str, int], asyncio.Task[Client]] = {}
+        self._refused_by: set[tuple[str, int]] = set()
 
     async def request(
         self, host: str, port: int, message: Request[Any], *, timeout_ms: int, version: int | None = None
@@ -340,19 +344,30 @@ class Nodes:
         return client, max(1, timeout_ms - (self._world.monotonic_ms() - started_ms))
 
     async def _connect(self, address: tuple[str, int]) -> Client:
-        client = await Client.connect(
-            self._world,
-            *address,
-            client_id=self._client_id,
-            node_id=self._node_id,
-            credentials=self._credentials,
-        )
+        try:
+            client = await Client.connect(
+                self._world,
+                *address,
+                client_id=self._client_id,
+                node_id=self._node_id,
+                credentials=self._credentials,
+            )
+        except LoginFailed as error:
+            self._warn(address, error)
+            raise
+        self._refused_by.discard(address)
         self._clients[address] = client
         self._clients.move_to_end(address)
         if len(self._clients) > self._connections_max:
             _, oldest = self._clients.popitem(last=False)
             await oldest.close()
         return client
+
+    def _warn(self, address: tuple[str, int], error: LoginFailed) -> None:
+        """Once until it is let in: a node tries again for as long as it runs, and a person has to see why nothing happens."""
+        if self._node_id != NO_NODE and address not in self._refused_by:
+            self._refused_by.add(address)
+            logger.warning("login refused node=%d reason=%s", self._node_id, error)
 
     def _connected(self, address: tuple[str, int], done: "asyncio.Task[Client]") -> None:
         self._connecting.pop(address, None)

@@ -61,6 +61,10 @@ class _TryAgain(Exception):
     """An answer that says: not now, or not here."""
 
 
+class _NotAllowed(_TryAgain):
+    """Not for the credentials that were shown: nothing changes before a person grants it, who has to be told."""
+
+
 class MetadataFollower:
     """Keeps `image` up to date; after each batch `on_records(image, records)` is told what was applied.
 
@@ -105,7 +109,7 @@ class MetadataFollower:
                     await (self._fetch() if self._unproven is None else self._prove(self._unproven))
                     waiting = False
                 except (ClientError, _TryAgain) as error:
-                    if not waiting and isinstance(error, ControllerUnavailable):
+                    if not waiting and isinstance(error, (ControllerUnavailable, _NotAllowed)):
                         waiting = True
                         logger.warning("metadata waits node=%d reason=%s", self._node_id, error)
                     await asyncio.sleep(RETRY_MS / 1000)
@@ -169,6 +173,8 @@ class MetadataFollower:
             raise MetadataDiverged(
                 f"node {self._node_id} belongs to cluster {request.cluster_id}, the controller does not"
             )
+        if response.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
+            raise _NotAllowed("the controller does not take us for a node: CLUSTER_AUTHORIZATION_FAILED")
         if response.error_code or not response.responses or not response.responses[0].partitions:
             raise _TryAgain(f"fetch error {response.error_code}")
         data: PartitionData = response.responses[0].partitions[0]

@@ -45,10 +45,14 @@ _FINAL = frozenset(
 
 
 _ADVICE = {
+    ErrorCode.INVALID_REGISTRATION: (
+        " (a broker with several log.dirs needs a cluster whose metadata.version says where replicas are: start it with one, "
+        "or raise the level with kafka-features first)"
+    ),
     ErrorCode.UNSUPPORTED_VERSION: (
         " (the cluster's feature levels, metadata.version before all, are not those of this release: start this node "
         "with the release that the cluster runs; docs/operations.md, 'Upgrades')"
-    )
+    ),
 }
 
 

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 from millstream_cluster.acls import CLUSTER_NAME, AclOperation, AclResource
 from millstream_cluster.answers.describe_configs import WireResourceType
 from millstream_runtime.serving.context import RequestContext
-from millstream_runtime.serving.refusals import ERRORS, joined, refuse_where
+from millstream_runtime.serving.refusals import joined, refuse_where
 from millstream_wire.schema import Request, Response
 
 R = TypeVar("R", bound=Response)
@@ -29,7 +29,9 @@ def _refuse(request: Request[R], context: RequestContext, operation: AclOperatio
 
     if context.may_what is None:
         return None
-    return refuse_where(request, context, "resources", is_permitted, ERRORS[resource])
+    return refuse_where(
+        request, context, "resources", is_permitted, operation, resource, name=lambda asked: asked.resource_name
+    )
 
 
 def _resource(asked: Any) -> AclResource:

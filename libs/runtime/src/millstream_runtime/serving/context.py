@@ -7,7 +7,9 @@ from typing import Any
 from mypy_extensions import mypyc_attr
 
 from millstream_cluster.acls import CLUSTER_NAME, AclOperation, AclResource, May
+from millstream_cluster.principal import Principal
 from millstream_runtime.network.frames import Frame, Part
+from millstream_runtime.serving.bounded_log import BoundedLog
 from millstream_runtime.serving.peer import ANONYMOUS_CLIENT, ListenerKind, NodePeer, Peer
 from millstream_security.authorization.authorizer import Authorizer, Rights
 from millstream_wire.api import ApiKey
@@ -47,6 +49,10 @@ class Connection:
     authorizer: Authorizer | None = None
     """Whom to ask what the peer may do; None where everybody may do everything."""
     _rights: Rights | None = None
+    _rights_of: Principal | None = None
+    """Whose these rights are: the peer changes when it logs in."""
+    denials: BoundedLog | None = None
+    """Where it is said what was refused."""
 
     @property
     def host(self) -> str:
@@ -57,10 +63,10 @@ class Connection:
         peer = self.peer
         if self.authorizer is None or isinstance(peer, NodePeer):
             return None
-        rights = self._rights
-        if rights is None or rights.principal is not peer.principal:
-            rights = self._rights = self.authorizer.rights(peer.principal, self.host)
-        return rights
+        if self._rights is None or self._rights_of is not peer.principal:
+            self._rights = self.authorizer.rights(peer.principal, self.host)
+            self._rights_of = peer.principal
+        return self._rights
 
 
 @mypyc_attr(free_list_len=1)
@@ -107,6 +113,20 @@ class RequestContext:
         rights = self.connection.rights()
         return rights is None or rights.may(operation, resource, name)
 
+    def denied(self, operation: AclOperation, resource: AclResource, name: str = CLUSTER_NAME) -> None:
+        """Say that the peer asked for this and was refused."""
+        rights, denials = self.connection.rights(), self.connection.denials
+        if rights is not None and denials is not None:
+            denials.info(
+                "authorization denied principal=%s host=%s api=%s operation=%s resource=%s:%s",
+                _shown(str(rights.principal)),
+                rights.host,
+                self.api_key.name,
+                operation.name,
+                resource.name,
+                _shown(name),
+            )
+
     def may_any(self, operation: AclOperation, resource: AclResource) -> bool:
         """Whether there may be a resource of this type on which the peer may do this."""
         rights = self.connection.rights()
@@ -119,6 +139,11 @@ class RequestContext:
     @property
     def listener_name(self) -> str:
         return self.connection.listener_name
+
+
+def _shown(text: str) -> str:
+    """What anybody may have chosen is one word on one line."""
+    return text if text.isprintable() and " " not in text else repr(text)
 
 
 class RawReply:

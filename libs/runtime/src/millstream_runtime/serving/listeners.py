@@ -9,7 +9,7 @@ from millstream_runtime.network.links import Limits
 from millstream_runtime.nodes.registration import AdvertisedListener
 from millstream_runtime.properties import Properties, PropertyError, parse_address
 from millstream_runtime.service import ServiceFailed
-from millstream_runtime.serving.peer import ListenerKind
+from millstream_runtime.serving.peer import OWN_HOSTS, ListenerKind
 from millstream_runtime.serving.security import PLAIN_SECURITY, Security
 from millstream_runtime.serving.server import Server
 from millstream_runtime.world import World
@@ -18,8 +18,6 @@ logger = logging.getLogger(__name__)
 
 WILDCARDS = ("", "0.0.0.0", "::")
 """Addresses to listen on, none to connect to."""
-OWN_HOSTS = ("127.0.0.1", "::1", "localhost")
-"""Addresses that no other machine reaches."""
 LOOPBACKS = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
 
 

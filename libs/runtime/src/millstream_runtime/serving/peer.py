@@ -14,6 +14,8 @@ from millstream_cluster.ids import NODE_ID_END, NodeId, Role, node_id_of, role_o
 from millstream_cluster.principal import ANONYMOUS, Principal
 from millstream_wire.messages import ApiVersionsRequest
 
+OWN_HOSTS = ("127.0.0.1", "::1", "localhost")
+"""Addresses that no other machine reaches."""
 SOFTWARE_NAME = "millstream"
 """What all our nodes and clients call themselves in ApiVersions (KIP-511)."""
 

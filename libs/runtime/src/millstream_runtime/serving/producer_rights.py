@@ -7,9 +7,12 @@ from millstream_wire.errors import ErrorCode
 
 def refusal_of_producer(context: RequestContext, transactional_id: str | None) -> ErrorCode:
     if transactional_id is not None:
-        may = context.may(AclOperation.WRITE, AclResource.TRANSACTIONAL_ID, transactional_id)
-        return ErrorCode.NONE if may else ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        if context.may(AclOperation.WRITE, AclResource.TRANSACTIONAL_ID, transactional_id):
+            return ErrorCode.NONE
+        context.denied(AclOperation.WRITE, AclResource.TRANSACTIONAL_ID, transactional_id)
+        return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     may = context.may(AclOperation.IDEMPOTENT_WRITE, AclResource.CLUSTER)
     if may or context.may_any(AclOperation.WRITE, AclResource.TOPIC):
         return ErrorCode.NONE
+    context.denied(AclOperation.IDEMPOTENT_WRITE, AclResource.CLUSTER)
     return ErrorCode.CLUSTER_AUTHORIZATION_FAILED

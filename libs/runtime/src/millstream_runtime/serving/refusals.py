@@ -35,11 +35,15 @@ def refuse_all(
     """The answer to all of the request, if it may not be asked."""
     if context.may(operation, resource, name):
         return None
+    context.denied(operation, resource, name)
     return error_response(request, context.version, ERRORS[resource])
 
 
 def _itself_or_name(item: Any) -> str:
-    return item if isinstance(item, str) else item.name
+    """Versions that name topics by their ids leave the names empty."""
+    if isinstance(item, str):
+        return item
+    return item.name or str(item.topic_id)
 
 
 def refuse_some(
@@ -55,7 +59,9 @@ def refuse_some(
     may = context.may_what
     if may is None:
         return None
-    return refuse_where(request, context, items, lambda item: may(operation, resource, name(item)), ERRORS[resource])
+    return refuse_where(
+        request, context, items, lambda item: may(operation, resource, name(item)), operation, resource, name=name
+    )
 
 
 def refuse_where(
@@ -63,9 +69,12 @@ def refuse_where(
     context: RequestContext,
     items: str,
     is_permitted: Callable[[Any], bool],
-    code: ErrorCode,
+    operation: AclOperation,
+    resource: AclResource = AclResource.TOPIC,
+    *,
+    name: Callable[[Any], str] = _itself_or_name,
 ) -> R | None:
-    """As `refuse_some`, where what is asked is not one question."""
+    """As `refuse_some`, where what is asked is not one question; what was denied is said by `operation`."""
     listed = getattr(request, items) or ()
     refused = [item for item in listed if not is_permitted(item)]
     if not refused:
@@ -73,7 +82,9 @@ def refuse_where(
     setattr(request, items, [item for item in listed if is_permitted(item)])
     asked = copy(request)
     setattr(asked, items, refused)
-    answer = error_response(asked, context.version, code)
+    for item in refused:
+        context.denied(operation, resource, name(item))
+    answer = error_response(asked, context.version, ERRORS[resource])
     if hasattr(answer, "error_code"):
         answer.error_code = ErrorCode.NONE  # what is wrong is wrong with some
     return answer

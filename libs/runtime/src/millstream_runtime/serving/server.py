@@ -6,6 +6,7 @@ means is not. One connection's requests and answers are in `connection.py`.
 
 import asyncio
 import inspect
+import logging
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Generic
 
@@ -14,11 +15,12 @@ from millstream_runtime.network.channel import Channel
 from millstream_runtime.network.links import DEFAULT_LIMITS, Limits, Listener
 from millstream_runtime.serving import api_versions
 from millstream_runtime.serving.api_versions import ANYBODY, NO_FEATURES, Features, Identity
+from millstream_runtime.serving.bounded_log import BoundedLog
 from millstream_runtime.serving.connection import Route, ServedConnection, divided
 from millstream_runtime.serving.context import Connection, RawReply, RequestContext
 from millstream_runtime.serving.guard import NO_GUARD, Guard
 from millstream_runtime.serving.handlers import App, Handler, Handlers, serve
-from millstream_runtime.serving.peer import ClientPeer, ListenerKind, introduced
+from millstream_runtime.serving.peer import OWN_HOSTS, ClientPeer, ListenerKind, introduced
 from millstream_runtime.world import World
 from millstream_security.authorization.authorizer import Authorizer
 from millstream_wire.api import API, ApiKey
@@ -27,6 +29,8 @@ from millstream_wire.messages import ApiVersionsRequest, ApiVersionsResponse
 if TYPE_CHECKING:
     from millstream_runtime.serving.accounts import Accounts
     from millstream_runtime.serving.logins import Logins
+
+audit = logging.getLogger("millstream.audit.authorization")
 
 __all__ = ["Connection", "Features", "Handler", "RawReply", "RequestContext", "Server"]
 
@@ -63,6 +67,7 @@ class Server(Generic[App]):
         self.identity = identity
         self.accounts = accounts
         self.authorizer = authorizer
+        self._denials = BoundedLog(audit, world.monotonic_s)
         self.counters = world.metrics.server(name)
         self.advertised = _advertised(handlers, frozenset(unadvertised), versions or {})
         served: dict[ApiKey, Handler[App]] = dict(handlers)
@@ -91,12 +96,14 @@ class Server(Generic[App]):
     ) -> Listener:
         """Take connections on host:port; raises OSError (port in use)."""
         logins = await self._logins(listener_name, guard)
+        # Where it matters who somebody is, a plain listener takes nobody's word for it but that of its own machine.
+        is_guarded = guard.is_set or (self.authorizer is not None and host not in OWN_HOSTS)
 
         def accept(channel: Channel) -> ServedConnection:
             peer = guard.peer_of(channel.certificate)
             self._accepted += 1
-            met = Connection(self._accepted, channel.peer, listener_name, kind, peer, guard.is_set)
-            met.authorizer = self.authorizer
+            met = Connection(self._accepted, channel.peer, listener_name, kind, peer, is_guarded)
+            met.authorizer, met.denials = self.authorizer, self._denials
             connection = ServedConnection(self, met, channel)
             if logins is not None:
                 logins.guard(connection, met, lambda: self._judge(met))
@@ -200,10 +207,15 @@ class Server(Generic[App]):
             connection.peer = connection.introduction
 
     def _may_be_node(self, connection: Connection) -> bool:
-        """Without an authorizer everybody may do everything, and be a node too; but somebody they have to be."""
+        """Without an authorizer everybody may do everything, and be a node too; but somebody they have to be.
+
+        ANONYMOUS is somebody only where super.users says so.
+        """
         peer = connection.peer
-        if not isinstance(peer, ClientPeer) or peer.principal == ANONYMOUS:
+        if not isinstance(peer, ClientPeer):
             return False
+        if peer.principal == ANONYMOUS:
+            return self.authorizer is not None and self.authorizer.is_super(ANONYMOUS)
         return self.authorizer is None or self.authorizer.may_be_node(peer.principal, connection.host)
 
     async def _logins(self, listener_name: str, guard: Guard) -> "Logins | None":

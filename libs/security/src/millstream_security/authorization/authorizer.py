@@ -6,6 +6,7 @@ that a change counts on open connections at once.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from weakref import WeakValueDictionary
 
 from millstream_cluster.acls import CLUSTER_NAME, AclOperation, AclResource
 from millstream_cluster.image.acls import AclsImage
@@ -14,7 +15,7 @@ from millstream_security.authorization.decision import decide, decide_any
 from millstream_security.authorization.rules import RuleBook
 
 ANSWERS_MAX = 4_096
-"""How many answers are remembered for one principal at one address, of which there are as many as connections at most."""
+"""How many answers are remembered for one principal at one address; those are forgotten with its last connection."""
 
 Question = tuple[AclOperation, AclResource, str]
 
@@ -35,6 +36,8 @@ class Authorizer:
         self._image: AclsImage | None = None
         """What the book was made of, up to its change number `_changes`."""
         self._changes = 0
+        self._rights: WeakValueDictionary[tuple[Principal, str], Rights] = WeakValueDictionary()
+        """Shared by the connections of one principal from one address."""
         self.editions = 0
         """Counts up whenever the book has changed."""
 
@@ -42,7 +45,11 @@ class Authorizer:
         return str(principal) in self._config.super_users
 
     def rights(self, principal: Principal, host: str) -> "Rights":
-        return Rights(self, principal, host.strip("[]"), is_super=self.is_super(principal))
+        key = principal, host.strip("[]")
+        rights = self._rights.get(key)
+        if rights is None:
+            rights = self._rights[key] = Rights(self, *key, is_super=self.is_super(principal))
+        return rights
 
     def may_be_node(self, principal: Principal, host: str) -> bool:
         """Whether who has shown these credentials is believed when it says that it is a node of the cluster."""
@@ -75,7 +82,7 @@ class Authorizer:
 class Rights:
     """What one principal may do from one address. Answers are remembered until an ACL changes."""
 
-    __slots__ = ("_answers", "_authorizer", "_edition", "_is_super", "host", "principal")
+    __slots__ = ("__weakref__", "_answers", "_authorizer", "_edition", "_is_super", "host", "principal")
 
     def __init__(self, authorizer: Authorizer, principal: Principal, host: str, *, is_super: bool) -> None:
         self._authorizer = authorizer

@@ -19,6 +19,7 @@ def handle_describe_log_dirs(
 ) -> DescribeLogDirsResponse:
     """Describe the named partitions that are here, or all where none is named."""
     if not context.may(AclOperation.DESCRIBE, AclResource.CLUSTER):
+        context.denied(AclOperation.DESCRIBE, AclResource.CLUSTER)
         return DescribeLogDirsResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)  # told since version 3
     wanted = None
     if request.topics is not None:

@@ -131,7 +131,7 @@ class _Fetch:
         reads, may = [], self._context.may_what
         for key, wanted in self._session.partitions.items():
             replica: HostedPartition | ErrorCode = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-            if may is None or self._broker.may_read(key[0], may, as_replica=self._is_follower):
+            if may is None or self._broker.may_read(key[0], self._context, as_replica=self._is_follower):
                 replica = self._broker.locate(key[0], key[1], wanted.current_leader_epoch, or_copy=self._reads_copies)
             if not isinstance(replica, ErrorCode) and self._is_follower:
                 replica = admitted(self._broker, replica, wanted, self._request.replica_state, self._context)

@@ -5,6 +5,7 @@ from collections.abc import Awaitable
 from millstream_broker.shell.broker import Broker
 from millstream_cluster.answers.find_coordinator import find_coordinator, missing_topic
 from millstream_runtime.serving.context import RequestContext
+from millstream_runtime.serving.told_denials import say_denied
 from millstream_wire.messages import FindCoordinatorRequest, FindCoordinatorResponse
 
 
@@ -27,6 +28,9 @@ def _answer(broker: Broker, request: FindCoordinatorRequest, context: RequestCon
     topic = missing_topic(broker.image, request, context.may_what)
     if topic is not None:
         broker.topic_creation.want(topic)
-    return find_coordinator(
+    answer = find_coordinator(
         broker.image, request, context.version, listener_name=context.listener_name, may=context.may_what
     )
+    asked = [(request.key, answer.error_code), *((each.key, each.error_code) for each in answer.coordinators)]
+    say_denied(context, asked)
+    return answer

@@ -5,6 +5,7 @@ from collections.abc import Awaitable
 from millstream_broker.shell.broker import Broker
 from millstream_cluster.answers.metadata import metadata, missing_topics
 from millstream_runtime.serving.context import RequestContext
+from millstream_runtime.serving.told_denials import say_denied
 from millstream_wire.messages import MetadataRequest, MetadataResponse
 
 
@@ -29,4 +30,6 @@ def _answer(broker: Broker, request: MetadataRequest, context: RequestContext) -
     if creates:
         for name in missing_topics(image, request, context.version, may):
             broker.topic_creation.want(name)
-    return metadata(image, request, context.version, listener_name=context.listener_name, may=may, creates=creates)
+    answer = metadata(image, request, context.version, listener_name=context.listener_name, may=may, creates=creates)
+    say_denied(context, ((topic.name or topic.topic_id, topic.error_code) for topic in answer.topics))
+    return answer

@@ -110,6 +110,7 @@ def _refused(broker: Broker, request: ProduceRequest, context: RequestContext, m
     by_id = context.version >= TOPIC_IDS_SINCE
     transactional_id = request.transactional_id
     if transactional_id is not None and not may(_WRITE, AclResource.TRANSACTIONAL_ID, transactional_id):
+        context.denied(_WRITE, AclResource.TRANSACTIONAL_ID, transactional_id)
         refused = error_response(request, context.version, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
         request.topic_data = []
         return refused
@@ -118,7 +119,7 @@ def _refused(broker: Broker, request: ProduceRequest, context: RequestContext, m
         name = broker.name_of(data.topic_id if by_id else data.name)
         return name is None or may(_WRITE, _TOPIC, name)
 
-    return refuse_where(request, context, "topic_data", is_permitted, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    return refuse_where(request, context, "topic_data", is_permitted, _WRITE)
 
 
 async def _answer_beside(answer: Awaitable[ProduceResponse | None], refused: ProduceResponse) -> ProduceResponse | None:

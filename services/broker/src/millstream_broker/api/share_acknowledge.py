@@ -13,7 +13,7 @@ from millstream_broker.core.share.acknowledgements import Batch, read_acknowledg
 from millstream_broker.core.share.session import FINAL_EPOCH, INITIAL_EPOCH, MemberKey
 from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.leaders import endpoints, leader_elsewhere
-from millstream_cluster.acls import AclOperation, AclResource, May
+from millstream_cluster.acls import AclOperation, AclResource
 from millstream_runtime.serving.context import RequestContext
 from millstream_runtime.serving.refusals import refuse_all
 from millstream_wire.errors import ErrorCode
@@ -49,7 +49,7 @@ def handle_share_acknowledge(
         for topic in request.topics
         for partition in topic.partitions
     }
-    answers = acknowledge(broker, member, said, is_renewal=request.is_renew_ack, may=context.may_what)
+    answers = acknowledge(broker, member, said, is_renewal=request.is_renew_ack, context=context)
     if request.share_session_epoch == FINAL_EPOCH:
         broker.share_groups.end(session)
     return _respond(broker, member, answers, context)
@@ -61,14 +61,14 @@ def acknowledge(
     said: Mapping[ReplicaKey, Sequence[Batch]],
     *,
     is_renewal: bool,
-    may: May | None = None,
+    context: RequestContext,
 ) -> Answers:
     """Pass on what the member says of each partition; how that went is known once it is stored."""
     shares = broker.share_groups.partitions
     may_renew = is_renewal and shares.settings(member.group_id).may_renew
     answers: Answers = {}
     for key, batches in said.items():
-        if not broker.may_read(key[0], may):
+        if not broker.may_read(key[0], context):
             answers[key] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
             continue
         acknowledgements = read_acknowledgements(batches, may_renew=may_renew)

@@ -99,7 +99,7 @@ class _ShareFetch:
             for partition in topic.partitions
             if partition.acknowledgement_batches
         }
-        self._answers = acknowledge(broker, session.key, said, is_renewal=request.is_renew_ack, may=context.may_what)
+        self._answers = acknowledge(broker, session.key, said, is_renewal=request.is_renew_ack, context=context)
         if self._is_last:
             broker.share_groups.end(session)
 
@@ -129,7 +129,7 @@ class _ShareFetch:
         )
         if wanted.records_max < 1 or wanted.bytes_max < 1:
             return Look(), []
-        fetching = ShareFetching(broker, self._session, wanted, self._context.may_what)
+        fetching = ShareFetching(broker, self._session, wanted, self._context)
         deadline_ms = self._context.received_at_ms + request.max_wait_ms
         while True:
             looked = once_loaded(broker.world, fetching.look)

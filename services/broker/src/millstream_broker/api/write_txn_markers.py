@@ -35,6 +35,7 @@ def handle_write_txn_markers(broker: Broker, request: WriteTxnMarkersRequest, co
     if not any(
         context.may(operation, AclResource.CLUSTER) for operation in (AclOperation.CLUSTER_ACTION, AclOperation.ALTER)
     ):
+        context.denied(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER)
         return error_response(request, context.version, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     written = [
         _write_committed(broker, marker, topic.name, index)

@@ -50,7 +50,7 @@ class Lose:
 Step: TypeAlias = Create | Update | Delete | SetAside | Lose
 
 Lost: TypeAlias = Mapping[ReplicaKey, bool]
-"""Partitions without their directory, and whether the controller knows: it took this broker out of their ISR."""
+"""Partitions without their directory, and whether the controller knows: it does not count on this broker's copy any more."""
 NOTHING_LOST: Lost = MappingProxyType({})
 
 
@@ -196,11 +196,17 @@ def _step(
     return (Create(partition),)
 
 
+def is_counted_on(partition: Partition, node_id: int) -> bool:
+    """Whether the controller takes this broker to have a copy that may be elected: in sync, eligible, or the last one that was."""
+    return node_id in (*partition.isr, *partition.eligible_leader_replicas, *partition.last_known_elr)
+
+
 def _may_begin_anew(partition: Partition, node_id: int, *, controller_knows: bool) -> bool:
     """Whether an empty log may stand in for a lost one without anybody taking it for what was lost.
 
-    Out of the ISR it may as soon as another replica leads, from which it follows. In the ISR it may only if the controller
-    put it there knowing of the loss: by an unclean election, in which a person accepted it.
+    It may as soon as nobody counts on it and another replica leads, from which it follows. In the ISR it may only if the
+    controller put it there knowing of the loss: by an unclean election, in which a person accepted it.
     """
-    in_sync = node_id in partition.isr
-    return controller_knows if in_sync else partition.online
+    if node_id in partition.isr:
+        return controller_knows
+    return partition.online and not is_counted_on(partition, node_id)

@@ -22,6 +22,8 @@ class TopicSettings:
     deletes: bool = True
     """cleanup.policy has delete: segments go by time and size."""
     min_insync_replicas: int = 1
+    visible_after_flush: bool = False
+    """millstream.visible.after.flush: what is committed has been flushed by all in sync."""
     log_append_time: bool = False
     """message.timestamp.type is LogAppendTime."""
     timestamp_before_max_ms: i64 = NO_LIMIT_MS
@@ -48,6 +50,7 @@ class TopicSettings:
             compacts="compact" in policy,
             deletes="delete" in policy,
             min_insync_replicas=values["min.insync.replicas"],
+            visible_after_flush=values["millstream.visible.after.flush"],
             log_append_time=timestamp_type is MessageTimestampType.LOG_APPEND_TIME,
             timestamp_before_max_ms=values["message.timestamp.before.max.ms"],
             timestamp_after_max_ms=values["message.timestamp.after.max.ms"],

@@ -29,14 +29,14 @@ from millstream_broker.shell.throttling import Throttling
 from millstream_broker.shell.topic_changes import TopicChangesAwaited
 from millstream_broker.shell.topic_creation import TopicCreation
 from millstream_broker.shell.transactions.verification import Verification
-from millstream_cluster.acls import CLUSTER_NAME, AclOperation, AclResource, May
+from millstream_cluster.acls import CLUSTER_NAME, AclOperation, AclResource
 from millstream_cluster.answers.metadata import any_live_broker
 from millstream_cluster.ids import NO_NODE
 from millstream_cluster.image import Image
 from millstream_log import DataDir, StorageError
 from millstream_runtime.nodes.controllers import ControllerLink
 from millstream_runtime.nodes.interest import Interest
-from millstream_runtime.serving.context import CloseConnection
+from millstream_runtime.serving.context import CloseConnection, RequestContext
 from millstream_runtime.world import World
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages.fetch import ReplicaState
@@ -44,6 +44,8 @@ from millstream_wire.primitive import uuid_of
 
 logger = logging.getLogger(__name__)
 
+_READ, _CLUSTER_ACTION = AclOperation.READ, AclOperation.CLUSTER_ACTION
+_TOPIC, _CLUSTER = AclResource.TOPIC, AclResource.CLUSTER
 FETCH_SESSION_EVICTION_MS = 120_000
 CLUSTER_PATIENCE_MS = 5_000
 UNREADABLE_TOLD_MS = 60_000
@@ -134,17 +136,21 @@ class Broker:
         found = self.image.topic(topic)
         return None if found is None else found.name
 
-    def may_read(self, topic: str | UUID, may: May | None, *, as_replica: bool = False) -> bool:
+    def may_read(self, topic: str | UUID, context: RequestContext, *, as_replica: bool = False) -> bool:
         """Whether who asks may read it now: a fetch that waits, or a session, outlives what was granted.
 
         Ids are no secret: one of no topic is not refused.
         """
+        may = context.may_what
         if may is None:
             return True
+        operation, resource, name = _READ, _TOPIC, self.name_of(topic)
         if as_replica:
-            return may(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER, CLUSTER_NAME)
-        name = self.name_of(topic)
-        return name is None or may(AclOperation.READ, AclResource.TOPIC, name)
+            operation, resource, name = _CLUSTER_ACTION, _CLUSTER, CLUSTER_NAME
+        if name is None or may(operation, resource, name):
+            return True
+        context.denied(operation, resource, name)
+        return False
 
     def locate(
         self, topic: str | bytes | UUID, index: int, current_leader_epoch: int = -1, *, or_copy: bool = False
@@ -182,6 +188,8 @@ class Broker:
         metrics.appended_batches += 1
         if is_heard:
             perform(effects, replica, self.delays)
+        if replica.settings.visible_after_flush:
+            self.partitions.due_flushes.add(replica)
 
     def fetched(
         self,
@@ -242,7 +250,7 @@ class Broker:
             self._ask_for_another_leader(replica, str(error), at_once=True)
         else:
             replica.refusals.on_refused(self.world.monotonic_ms())
-            self.partitions.on_unwritable(replica)
+            self.partitions.on_question(replica)
 
     def directory_hangs(self, directory: DataDir) -> None:
         """Have others lead what is there, as long as enough stay in sync: what its leaders write may never be on the disk."""

@@ -48,7 +48,7 @@ def _denied(request: CreatePartitionsRequest, context: RequestContext) -> Create
     def is_permitted(topic: CreatePartitionsTopic) -> bool:
         return named[topic.name] > 1 or context.may(AclOperation.ALTER, AclResource.TOPIC, topic.name)
 
-    return refuse_where(request, context, "topics", is_permitted, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    return refuse_where(request, context, "topics", is_permitted, AclOperation.ALTER)
 
 
 def _growth(topic: CreatePartitionsTopic) -> Growth:

@@ -48,7 +48,7 @@ def _denied(request: CreateTopicsRequest, context: RequestContext) -> CreateTopi
         may_create = may_create_any or context.may(AclOperation.CREATE, AclResource.TOPIC, topic.name)
         return may_create or named[topic.name] > 1
 
-    denied = refuse_where(request, context, "topics", is_permitted, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    denied = refuse_where(request, context, "topics", is_permitted, AclOperation.CREATE)
     for result in denied.topics if denied is not None else ():
         result.error_message = "Authorization failed."
     return denied

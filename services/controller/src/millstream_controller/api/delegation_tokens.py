@@ -59,6 +59,7 @@ async def handle_create_delegation_token(
     try:
         active = controller.active
         if owner != asker and not context.may(AclOperation.CREATE_TOKENS, AclResource.USER, str(owner)):
+            context.denied(AclOperation.CREATE_TOKENS, AclResource.USER, str(owner))
             return _refused_for(owner, asker, ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED)
         made = await active.execute(
             lambda machine: create_token(machine, machine.settings.tokens, wanted, token_id, now_ms)

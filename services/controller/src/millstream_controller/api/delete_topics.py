@@ -30,6 +30,8 @@ async def handle_delete_topics(
         active, may = controller.active, context.may_what
         if may is not None:
             wanted, denied = _denied(active.log.image, wanted, may)
+        for each in denied:
+            context.denied(AclOperation.DELETE, AclResource.TOPIC, each.name or str(each.topic_id))
         if request.timeout_ms <= 0 and leaves_some(wanted):
             late = [_result(ref.name, ref, ErrorCode.REQUEST_TIMED_OUT, None) for ref in wanted]
             return DeleteTopicsResponse(responses=[*late, *denied])

@@ -23,6 +23,7 @@ def handle_list_offsets(
 ) -> ListOffsetsResponse:
     active = controller.find_believed()
     if active is not None and not context.may(AclOperation.DESCRIBE, AclResource.TOPIC, METADATA_TOPIC):
+        context.denied(AclOperation.DESCRIBE, AclResource.TOPIC, METADATA_TOPIC)
         return error_response(request, context.version, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     return ListOffsetsResponse(
         topics=[

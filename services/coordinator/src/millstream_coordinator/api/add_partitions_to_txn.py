@@ -44,6 +44,7 @@ async def handle_add_partitions_to_txn(
         results = await _add(coordinator, producer, request.v3_and_below_topics, context)
         return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results)
     if not context.may(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER):
+        context.denied(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER)
         return AddPartitionsToTxnResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     response = AddPartitionsToTxnResponse()
     for each in request.transactions:
@@ -84,6 +85,7 @@ def _refusal(coordinator: Coordinator, partition: TopicPartition, context: Reque
         if partition[0] in COORDINATOR_TOPICS:
             return ErrorCode.TOPIC_AUTHORIZATION_FAILED  # a group's offsets come with AddOffsetsToTxn
         if not context.may(AclOperation.WRITE, AclResource.TOPIC, partition[0]):
+            context.denied(AclOperation.WRITE, AclResource.TOPIC, partition[0])
             return ErrorCode.TOPIC_AUTHORIZATION_FAILED
     exists = coordinator.transaction_nodes.exists(partition)
     return ErrorCode.NONE if exists else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -40,6 +40,8 @@ async def handle_alter_share_group_offsets(
         for asked in request.topics
         if not context.may(AclOperation.READ, AclResource.TOPIC, asked.topic_name)
     }
+    for name in unread:
+        context.denied(AclOperation.READ, AclResource.TOPIC, name)
     ids = {
         asked.topic_name: image.topic(asked.topic_name) if asked.topic_name not in unread else None
         for asked in request.topics

@@ -32,6 +32,8 @@ async def handle_delete_share_group_offsets(
     refused = [
         each for each in request.topics if not context.may(AclOperation.READ, AclResource.TOPIC, each.topic_name)
     ]
+    for each in refused:
+        context.denied(AclOperation.READ, AclResource.TOPIC, each.topic_name)
     if refused:
         request.topics = [each for each in request.topics if each not in refused]
     topics = [coordinator.image.topic(asked.topic_name) for asked in request.topics]

@@ -15,6 +15,7 @@ def handle_describe_log_dirs(
     coordinator: Coordinator, request: DescribeLogDirsRequest, context: RequestContext
 ) -> DescribeLogDirsResponse:
     if not context.may(AclOperation.DESCRIBE, AclResource.CLUSTER):
+        context.denied(AclOperation.DESCRIBE, AclResource.CLUSTER)
         return DescribeLogDirsResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)  # told since version 3
     directory = DescribeLogDirsResult(log_dir=f"/coordinator-{coordinator.config.node_id}")
     return DescribeLogDirsResponse(results=[directory])

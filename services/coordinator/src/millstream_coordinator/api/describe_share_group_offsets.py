@@ -62,7 +62,10 @@ async def _describe(
     for each in topics:
         described.topics.append(_topic(coordinator, each, summaries, ends))
     if asked.topics is not None:
-        described.topics += [_refused(each) for each in asked.topics if each not in topics]
+        refused = [each for each in asked.topics if each not in topics]
+        for each in refused:
+            context.denied(AclOperation.DESCRIBE, AclResource.TOPIC, each.topic_name)
+        described.topics += [_refused(each) for each in refused]
     return described
 
 

@@ -19,6 +19,7 @@ BUMPS_SINCE = 5
 
 async def handle_end_txn(coordinator: Coordinator, request: EndTxnRequest, context: RequestContext) -> EndTxnResponse:
     if not context.may(AclOperation.WRITE, AclResource.TRANSACTIONAL_ID, request.transactional_id):
+        context.denied(AclOperation.WRITE, AclResource.TRANSACTIONAL_ID, request.transactional_id)
         return _refuse(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     transactions = coordinator.transactions_of(request.transactional_id)
     if isinstance(transactions, ErrorCode):

@@ -3,6 +3,7 @@
 from millstream_cluster.answers.find_coordinator import find_coordinator, missing_topic
 from millstream_coordinator.shell.coordinator import Coordinator
 from millstream_runtime.serving.context import RequestContext
+from millstream_runtime.serving.told_denials import say_denied
 from millstream_wire.messages import FindCoordinatorRequest, FindCoordinatorResponse
 
 
@@ -12,6 +13,9 @@ def handle_find_coordinator(
     topic = missing_topic(coordinator.image, request, context.may_what)
     if topic is not None:
         coordinator.topic_creation.want(topic)
-    return find_coordinator(
+    answer = find_coordinator(
         coordinator.image, request, context.version, listener_name=context.listener_name, may=context.may_what
     )
+    asked = [(request.key, answer.error_code), *((each.key, each.error_code) for each in answer.coordinators)]
+    say_denied(context, asked)
+    return answer

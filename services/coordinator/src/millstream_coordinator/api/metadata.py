@@ -11,6 +11,7 @@ from millstream_cluster.ids import NO_NODE
 from millstream_coordinator.shell.coordinator import Coordinator
 from millstream_runtime.nodes.client import ClientError
 from millstream_runtime.serving.context import CloseConnection, RequestContext
+from millstream_runtime.serving.told_denials import say_denied
 from millstream_wire.messages import MetadataRequest, MetadataResponse
 from millstream_wire.messages.metadata import MetadataRequestTopic
 
@@ -44,7 +45,7 @@ async def _answer_after_a_broker(
 
 
 def _answer(coordinator: Coordinator, request: MetadataRequest, context: RequestContext) -> MetadataResponse:
-    return metadata(
+    answer = metadata(
         coordinator.image,
         request,
         context.version,
@@ -52,3 +53,5 @@ def _answer(coordinator: Coordinator, request: MetadataRequest, context: Request
         may=context.may_what,
         creates=request.allow_auto_topic_creation,
     )
+    say_denied(context, ((topic.name or topic.topic_id, topic.error_code) for topic in answer.topics))
+    return answer

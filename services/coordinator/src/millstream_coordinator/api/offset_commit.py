@@ -33,7 +33,7 @@ async def handle_offset_commit(
         return denied
     by_id = context.version >= TOPIC_IDS_SINCE
     may_read = permits_topic(coordinator.image, context, AclOperation.READ, by_id=by_id)
-    denied = refuse_where(request, context, "topics", may_read, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    denied = refuse_where(request, context, "topics", may_read, AclOperation.READ)
     if denied is not None and not request.topics:
         return denied
     return joined(await _commit(coordinator, request, context), denied)

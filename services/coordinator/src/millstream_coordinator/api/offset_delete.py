@@ -24,6 +24,8 @@ async def handle_offset_delete(
     unread = {
         topic.name for topic in request.topics if not context.may(AclOperation.READ, AclResource.TOPIC, topic.name)
     }
+    for name in unread:
+        context.denied(AclOperation.READ, AclResource.TOPIC, name)
     known = [partition for partition in asked if partition[0] not in unread and image.partition(*partition) is not None]
     outcome = await coordinator.committed(
         groups.execute(lambda shard, now_ms: delete_offsets(shard, request.group_id, known, now_ms))

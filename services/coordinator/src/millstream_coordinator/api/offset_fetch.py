@@ -143,6 +143,7 @@ async def _group(
     coordinator: Coordinator, group: OffsetFetchRequestGroup, context: RequestContext, *, stable: bool
 ) -> OffsetFetchResponseGroup:
     if not context.may(AclOperation.DESCRIBE, AclResource.GROUP, group.group_id):
+        context.denied(AclOperation.DESCRIBE, AclResource.GROUP, group.group_id)
         return OffsetFetchResponseGroup(group_id=group.group_id, error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
     by_id = context.version >= TOPIC_IDS_SINCE
     is_permitted = permits_topic(coordinator.image, context, AclOperation.DESCRIBE, by_id=by_id)
@@ -166,6 +167,7 @@ async def _group(
     for asked in group.topics:
         response.topics.append(_asked_topic(coordinator, asked, offsets, by_id=by_id))
     for asked in refused:
+        context.denied(AclOperation.DESCRIBE, AclResource.TOPIC, asked.name or str(asked.topic_id))
         response.topics.append(_topic(asked.name, asked.partition_indexes, {}, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
         response.topics[-1].topic_id = asked.topic_id
     return response

@@ -25,6 +25,7 @@ async def handle_write_txn_markers(
     if not any(
         context.may(operation, AclResource.CLUSTER) for operation in (AclOperation.CLUSTER_ACTION, AclOperation.ALTER)
     ):
+        context.denied(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER)
         return error_response(request, context.version, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     response = WriteTxnMarkersResponse()
     for marker in request.markers:

@@ -22,8 +22,10 @@ def refuse_member(request: Request[R], context: RequestContext, topics: Iterable
     denied = refuse_all(request, context, AclOperation.READ, AclResource.GROUP, group_id)
     if denied is not None:
         return denied
-    if all(context.may(_DESCRIBE, _TOPIC, topic) for topic in topics or ()):
+    unseen = next((topic for topic in topics or () if not context.may(_DESCRIBE, _TOPIC, topic)), None)
+    if unseen is None:
         return None
+    context.denied(_DESCRIBE, _TOPIC, unseen)
     return error_response(request, context.version, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 
@@ -40,7 +42,9 @@ def finish_description(
     if described.error_code != ErrorCode.NONE:
         return described
     names = {topic.topic_name for assignment in assignments for topic in assignment.topic_partitions}
-    if not all(context.may(_DESCRIBE, _TOPIC, name) for name in names):
+    unseen = next((name for name in sorted(names) if not context.may(_DESCRIBE, _TOPIC, name)), None)
+    if unseen is not None:
+        context.denied(_DESCRIBE, _TOPIC, unseen)
         code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
         return type(described)(group_id=described.group_id, error_code=code, error_message=NOT_SHOWN)
     if asks_operations:

@@ -263,7 +263,7 @@ class Replicas:
             yield None
 
     def _refresh(self, host: Host, key: Key) -> None:
-        service = host.service
+        service = host.service or host.stopping
         if isinstance(service, BrokerApp) and service.partitions is not None:
             hosted = service.partitions.find(*key)
             if hosted is not None:

@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -215,6 +216,18 @@ def test_a_broker_with_a_loss_that_nobody_knows_of_says_that_it_is_not_up_to_dat
     assert names(tmp_path) == []
     node.learn(changed(topic_id, 2, isr=(1,), leader=1))
     assert node.replica("orders").partition.leads, "an unclean election: a person accepted the loss"
+    node.partitions.abandon()
+
+
+@pytest.mark.parametrize("counted", [{"eligible_leader_replicas": (NodeId(1),)}, {"last_known_elr": (NodeId(1),)}])
+def test_a_loss_is_told_while_the_broker_may_be_elected(new_broker: Any, tmp_path: Path, counted: Any) -> None:
+    """Out of the ISR by another cause: the controller does not know what is gone."""
+    node, topic_id = restarted_without(new_broker, tmp_path, "orders")
+    node.learn(replace(changed(topic_id, 1, isr=(), leader=-1), **counted))
+    assert node.partitions.untold == [(topic_id, 0)]
+    assert node.hosting.settled_offset == -1
+    node.learn(changed(topic_id, 2, isr=(), leader=-1))
+    assert node.partitions.untold == []
     node.partitions.abandon()
 
 

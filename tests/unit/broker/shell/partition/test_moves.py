@@ -12,6 +12,7 @@ import pytest
 from millstream_broker.shell.partition.moves import Moves
 from millstream_cluster import records as r
 from millstream_log.disk import Disk
+from millstream_log.future_log import FutureLog
 from millstream_wire.records import check, decode_batches
 
 
@@ -170,6 +171,24 @@ def test_what_is_appended_meanwhile_moves_too(moving: Moving) -> None:
     assert moving.replica.directory.path.name == "b"
     assert [each[:1] for each in moving.values()][:3] == ["a", "b", "c"]
     assert moving.replica.log.log_end_offset == len(moving.values())
+
+
+def test_what_is_appended_during_the_last_flush_moves_too(moving: Moving, monkeypatch: pytest.MonkeyPatch) -> None:
+    moving.append("a")
+    late = [["b" * 500_000] * 8, ["c"], []]  # much has to be copied before the last step, little goes with it
+    honest = FutureLog.flush
+
+    def flush(future: FutureLog) -> None:
+        honest(future)
+        if late:
+            moving.append(*late.pop(0))
+
+    monkeypatch.setattr(FutureLog, "flush", flush)
+    moving.move()
+    assert late == [[]]
+    assert [value[0] for value in moving.values()] == ["a", *"b" * 8, "c"]
+    assert moving.replica.directory.path.name == "b"
+    moving.replica.check()
 
 
 def test_a_log_that_is_cut_is_copied_anew(moving: Moving) -> None:

@@ -21,6 +21,10 @@ LOGGED_IN_A_ROW = 10
 LOGGED_SECONDS = 10.0
 
 
+class HandshakeFailed(ConnectionError):
+    """The server was reached, and one side does not want to go on with the other; the message says which."""
+
+
 class Shaking(Protocol):
     """A connection whose handshake is under way."""
 

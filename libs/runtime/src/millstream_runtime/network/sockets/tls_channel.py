@@ -16,17 +16,13 @@ from millstream_runtime.network.frames import Frame
 from millstream_runtime.network.links import Accept, Limits, Unwelcome, Wrap
 from millstream_runtime.network.sockets.channel import SocketChannel
 from millstream_runtime.network.sockets.disk_threads import DiskThreads
-from millstream_runtime.network.sockets.handshakes import HANDSHAKE_TIMEOUT_MS, Handshakes, Turns
+from millstream_runtime.network.sockets.handshakes import HANDSHAKE_TIMEOUT_MS, HandshakeFailed, Handshakes, Turns
 from millstream_runtime.network.sockets.pool import BufferPool
 from millstream_runtime.network.sockets.tls_receiving import TlsReceiver
 from millstream_runtime.network.sockets.tls_sending import TlsSender
 from millstream_runtime.network.sockets.tls_session import TlsSession
 
 logger = logging.getLogger(__name__)
-
-
-class HandshakeFailed(ConnectionError):
-    """The server was reached, and one side does not want to go on with the other; the message says which."""
 
 
 class TlsChannel(SocketChannel):

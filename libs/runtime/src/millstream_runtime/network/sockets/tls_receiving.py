@@ -6,6 +6,7 @@ have begun are decrypted right into their own buffer, and everything else into t
 
 import socket
 import ssl
+from typing import Any
 
 from mypy_extensions import i64
 
@@ -114,11 +115,12 @@ class TlsReceiver(Receiver):
     def _read(self, into: memoryview) -> i64:
         """What fits, of one record; 0 where there is no whole one."""
         session = self._session
-        tls, incoming = session.tls, session.incoming
+        tls: Any = session.tls  # with a buffer `read` gives a number, which its declaration does not say
+        incoming = session.incoming
         while True:
             if incoming.pending or tls.pending():
                 try:
-                    count: int = tls.read(len(into), into)  # type: ignore[assignment]
+                    count: int = tls.read(len(into), into)
                 except ssl.SSLWantReadError:
                     pass
                 except ssl.SSLZeroReturnError:

@@ -34,6 +34,11 @@ class TlsSender(Sender):
     def has_encrypted(self) -> bool:
         return len(self._cipher) > 0
 
+    @property
+    def _waits_for_file(self) -> bool:
+        """A property, because mypy takes `loading` for what was last assigned to it in sight."""
+        return self.loading is not None
+
     def collect(self) -> None:
         """Take what TLS itself has to say: its handshake, its alerts."""
         outgoing = self._session.outgoing
@@ -56,7 +61,7 @@ class TlsSender(Sender):
                 return False
             if not self._queue:
                 return True
-            if budget <= 0 or self.loading is not None:
+            if budget <= 0 or self._waits_for_file:
                 return False
             budget -= self._encrypt_some()
 

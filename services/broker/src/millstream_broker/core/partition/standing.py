@@ -1,7 +1,7 @@
 """A partition as one of its replicas knows it: who leads, in which epoch, who is in sync, and up to where it is committed.
 
-A step machine: assignments, appends, the fetches of followers, what was copied from a leader and the controller's answers go
-in, effects come out. It knows nothing of files and clients; who executes the effects owns the log and the connections.
+A step machine: assignments, appends, fetches, what was copied and the controller's answers go in, effects come out. It knows
+nothing of files and clients; who executes the effects owns the log and the connections.
 """
 
 from collections.abc import Sequence
@@ -52,8 +52,10 @@ class Partition:
         "_marks",
         "_min_insync_replicas",
         "_node_id",
+        "_on_disk",
         "_partition_epoch",
         "_replicas",
+        "_waits_for_disk",
     )
 
     def __init__(
@@ -68,7 +70,6 @@ class Partition:
     ) -> None:
         """`ended`: the (marker's offset, first offset) of transactions that the log ends above the high watermark."""
         self._node_id = node_id
-        # ---- as the metadata says, or the controller's answers; none of it is older than what was known before ----
         self._replicas: tuple[int, ...] = ()
         self._in_sync = InSync()
         self._leader: int = NO_NODE
@@ -79,15 +80,15 @@ class Partition:
         """This node is `_leader`, and the partition is not given up."""
         self._epoch_start_offset: i64 = NO_OFFSET
         """Where the log ended when this node began to lead in `_leader_epoch`; every record from there on is of that epoch."""
-        # ---- as this node's log and its followers say ----
         self._marks = Marks(end_offset, high_watermark, first_unstable, ended)
         """The high watermark begins at the checkpoint. What a leader moves it to is decided in `_advance` alone."""
         self._followers: dict[int, Progress] = {}
         """Of each other replica, while this node leads: what it did in this leader epoch."""
+        self._on_disk, self._waits_for_disk = Progress(), False
+        """How far this node's own log was flushed, and whether the topic asks that this counts as well."""
         self._commit_waits = CommitWaits()
-        # ---- what follows from the rest, so that an append need not ask (`_look_again`) ----
         self._awaited: tuple[Progress, ...] = ()
-        """Of all but this node that are in sync or proposed to be: their log ends hold back the high watermark."""
+        """Of all others that are in sync or proposed to be, maybe of this node's disk: they hold back the high watermark."""
         self._commits_alone = False
         """Whether an append is committed with that: this node leads, awaits nobody, and nobody else has to be in sync."""
 
@@ -179,10 +180,15 @@ class Partition:
         led, self._leads = self._leads, False
         return (*self._end_leadership(), *self._look_again()) if led else ()
 
-    def on_configured(self, min_insync_replicas: int) -> tuple[Effect, ...]:
-        """The topic asks for so many replicas in sync; fewer than before may commit what waits."""
-        self._min_insync_replicas = min_insync_replicas
+    def on_configured(self, min_insync_replicas: int, waits_for_disk: bool = False) -> tuple[Effect, ...]:
+        """The topic asks for so many replicas in sync, and that these have flushed; less than before may commit what waits."""
+        self._min_insync_replicas, self._waits_for_disk = min_insync_replicas, waits_for_disk
         return self._look_again()
+
+    def on_flushed(self, end_offset: i64) -> tuple[Effect, ...]:
+        """This node's log is on its disk up to here."""
+        self._on_disk.end_offset = end_offset
+        return self._advance() if self._waits_for_disk else ()
 
     def on_tick(self, now_ms: i64, lag_max_ms: i64) -> tuple[Effect, ...]:
         """Time has passed: who did not keep up leaves the ISR."""
@@ -198,7 +204,7 @@ class Partition:
         return self._propose(isr, resigns=True)
 
     def on_isr_answered(self, asked: ProposeIsr, answer: IsrAnswer) -> tuple[Effect, ...]:
-        """The controller answered a proposal, or the answer is lost (any error that may pass); the metadata may have been faster."""
+        """The controller answered a proposal, or the answer is lost; the metadata may have been faster."""
         in_sync = self._in_sync
         verdict = verdict_of(answer.error_code)
         if verdict is not Verdict.TAKEN:
@@ -222,11 +228,7 @@ class Partition:
         ended_from: i64 = NO_OFFSET,
         is_heard: bool = True,
     ) -> tuple[Effect, ...]:
-        """The log got `size` bytes more and reaches up to `end_offset`.
-
-        `first_unstable` is where the oldest open transaction begins now; `ended_from` is where the one began that the last
-        record ended. Where nobody would hear the effects there need not be any: making them is a fortieth of a produce.
-        """
+        """`size` bytes more, up to `end_offset`. The oldest open transaction begins at `first_unstable`, the one that was ended at `ended_from`."""
         if self._commits_alone:
             if not is_heard and first_unstable < 0:
                 self._marks.commit_all(end_offset)
@@ -247,10 +249,9 @@ class Partition:
         log_start_offset: i64 = NO_OFFSET,
         cannot_append: bool = False,
     ) -> tuple[Effect, ...]:
-        """A follower asks for what comes at `fetch_offset` in the present epoch: it has everything before.
+        """A follower asks, in its life `broker_epoch`, for what comes at `fetch_offset` in the present epoch: it has all before.
 
-        The fetch arrived at `now_ms`, from the follower's life `broker_epoch`. `may_join`: as far as is known here that life
-        is registered, unfenced and not about to stop (KIP-841). `cannot_append`: it says that its log refuses more.
+        `may_join`: that life is registered, unfenced and not about to stop (KIP-841). `cannot_append`: its log refuses more.
         """
         progress = self._followers.get(replica_id)
         if progress is None:
@@ -283,10 +284,9 @@ class Partition:
         first_unstable: i64 = NO_OFFSET,
         ended: Sequence[tuple[int, int]] = (),
     ) -> tuple[Effect, ...]:
-        """As a follower: `size` bytes were copied, the log reaches up to `end_offset`, and the leader says what is committed.
+        """As a follower: `size` bytes were copied, or none, the log ends at `end_offset`, and the leader says what is committed.
 
-        `ended` has a (marker's offset, first offset) for each transaction that the copied batches ended. Nothing may have
-        been copied: what the leader has committed is news as well. Only what is here counts as committed here.
+        `ended` has a (marker's offset, first offset) for each transaction that they ended. Only what is here is committed here.
         """
         assert not self._leads, "a leader copies from nobody"
         marks = self._marks
@@ -310,8 +310,7 @@ class Partition:
     ) -> tuple[Effect, ...]:
         """As a follower: the log was cut back to `end_offset`, or emptied to begin anew at `start_offset`, which then is its end.
 
-        `ended` are the transactions whose marker is still there, at least those with it above the high watermark. The high
-        watermark falls only with the log's end: after an unclean election, or where the leader's log begins beyond ours.
+        `ended` are the transactions whose marker is still there. The high watermark falls only with the log's end.
         """
         assert not self._leads, "a leader's log is what the others are cut back to"
         high_watermark = max(start_offset, min(self._marks.high_watermark, end_offset))
@@ -357,7 +356,8 @@ class Partition:
         known, maximal = self._followers, self._in_sync.maximal
         others = [node for node in dict.fromkeys((*self._replicas, *maximal)) if node != self._node_id]
         self._followers = {node: known[node] if node in known else Progress() for node in others}
-        self._awaited = tuple(self._followers[node] for node in maximal if node != self._node_id)
+        awaited = [self._followers[node] for node in maximal if node != self._node_id]
+        self._awaited = (*awaited, self._on_disk) if self._waits_for_disk else tuple(awaited)
         self._commits_alone = not self._awaited and not self._is_under_min_isr
         return self._advance()
 
@@ -389,7 +389,8 @@ class Partition:
             ends = [progress.end_offset for progress in self._awaited]
             assert self.high_watermark >= min([self.end_offset, *ends]), "committed, and nobody has looked"
         maximal = self._in_sync.maximal if self._leads else ()
-        assert self._awaited == tuple(self._followers[node] for node in maximal if node != self._node_id)
+        awaited = [self._followers[node] for node in maximal if node != self._node_id]
+        assert self._awaited == (*awaited, *((self._on_disk,) if self._leads and self._waits_for_disk else ()))
         for progress in self._followers.values():
             progress.check()
         proposal, known = self._in_sync.proposal, (self._leader_epoch, self._partition_epoch)

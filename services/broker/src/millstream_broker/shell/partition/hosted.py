@@ -88,6 +88,7 @@ class HostedPartition:
             ended=ended,
             min_insync_replicas=settings.min_insync_replicas,
         )
+        self.partition.on_configured(settings.min_insync_replicas, settings.visible_after_flush)
         self._log_end_place = Place()
         self._committed_place = Place()
         self._stable_place = Place()

@@ -9,9 +9,10 @@ import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 from uuid import UUID
 
-from millstream_log import DataDir, TopicPartition
+from millstream_log import DataDir, LogError, TopicPartition
 from millstream_log.disk import DISK, Disk
 from millstream_log.watched_disk import WatchedDisk
 from millstream_runtime.world import World
@@ -22,6 +23,10 @@ LOOK_MS = 5_000
 """How often it is seen to that the directories are there at all: nobody may have asked them for anything."""
 ALL = "*"
 PREFERRED_MAX = 10_000
+
+
+HighWatermarks: TypeAlias = dict[UUID, dict[TopicPartition, int]]
+"""Of the partitions in each directory, by its id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +195,29 @@ class LogDirs:
                     if isinstance(disk, WatchedDisk):
                         await world.run_blocking(disk.look)
 
-    # ---- the end ----
+    # ---- checkpoints and the end ----
+
+    def checkpoint(self, high_watermarks: HighWatermarks) -> None:
+        """Of all of them. Raises OSError once all was tried."""
+        failure: OSError | None = None
+        for directory in self.online:
+            try:
+                directory.checkpoint(high_watermarks[directory.directory_id])
+            except OSError as error:
+                failure = failure or error
+        if failure is not None:
+            raise failure
+
+    def close(self, high_watermarks: HighWatermarks, *, broker_epoch: int) -> None:
+        """Leave them so that the next start needs no recovery. Raises OSError or LogError once all was tried."""
+        failure: OSError | LogError | None = None
+        for directory in self.online:
+            try:
+                directory.close(high_watermarks[directory.directory_id], broker_epoch=broker_epoch)
+            except (OSError, LogError) as error:
+                failure = failure or error
+        if failure is not None:
+            raise failure
 
     def close_all(self) -> None:
         for directory in self.online:

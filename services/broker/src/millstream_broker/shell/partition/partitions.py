@@ -8,16 +8,17 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 from uuid import UUID
 
-from millstream_broker.core.hosting import Create, Delete, Lose, ReplicaKey, SetAside, Step, Update
+from millstream_broker.core.hosting import Create, Delete, Lose, ReplicaKey, SetAside, Step, Update, is_counted_on
 from millstream_broker.core.partition.effects import Effect
 from millstream_broker.core.partition.standing import Assigned
 from millstream_broker.core.topic_settings import TopicSettings
 from millstream_broker.shell.delays import Delays
 from millstream_broker.shell.partition.absent import absent
+from millstream_broker.shell.partition.due_flushes import DueFlushes
 from millstream_broker.shell.partition.effects import perform, wake_all
 from millstream_broker.shell.partition.hosted import HostedPartition
 from millstream_broker.shell.partition.isr_changes import IsrChanges
-from millstream_broker.shell.partition.log_dirs import LogDirs
+from millstream_broker.shell.partition.log_dirs import HighWatermarks, LogDirs
 from millstream_broker.shell.partition.removals import Removals
 from millstream_cluster.ids import UNASSIGNED_DIRECTORY
 from millstream_cluster.image import Image
@@ -39,6 +40,7 @@ class HostedPartitions:
         self.removals = Removals(world, directories.disk)
         self.isr_changes = IsrChanges()
         """What leaders here have to ask the controller for."""
+        self.due_flushes = DueFlushes()
         self.directories = directories
         self._delays = delays
         self._world = world
@@ -51,7 +53,7 @@ class HostedPartitions:
         self.unlisted: dict[ReplicaKey, None] = {}
         """Made here, and the disk does not say yet that they are: they do not serve before it does."""
         self.lost: dict[ReplicaKey, bool] = {}
-        """Without their directory, and whether the controller knows: it took this broker out of their ISR."""
+        """Without their directory, and whether the controller knows: it does not count on this broker's copy any more."""
         self.offline: dict[ReplicaKey, UUID] = {}
         """In a data directory that failed, by its id: nobody else here may stand in for them."""
         self.misplaced: dict[ReplicaKey, UUID] = {}
@@ -64,8 +66,8 @@ class HostedPartitions:
         self.on_removed: Callable[[HostedPartition], None] = lambda _: None
         """Called before a partition goes away."""
         self.on_flush_failed: Callable[[HostedPartition, Exception], None] = lambda *_: None
-        self.on_unwritable: Callable[[HostedPartition], None] = lambda _: None
-        """Called when a follower's log takes nothing any more."""
+        self.on_question: Callable[[HostedPartition], None] = lambda _: None
+        """Called when a follower may have something else to say to its leader: a flush has ended, or failed."""
         self.on_hanging: Callable[[DataDir], None] = lambda _: None
         """Called when a flush takes longer than a leader may take, and when one has ended after that."""
         self.on_answering: Callable[[DataDir], None] = lambda _: None
@@ -206,14 +208,14 @@ class HostedPartitions:
                 self.offline.pop(key, None)
 
     def _lose(self, partition: Partition) -> None:
-        """Serve without it. The controller is told until it has taken this broker out of the ISR."""
+        """Serve without it. The controller is told until it does not count on this broker's copy any more."""
         key = (partition.topic_id, partition.partition)
         name = TopicPartition(partition.topic, partition.partition)
         if name not in self._unopened:
             self._unopened.add(name)
             paths = ", ".join(str(each.path) for each in self.directories.online)
             logger.error("partition lost partition=%s reason=its directory is gone from %s", name, paths)
-        self.lost[key] = self._node_id not in partition.isr
+        self.lost[key] = not is_counted_on(partition, self._node_id)
         if not self.lost[key]:
             self.on_untold()
         self.on_added()
@@ -227,8 +229,21 @@ class HostedPartitions:
                 if replica.topic not in settings:
                     settings[replica.topic] = settings_of(replica.topic)
                 replica.configure(settings[replica.topic])
-                configured = replica.partition.on_configured(replica.settings.min_insync_replicas)
+                asked = replica.settings
+                configured = replica.partition.on_configured(asked.min_insync_replicas, asked.visible_after_flush)
                 perform(configured, replica, self._delays)
+                self.flush_soon(replica)
+
+    def flush_soon(self, replica: HostedPartition) -> None:
+        """Something may have to be flushed before anybody may see it."""
+        if replica.settings.visible_after_flush:
+            self.due_flushes.add(replica)
+
+    def flushed(self, replica: HostedPartition) -> None:
+        """It has been; of a follower the leader may hear now."""
+        if replica.settings.visible_after_flush:
+            perform(replica.partition.on_flushed(replica.log.recovery_point), replica, self._delays)
+            self.on_question(replica)
 
     def make(self, partition: Partition, settings: TopicSettings) -> None:
         """Make the directory and the log; it serves from `begin_to_serve` on."""
@@ -279,10 +294,12 @@ class HostedPartitions:
             partition.replicas, partition.isr, partition.leader, partition.leader_epoch, partition.partition_epoch
         )
         standing = replica.partition
+        perform(standing.on_flushed(replica.log.recovery_point), replica, self._delays)
         served = (standing.follows_in_sync, standing.leader_epoch)
         perform(standing.on_assigned(event), replica, self._delays)
         if served[0] and served != (standing.follows_in_sync, standing.leader_epoch):
             wake_all(replica, self._delays)  # consumers who wait at this copy, for what may never come to it
+        self.flush_soon(replica)
         self.after_assigned(replica, partition)
 
     def _note_place(self, key: ReplicaKey, place: UUID, partition: Partition) -> None:
@@ -361,35 +378,21 @@ class HostedPartitions:
 
     def checkpoint(self) -> None:
         """Write down how far logs are flushed, where they begin, and what is committed. Raises OSError once all was tried."""
-        failure: OSError | None = None
-        for directory, high_watermarks in self._high_watermarks():
-            try:
-                directory.checkpoint(high_watermarks)
-            except OSError as error:
-                failure = failure or error
-        if failure is not None:
-            raise failure
+        self.directories.checkpoint(self._high_watermarks())
 
     def close(self, broker_epoch: int) -> None:
         """Bring everything to the disks, so that the next start needs no recovery. Raises OSError once all was tried."""
-        failure: OSError | LogError | None = None
-        for directory, high_watermarks in self._high_watermarks():
-            try:
-                directory.close(high_watermarks, broker_epoch=broker_epoch)
-            except (OSError, LogError) as error:
-                failure = failure or error
-        if failure is not None:
-            raise failure
+        self.directories.close(self._high_watermarks(), broker_epoch=broker_epoch)
 
     def abandon(self) -> None:
         """Let go as a crash would."""
         self.directories.close_all()
 
-    def _high_watermarks(self) -> list[tuple[DataDir, dict[TopicPartition, int]]]:
-        found: dict[UUID, dict[TopicPartition, int]] = {each: {} for each in self.directories.ids}
+    def _high_watermarks(self) -> HighWatermarks:
+        found: HighWatermarks = {each: {} for each in self.directories.ids}
         for replica in self._by_id.values():
             found[replica.directory.directory_id][replica.name] = replica.partition.high_watermark
-        return [(each, found[each.directory_id]) for each in self.directories.online]
+        return found
 
     def _add(self, replica: HostedPartition) -> None:
         self._by_id[replica.key] = replica

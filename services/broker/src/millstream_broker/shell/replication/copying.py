@@ -128,6 +128,7 @@ class Copying:
         now_ms = self._world.now_ms()
         copied = replica.log.append_all_as_follower(batches.content, batches.headers[:count], now_ms=now_ms)
         self._broker.metrics.replicated_bytes += copied.size
+        self._partitions.flush_soon(replica)
         return copied
 
     def _follow(self, replica: HostedPartition, copied: Copied, high_watermark: int, log_start_offset: int) -> None:
@@ -183,6 +184,7 @@ class Copying:
         elif not followed.is_over:
             self.failed(followed, f"not truncated: {failure}")
         self._partitions.assign_held_back(replica)
+        self._partitions.flush_soon(replica)
 
     async def _cut(self, followed: Followed, effect: Effect) -> None:
         """Cut the log and all that is known of its end, as one step for everybody on the event loop."""

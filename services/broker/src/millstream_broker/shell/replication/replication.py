@@ -35,7 +35,7 @@ class Replication:
         partitions.before_assigned = self._before_assigned
         partitions.after_assigned = self._after_assigned
         partitions.on_removed = self._stop
-        partitions.on_unwritable = self._tell
+        partitions.on_question = self._tell
 
     def __len__(self) -> int:
         return len(self._followed)

@@ -12,8 +12,8 @@ from millstream_broker.core.share.partition import Acquired, LogBatch, SharePart
 from millstream_broker.core.share.session import ShareSession
 from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.share.partitions import Shared
-from millstream_cluster.acls import May
 from millstream_log import AbortedTransaction, ColdRead, FileSlice, LogError, SlicedBatch, batches_of
+from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 
 
@@ -72,11 +72,11 @@ class Given:
 class ShareFetching:
     """One ShareFetch; it remembers its shares, so that one that fails is told instead of being loaded again and again."""
 
-    def __init__(self, broker: Broker, session: ShareSession, wanted: Wanted, may: May | None = None) -> None:
+    def __init__(self, broker: Broker, session: ShareSession, wanted: Wanted, context: RequestContext) -> None:
         self._broker = broker
         self._session = session
         self._wanted = wanted
-        self._may = may
+        self._context = context
         self._used: dict[ReplicaKey, Shared] = {}
 
     def look(self, cold: list[ColdRead] | None) -> Look:
@@ -137,7 +137,7 @@ class ShareFetching:
         before = self._used.get(key)
         if before is not None and before.failure is not ErrorCode.NONE:
             return before.failure
-        if not self._broker.may_read(key[0], self._may):
+        if not self._broker.may_read(key[0], self._context):
             return ErrorCode.TOPIC_AUTHORIZATION_FAILED
         replica = self._broker.locate(*key)
         if isinstance(replica, ErrorCode):

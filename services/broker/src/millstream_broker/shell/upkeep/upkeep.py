@@ -32,6 +32,8 @@ class Upkeep:
             tasks.create_task(self._retain_for_ever())
             tasks.create_task(self._checkpoint_for_ever())
             tasks.create_task(self._flush_for_ever())
+            for _ in range(FLUSHES_AT_ONCE):
+                tasks.create_task(self._flush_at_once_for_ever())
 
     async def retain(self) -> None:
         """Let go of what every topic's limits no longer keep."""
@@ -90,6 +92,7 @@ class Upkeep:
                     self._partitions.on_flush_failed(replica, error)
                 return
         replica.flushed_ms = started_ms
+        self._partitions.flushed(replica)
 
     async def _bring_to_disk(self, replica: HostedPartition) -> None:
         log = replica.log
@@ -152,6 +155,12 @@ class Upkeep:
         while True:
             await asyncio.sleep(self._config().checkpoint_interval_ms / 1000)
             await self.checkpoint()
+
+    async def _flush_at_once_for_ever(self) -> None:
+        while True:
+            replica = await self._partitions.due_flushes.next()
+            if self._partitions.hosts(replica):
+                await self._flush(replica)
 
     async def _flush_for_ever(self) -> None:
         while True:
