@@ -28,6 +28,7 @@ from kafka_tools import KAFKA_VERSION, KafkaUnavailable  # noqa: E402
 from report import Measurement, table  # noqa: E402
 from retained import RETAINED_CASE, measure_retained  # noqa: E402
 from servers import Kafka, KafkaOfThree, Millstream, MillstreamCluster, Server  # noqa: E402
+from tls import Tls, tls_cases  # noqa: E402
 from usage import machine_busy_s, usage_of  # noqa: E402
 
 from millstream_runtime.builds import records_build  # noqa: E402
@@ -45,10 +46,15 @@ def main() -> int:
         return 2
     with tempfile.TemporaryDirectory(prefix="millstream-bench-", dir=options.directory) as scratch:
         directory = Path(scratch)
+        tls = Tls.make(directory / "certificates") if options.tls else None
         made = replicated_cases if options.brokers == BROKERS else all_cases
-        cases = [case for case in made(_compile_client(directory)) if options.only in case.name]
-        if (cases or options.only in START) and not _compare_and_report(directory, cases, options):
+        every = tls_cases(tls) if tls is not None else made(_compile_client(directory))
+        cases = [case for case in every if options.only in case.name]
+        options.client = tls.client if tls is not None else {}
+        if (cases or options.only in START) and not _compare_and_report(directory, cases, options, tls):
             return 2
+        if tls is not None:
+            return 0
         if options.only in GROUPS_CASE and options.brokers == 1:
             _say(GROUPS_CASE)
             measure_groups(directory / "groups", options.scale, options.rounds)
@@ -59,13 +65,9 @@ def main() -> int:
     return 0
 
 
-def _compare_and_report(directory: Path, cases: list[Case], options: argparse.Namespace) -> bool:
+def _compare_and_report(directory: Path, cases: list[Case], options: argparse.Namespace, tls: Tls | None) -> bool:
     """Whether it could be done."""
-    node, kafka = (MillstreamCluster, KafkaOfThree) if options.brokers == BROKERS else (Millstream, Kafka)
-    servers: list[Server] = [node(directory / "millstream")]
-    servers += [node(directory / "plain", plain=True)] if options.plain else []
-    servers += [node(directory / "before", program=options.before)] if options.before else []
-    servers += [kafka(directory / "kafka")]
+    servers = _servers(directory, options, tls)
     floor = Floor(directory / "floor")
     measurements: list[Measurement] = []
     try:
@@ -84,11 +86,23 @@ def _compare_and_report(directory: Path, cases: list[Case], options: argparse.Na
     return True
 
 
+def _servers(directory: Path, options: argparse.Namespace, tls: Tls | None) -> list[Server]:
+    if tls is not None:
+        ours = Millstream(directory / "millstream", tls.server, client=tls.client)
+        return [ours, Kafka(directory / "kafka", tls.server)]
+    node, kafka = (MillstreamCluster, KafkaOfThree) if options.brokers == BROKERS else (Millstream, Kafka)
+    servers: list[Server] = [node(directory / "millstream")]
+    servers += [node(directory / "plain", plain=True)] if options.plain else []
+    servers += [node(directory / "before", program=options.before)] if options.before else []
+    return [*servers, kafka(directory / "kafka")]
+
+
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
     parser.add_argument(
         "--brokers", type=int, choices=(1, BROKERS), default=1, help="3: every partition on three of them, acks=all"
     )
+    parser.add_argument("--tls", action="store_true", help="one broker each, over TLS")
     parser.add_argument("--rounds", type=int, default=5, help="measured rounds of each case and server (5)")
     parser.add_argument("--warm-up", type=int, default=3, help="rounds before them that do not count (3)")
     parser.add_argument("--starts", type=int, default=5, help="starts of each server, if they are asked for (5)")
@@ -111,18 +125,18 @@ def _compare(
     measurements: list[Measurement],
 ) -> None:
     """Add to `measurements` as they are made."""
-    measurements += _start(servers, options.starts if options.only in START else 1, options.brokers)
+    measurements += _start(servers, options.starts if options.only in START else 1, options)
     floor.start()
     for turn in range(options.warm_up):
         for server in servers:
             _say(f"warming {server.name}, round {turn + 1} of {options.warm_up}")
             for case in cases:
-                _measure(server, case, options.scale, options.brokers)
+                _measure(server, case, options)
     for turn in range(options.rounds):
         for case in cases:
             # A B, then B A: whatever else the machine does falls on both alike.
             for server in servers if turn % 2 == 0 else reversed(servers):
-                measurement = _measure(server, case, options.scale, options.brokers)
+                measurement = _measure(server, case, options)
                 measurements.append(measurement)
                 _say(
                     f"round {turn + 1} of {options.rounds}: {case.name}: {server.name}: {measurement.server_cpu_s:.2f} CPU-s"
@@ -131,7 +145,7 @@ def _compare(
                 measurements.append(_measure_run(floor, case, "floor", options.scale))
 
 
-def _start(servers: list[Server], times: int, replicas: int) -> list[Measurement]:
+def _start(servers: list[Server], times: int, options: argparse.Namespace) -> list[Measurement]:
     """Start each server so many times, the last time to stay; how long until a record was acknowledged."""
     measurements = []
     for turn in range(times):
@@ -141,7 +155,7 @@ def _start(servers: list[Server], times: int, replicas: int) -> list[Measurement
                 server.stop()
             busy_before, started = machine_busy_s(), time.monotonic()
             server.start()
-            _produce_one(server, replicas)
+            _produce_one(server, options)
             seconds = time.monotonic() - started
             usage = usage_of(*server.pids)
             done = Done(None, 0, seconds, 0.0, first_ack_s=seconds)
@@ -150,21 +164,21 @@ def _start(servers: list[Server], times: int, replicas: int) -> list[Measurement
     return measurements
 
 
-def _produce_one(server: Server, replicas: int) -> None:
+def _produce_one(server: Server, options: argparse.Namespace) -> None:
     topic = f"bench-{os.getpid()}-{next(_topic_numbers)}"
-    config = {"bootstrap.servers": server.bootstrap, "log_level": 0}
+    config = {"bootstrap.servers": server.bootstrap, "log_level": 0} | options.client
     admin = AdminClient(config)
-    admin.create_topics([NewTopic(topic, 1, replicas)])[topic].result(30)
+    admin.create_topics([NewTopic(topic, 1, options.brokers)])[topic].result(30)
     producer = Producer(config | {"acks": "all", "linger.ms": 0})
     producer.produce(topic, b"first", partition=0)
     if producer.flush(30):
         raise RuntimeError(f"{server.name} acknowledged nothing")
 
 
-def _measure(server: Server, case: Case, scale: float, replicas: int) -> Measurement:
-    topic = f"bench-{os.getpid()}-{next(_topic_numbers)}"
-    admin = AdminClient({"bootstrap.servers": server.bootstrap, "log_level": 0})
-    admin.create_topics([NewTopic(topic, 1, replicas)])[topic].result(30)
+def _measure(server: Server, case: Case, options: argparse.Namespace) -> Measurement:
+    topic, scale = f"bench-{os.getpid()}-{next(_topic_numbers)}", options.scale
+    admin = AdminClient({"bootstrap.servers": server.bootstrap, "log_level": 0} | options.client)
+    admin.create_topics([NewTopic(topic, 1, options.brokers)])[topic].result(30)
     _wait_for_leader(admin, topic)
     case.prepare(server.bootstrap, topic, scale)
     measurement = _measure_run(server, case, topic, scale)

@@ -5,7 +5,7 @@ import os
 import subprocess
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from struct import Struct
@@ -73,12 +73,17 @@ def _leader(bootstrap: str, topic: str) -> tuple[str, str]:
     return host, port
 
 
-def librdkafka(name: str, *, messages: int, value_size: int) -> Case:
+Client = Mapping[str, str | int | bool]
+"""What librdkafka is told beside what its case is about: how to connect."""
+PLAIN: Client = {}
+
+
+def librdkafka(name: str, *, messages: int, value_size: int, client: Client = PLAIN) -> Case:
     def run(bootstrap: str, topic: str, scale: float) -> Done:
         count = round(messages * scale)
         failed: list[object] = []
         config = {"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 5, "log_level": 0}
-        producer = Producer(config | {"queue.buffering.max.messages": 500_000})
+        producer = Producer({**config, "queue.buffering.max.messages": 500_000, **client})
         value = bytes(97 + i % 26 for i in range(value_size))
         cpu_before, started = os.times(), time.monotonic()
         for _ in range(count):
@@ -100,12 +105,12 @@ def librdkafka(name: str, *, messages: int, value_size: int) -> Case:
     return Case(name, run)
 
 
-def fetch_back(name: str, *, messages: int, value_size: int, passes: int) -> Case:
+def fetch_back(name: str, *, messages: int, value_size: int, passes: int, client: Client = PLAIN) -> Case:
     """librdkafka reads what librdkafka has produced, from the start to the end, `passes` times."""
 
     def run(bootstrap: str, topic: str, scale: float) -> Done:
         count = round(messages * scale)
-        consumer = Consumer(_reader(bootstrap))
+        consumer = Consumer({**_reader(bootstrap), **client})
         cpu_before, started = os.times(), time.monotonic()
         for _ in range(passes):
             consumer.assign([TopicPartition(topic, 0, 0)])
@@ -120,7 +125,7 @@ def fetch_back(name: str, *, messages: int, value_size: int, passes: int) -> Cas
         client_cpu_s = cpu_after.user + cpu_after.system - cpu_before.user - cpu_before.system
         return Done(None, passes * count * value_size, seconds, client_cpu_s)
 
-    return Case(name, run, librdkafka(name, messages=messages, value_size=value_size).run)
+    return Case(name, run, librdkafka(name, messages=messages, value_size=value_size, client=client).run)
 
 
 def end_to_end(name: str, *, records_per_second: int, seconds: float, value_size: int) -> Case:

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -32,6 +32,9 @@ SHIPPED = {
 }
 
 
+NOTHING: Mapping[str, str] = {}
+
+
 class Server(Protocol):
     name: str
 
@@ -46,8 +49,8 @@ class Server(Protocol):
 class Kafka:
     name = "kafka"
 
-    def __init__(self, directory: Path) -> None:
-        self._broker = KafkaBroker(directory, properties=SHIPPED, jvm=SERVER_JVM)
+    def __init__(self, directory: Path, settings: Mapping[str, str] = NOTHING) -> None:
+        self._broker = KafkaBroker(directory, properties=SHIPPED | dict(settings), jvm=SERVER_JVM)
 
     @property
     def pids(self) -> tuple[int, ...]:
@@ -68,8 +71,17 @@ class Millstream:
     _COMMAND: Sequence[str] = ("node",)
     _PORTS = 4
 
-    def __init__(self, directory: Path, *, plain: bool = False, program: Path | None = None) -> None:
-        """`program`: another build's command, to be measured beside this one."""
+    def __init__(
+        self,
+        directory: Path,
+        settings: Mapping[str, str] = NOTHING,
+        *,
+        plain: bool = False,
+        program: Path | None = None,
+        client: Mapping[str, str | int | bool] = NOTHING,
+    ) -> None:
+        """`program`: another build's command, to be measured beside this one. `client`: how librdkafka connects."""
+        self._settings, self._client = settings, dict(client)
         self.name = "millstream, plain" if plain else "millstream, before" if program else "millstream"
         program = program or Path(sys.executable).with_name("millstream")
         self._program = [sys.executable, str(HERE / "plain_node.py")] if plain else [str(program)]
@@ -94,7 +106,8 @@ class Millstream:
         self._directory.mkdir(parents=True, exist_ok=True)
         self._port = _free_port_range(self._PORTS)
         options = ["--port", str(self._port), "--data", str(self._directory / "data")]
-        command = [*self._program, *self._COMMAND, *options]
+        settings = [part for key, value in self._settings.items() for part in ("--set", f"{key}={value}")]
+        command = [*self._program, *self._COMMAND, *options, *settings]
         with open(self._directory / "server.log", "wb") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log)
         self._wait_until_it_answers()
@@ -124,7 +137,7 @@ class Millstream:
                 raise RuntimeError(f"no answer: {(self._directory / 'server.log').read_text()[-2000:]}")
             try:
                 socket.create_connection(("127.0.0.1", self._port), 1).close()
-                AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0}).list_topics(timeout=2)
+                AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0} | self._client).list_topics(timeout=2)
             except (OSError, KafkaException):
                 time.sleep(0.05)
             else:

@@ -35,5 +35,5 @@ def test_a_deposed_controller_that_answers_and_nodes_that_stay_with_it(
 
     serve_unproven()
     monkeypatch.setattr(KnownControllers, "saw", saw)
-    found = simulate(5, stranded(quiet=True)).violation or ""
+    found = simulate(8, stranded(quiet=True)).violation or ""
     assert "follows controller epoch 1 for 20 s" in found, found

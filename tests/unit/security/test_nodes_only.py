@@ -59,7 +59,11 @@ def test_a_client_is_no_node(tmp_path: Path) -> None:
     assert answers(tmp_path, **CLOSED) == [ErrorCode.CLUSTER_AUTHORIZATION_FAILED] * len(NODES_ONLY)
 
 
-@pytest.mark.parametrize("settings", [CLOSED, {}], ids=["closed", "open"])
+def test_on_a_plain_listener_a_nodes_word_is_not_believed_where_there_are_rights(tmp_path: Path) -> None:
+    assert answers(tmp_path, node_id=BROKER, **CLOSED) == [ErrorCode.CLUSTER_AUTHORIZATION_FAILED] * len(NODES_ONLY)
+
+
+@pytest.mark.parametrize("settings", [{**CLOSED, "super.users": "User:ANONYMOUS"}, {}], ids=["closed", "open"])
 def test_a_node_is_answered(tmp_path: Path, settings: dict[str, str]) -> None:
     told = dict(zip(map(type, NODES_ONLY), answers(tmp_path, node_id=BROKER, **settings), strict=True))
     assert told.pop(m.InitProducerIdRequest) == ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "it is no coordinator"

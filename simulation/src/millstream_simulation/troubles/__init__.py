@@ -54,7 +54,7 @@ TROUBLES: Mapping[str, Trouble] = {
     "clock-jump": Trouble(clocks.jump, weight=3, needs="clocks"),
     "lose-store": Trouble(stores.lose_store, needs="kubernetes", settle=stores.settle),
     "strand-active": Trouble(stores.strand_active, weight=3, probability=0.9, needs="kubernetes", settle=stores.settle),
-    "store-outage": Trouble(stores.store_outage, needs="kubernetes", settle=stores.settle),
+    "store-outage": Trouble(stores.store_outage, weight=2, needs="kubernetes", settle=stores.settle),
     "lose-power": Trouble(disks.lose_power, weight=3, needs="flushed"),
     "lose-store-power": Trouble(disks.lose_store_power, probability=0.5),
     "fill-disk": Trouble(disks.fill, probability=0.4),

@@ -3,8 +3,10 @@
 import pytest
 
 from millstream_cluster import records as r
+from millstream_cluster.decision import Decision
 from millstream_controller.core.healing import NOTED_AFTER_MS, away_max
 from millstream_controller.core.nodes.nodes import unregister
+from millstream_controller.core.partitions import leader_balance
 from millstream_controller.core.partitions.reassignments import Move, alter_reassignments
 from millstream_controller.core.topics.new_topics import NewTopic
 from millstream_controller.core.upkeep import Now, SoftState, keep_up
@@ -368,3 +370,26 @@ def test_a_controller_that_has_just_taken_over_lets_leaders_be_for_a_while(ward)
     assert ward.cluster.partition("t", 0).leader == 2
     ward.wait(1_000)
     assert ward.cluster.partition("t", 0).leader == 1
+
+
+def test_very_many_leaders_go_back_in_parts_one_after_the_other_and_then_there_is_peace(ward, monkeypatch) -> None:
+    monkeypatch.setattr(leader_balance, "ELECTIONS_MAX", 2)
+    ward.cluster.create(NewTopic("u", assignments=tuple((number, (1, 2)) for number in range(3))))
+
+    def lead_astray() -> None:
+        ward.lose(1)
+        ward.back(1)
+        for number in range(3):
+            ward.cluster.propose("u", (2, 1), number)
+
+    lead_astray()
+    ward.keep_up()
+    at_ms, balance, machine = ward.at_ms + 300_000, ward.soft.leader_balance, ward.cluster.machine
+    parts = []
+    for _ in range(3):
+        elected = balance.next_step(machine, at_ms)
+        ward.cluster.do(Decision(elected, None))
+        parts.append(len(elected))
+    assert parts == [2, 1, 0]
+    lead_astray()
+    assert balance.next_step(machine, at_ms + 1_000) == ()

@@ -6,8 +6,9 @@ import logging
 import pytest
 from certificates import Authority
 
-from millstream_cluster.ids import NodeId
+from millstream_cluster.ids import NO_NODE, NodeId
 from millstream_cluster.image.acls import AclsImage
+from millstream_cluster.principal import ANONYMOUS
 from millstream_cluster.records import Endpoint
 from millstream_runtime.network.sockets.network import SocketNetwork
 from millstream_runtime.nodes.client import Nodes
@@ -208,6 +209,27 @@ def test_on_a_plain_listener_the_word_of_another_machine_counts_for_nothing_wher
 
     asyncio.run(scenario())
     assert [isinstance(peer, NodePeer) for peer in peers] == [is_node]
+
+
+def test_tls_without_certificates_of_clients_leaves_everybody_anonymous(files: dict[str, object]) -> None:
+    """Where no authorizer asks who anybody is, a node is believed there as on a plain listener."""
+    security = secured(told(listeners="SSL://127.0.0.1:0", **(files | {"ssl.client.auth": "none"})))
+    assert not security.guard("SSL").is_set
+    assert security.asks_for_credentials, "there is an authorizer unless it is said that there is none"
+    peers: list[Peer] = []
+
+    async def scenario() -> None:
+        world = RealWorld(SocketNetwork())
+        server = Server("server", HANDLERS, peers, world)
+        listening = await listen_on(server, [Endpoint("SSL", "127.0.0.1", 0)], security=security)
+        for node_id in (NodeId(7), NO_NODE):
+            nodes = Nodes(world, client_id="c", node_id=node_id, credentials=security.nodes)
+            await nodes.request(*listening["SSL"], REQUEST, timeout_ms=5_000)
+            await nodes.close()
+        await server.close()
+
+    asyncio.run(scenario())
+    assert peers == [NodePeer.of(NodeId(7)), ClientPeer(ANONYMOUS)]
 
 
 def test_a_plain_listener_that_others_reach_is_told_of(caplog: pytest.LogCaptureFixture) -> None:

@@ -17,7 +17,7 @@ LOGIN_CONFIGS = (
     _static("sasl.enabled.mechanisms", _LIST, None, "By what clients log in on listeners whose protocol is SASL_PLAINTEXT or SASL_SSL: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER. With credentials of nodes and of PLAIN in `listener.name.<listener>.<mechanism>.sasl.jaas.config`."),
     _static("sasl.mechanism.inter.broker.protocol", _S, None, "By what nodes log in at brokers and coordinators."),
     _static("sasl.mechanism.controller.protocol", _S, None, "By what nodes log in at controllers."),
-    _static("plain.users.file", _S, None, "A file with users of PLAIN, name=password a line, which is read again when it changes."),
+    _static("plain.users.file", _S, None, "A file with users of PLAIN, name=password a line, which is read again when it changes. Millstream's own."),
     _static("connections.max.reauth.ms", _LONG, "0", "How long a login lasts before clients have to log in again on the same connection; 0: for good.", 0),
     _static("connection.failed.authentication.delay.ms", _INT, "100", "How long the answer to a failed login is held back.", 0),
     _static("sasl.server.max.receive.size", _INT, "524288", "The longest frame before the login, in bytes.", 1),

@@ -11,7 +11,7 @@ def _static(name: str, kind: ConfigType, default: str | None, doc: str) -> Confi
 
 
 TLS_CONFIGS = (
-    _static("listener.security.protocol.map", _LIST, None, "What each listener speaks: NAME:PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL. Unset, a listener's name is its protocol; CONTROLLER is plain unless it is named here."),
+    _static("listener.security.protocol.map", _S, None, "What each listener speaks: NAME:PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL. Unset, a listener's name is its protocol; CONTROLLER is plain unless it is named here."),
     _static("controller.listener.names", _LIST, "CONTROLLER", "Controllers' listeners: by the first one nodes connect to controllers."),
     _static("security.inter.broker.protocol", _S, None, "The protocol of the listener where other nodes come in, in place of inter.broker.listener.name."),
     _static("ssl.keystore.location", _S, None, "A file with the private key and its certificates, the own one first: PEM or PKCS12. It is read again when it changes."),

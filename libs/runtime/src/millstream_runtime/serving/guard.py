@@ -23,8 +23,8 @@ class Guard:
 
     @property
     def is_set(self) -> bool:
-        """Whether anybody has to show who they are."""
-        return not self.security.is_plain
+        """Whether anybody can show who they are: TLS alone only encrypts, and leaves everybody as anonymous as a plain listener."""
+        return self.security.protocol.uses_sasl or (self.tls is not None and self.tls.asks_for_certificates)
 
     def peer_of(self, certificate: bytes | None) -> Peer:
         """Who somebody is by a certificate that TLS has verified, or by none. Raises Unwelcome.

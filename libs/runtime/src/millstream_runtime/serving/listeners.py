@@ -80,12 +80,13 @@ async def listen_on(
         guard = security.guard(endpoint.name)
         if guard.tls is not None:
             guard.tls.say()
-        if guard.security.is_plain and endpoint.host not in OWN_HOSTS:
+        if not guard.is_set and endpoint.host not in OWN_HOSTS:
             logger.warning(
-                "listener is open to everybody listener=%s address=%s:%d protocol=PLAINTEXT nothing_is_encrypted_nobody_logs_in",
+                "listener is open to everybody listener=%s address=%s:%d protocol=%s nobody_shows_who_he_is",
                 endpoint.name,
                 endpoint.host,
                 endpoint.port,
+                guard.security.protocol.name,
             )
         try:
             listener = await server.listen(

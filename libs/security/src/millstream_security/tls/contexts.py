@@ -93,6 +93,10 @@ class ServerTls:
     def settings(self) -> TlsSettings:
         return self._settings
 
+    @property
+    def asks_for_certificates(self) -> bool:
+        return self._settings.client_auth is not ClientAuth.NONE
+
     def say(self) -> None:
         """Log whose certificate clients are shown, and the last day on which they believe it."""
         from cryptography import x509

@@ -74,8 +74,8 @@ class TlsChannel(SocketChannel):
             done = self._step()
         except ssl.SSLError as error:
             self._fail(reason_of(error))
-        except (OSError, ValueError) as error:  # a name that cannot be a host's is a ValueError
-            self._fail(getattr(error, "strerror", None) or str(error))
+        except (OSError, ValueError) as failed:  # a name that cannot be a host's is a ValueError
+            self._fail(getattr(failed, "strerror", None) or str(failed))
         else:
             self._tls_sender.collect()
             self._flush()
