@@ -145,7 +145,7 @@ def test_a_user_works_on_its_topic_and_on_no_other(cluster: Any, shop: Client, s
     steps.done("a User's Secret: produced, consumed in a group and read back with two clients")
     with pytest.raises(CommandFailed, match=r"(?i)authorization"):
         shop.run("produce", BOOTSTRAP, "payments", "0", "1")
-    assert shop.run("fetch_one", BOOTSTRAP, "payments") == [("TOPIC_AUTHORIZATION_FAILED",)]
+    assert shop.run("fetch_one", BOOTSTRAP, "shop-readers", "payments") == [("TOPIC_AUTHORIZATION_FAILED",)]
     assert shop.run("consume", BOOTSTRAP, "other-readers", "shop-orders", "-") == []
     steps.done("no other topic, and no other group")
 

@@ -1,4 +1,4 @@
-"""Fetch from partition 0 of TOPIC and print, as one list, the name of the error or of nothing: what a user may not read."""
+"""Fetch from partition 0 of TOPIC, with a GROUP that is not joined, and print, as one list, the name of the error or of nothing: what a user may not read."""
 
 import json
 import sys
@@ -10,8 +10,8 @@ TRIES = 60
 
 
 def main() -> None:
-    bootstrap, topic = sys.argv[1:3]
-    settings = {"bootstrap.servers": bootstrap, "group.id": "nobody", "enable.auto.commit": False}
+    bootstrap, group, topic = sys.argv[1:4]
+    settings = {"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False}
     consumer = Consumer(settings | login.settings())
     consumer.assign([TopicPartition(topic, 0, 0)])
     for _ in range(TRIES):
