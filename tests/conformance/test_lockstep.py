@@ -23,7 +23,7 @@ from millstream_wire.records import split
 SEEDS = range(1, 61)
 STEPS = 40
 OWN_AFFAIR = {"throttle_time_ms", "node_endpoints", "leader_id", "last_timestamp"}
-OWN_CONFIGS = {"deletion.protection", "file.delete.delay.ms", "min.insync.replicas"}
+OWN_CONFIGS = {"deletion.protection", "file.delete.delay.ms", "millstream.visible.after.flush", "min.insync.replicas"}
 """Ours only, set for the tests only, and Kafka's feature of eligible leader replicas."""
 ABOUT = (
     "group_id",
