@@ -118,7 +118,7 @@ class ServerTls:
         settings = self._settings
         assert settings.keystore is not None
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.num_tickets = 0  # nobody comes back by a ticket with a certificate that has expired since
+        context.num_tickets = 0  # in TLS 1.3 nobody comes back by a ticket with a certificate that has expired since
         context.verify_mode = _VERIFICATION[settings.client_auth]
         _prepare(context, settings)
         self._certificate = load_key(context, settings.keystore)
