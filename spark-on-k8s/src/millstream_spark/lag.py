@@ -49,8 +49,12 @@ class OffsetCommitter:
         login: Mapping[str, str] | None = None,
     ) -> None:
         """`login`: librdkafka's settings."""
-        settings = {"bootstrap.servers": bootstrap_servers, "client.id": "millstream-spark-lag", "log_level": 5}
-        self._admin = AdminClient(settings | dict(login or {}))
+        settings: dict[str, str | int | float | bool] = {
+            "bootstrap.servers": bootstrap_servers,
+            "client.id": "millstream-spark-lag",
+            "log_level": 5,
+        }
+        self._admin = AdminClient({**settings, **(login or {})})
         self._group_id = group_id
         self._timeout_s = timeout_s
         self._lock = threading.Lock()

@@ -24,8 +24,12 @@ def describe_topic(
     bootstrap_servers: str, name: str, *, timeout_s: float, login: Mapping[str, str] | None = None
 ) -> Topic:
     """`login`: librdkafka's settings."""
-    settings = {"bootstrap.servers": bootstrap_servers, "client.id": "millstream-spark", "log_level": 5}
-    admin = AdminClient(settings | dict(login or {}))
+    settings: dict[str, str | int | float | bool] = {
+        "bootstrap.servers": bootstrap_servers,
+        "client.id": "millstream-spark",
+        "log_level": 5,
+    }
+    admin = AdminClient({**settings, **(login or {})})
     answer = admin.describe_topics(TopicCollection([name]), request_timeout=timeout_s)[name]
     try:
         description = answer.result()
