@@ -19,7 +19,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "tests" / "conformance")]
 
 from cases import Case, Done, all_cases, replicated_cases  # noqa: E402
 from catch_up import CATCH_UP_CASE, measure_catch_up  # noqa: E402
-from confluent_kafka import KafkaException, Producer, TopicPartition  # noqa: E402
+from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition  # noqa: E402
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec  # noqa: E402
 from floor import Floor  # noqa: E402
 from groups import GROUPS_CASE, measure_groups  # noqa: E402
@@ -167,12 +167,24 @@ def _start(servers: list[Server], times: int, options: argparse.Namespace) -> li
 def _produce_one(server: Server, options: argparse.Namespace) -> None:
     topic = f"bench-{os.getpid()}-{next(_topic_numbers)}"
     config = {"bootstrap.servers": server.bootstrap, "log_level": 0} | options.client
-    admin = AdminClient(config)
-    admin.create_topics([NewTopic(topic, 1, options.brokers)])[topic].result(30)
+    _create(AdminClient(config), topic, options.brokers)
     producer = Producer(config | {"acks": "all", "linger.ms": 0})
     producer.produce(topic, b"first", partition=0)
     if producer.flush(30):
         raise RuntimeError(f"{server.name} acknowledged nothing")
+
+
+def _create(admin: AdminClient, topic: str, replicas: int) -> None:
+    """Of a cluster that has just been started not every broker is registered yet."""
+    deadline = time.monotonic() + 30
+    while True:
+        try:
+            admin.create_topics([NewTopic(topic, 1, replicas)])[topic].result(30)
+            return
+        except KafkaException as refused:
+            if refused.args[0].code() != KafkaError.INVALID_REPLICATION_FACTOR or time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
 
 
 def _measure(server: Server, case: Case, options: argparse.Namespace) -> Measurement:
