@@ -17,18 +17,20 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "tests" / "conformance")]
 
-from cases import Case, Done, all_cases, replicated_cases  # noqa: E402
+from cases import Case, Done, all_cases, login_cases, replicated_cases  # noqa: E402
 from catch_up import CATCH_UP_CASE, measure_catch_up  # noqa: E402
-from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition  # noqa: E402
+from confluent_kafka import KafkaException, Producer, TopicPartition  # noqa: E402
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec  # noqa: E402
 from floor import Floor  # noqa: E402
 from groups import GROUPS_CASE, measure_groups  # noqa: E402
 from kafka_cluster import BROKERS  # noqa: E402
 from kafka_tools import KAFKA_VERSION, KafkaUnavailable  # noqa: E402
+from logins import LoggedIn  # noqa: E402
 from report import Measurement, table  # noqa: E402
 from retained import RETAINED_CASE, measure_retained  # noqa: E402
 from servers import Kafka, KafkaOfThree, Millstream, MillstreamCluster, Server  # noqa: E402
 from tls import Tls, tls_cases  # noqa: E402
+from topics import create  # noqa: E402
 from usage import machine_busy_s, usage_of  # noqa: E402
 
 from millstream_runtime.builds import records_build  # noqa: E402
@@ -47,13 +49,12 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="millstream-bench-", dir=options.directory) as scratch:
         directory = Path(scratch)
         tls = Tls.make(directory / "certificates") if options.tls else None
-        made = replicated_cases if options.brokers == BROKERS else all_cases
+        made = login_cases if options.logins else replicated_cases if options.brokers == BROKERS else all_cases
         every = tls_cases(tls) if tls is not None else made(_compile_client(directory))
         cases = [case for case in every if options.only in case.name]
-        options.client = tls.client if tls is not None else {}
         if (cases or options.only in START) and not _compare_and_report(directory, cases, options, tls):
             return 2
-        if tls is not None:
+        if tls is not None or options.logins:
             return 0
         if options.only in GROUPS_CASE and options.brokers == 1:
             _say(GROUPS_CASE)
@@ -78,9 +79,10 @@ def _compare_and_report(directory: Path, cases: list[Case], options: argparse.Na
     finally:
         for server in (*servers, floor):
             server.stop()
-        if any(measurement.server == Kafka.name for measurement in measurements):  # also of a run that broke off
-            print(_about(options.rounds))
-            print(table(measurements, baseline=Kafka.name))
+        baseline = servers[-1].name
+        if any(measurement.server == baseline for measurement in measurements):  # also of a run that broke off
+            print(_about(options.rounds, baseline))
+            print(table(measurements, baseline))
     if options.json:
         options.json.write_text(json.dumps([dataclasses.asdict(m) for m in measurements], indent=1))
     return True
@@ -89,7 +91,9 @@ def _compare_and_report(directory: Path, cases: list[Case], options: argparse.Na
 def _servers(directory: Path, options: argparse.Namespace, tls: Tls | None) -> list[Server]:
     if tls is not None:
         ours = Millstream(directory / "millstream", tls.server, client=tls.client)
-        return [ours, Kafka(directory / "kafka", tls.server)]
+        return [ours, Kafka(directory / "kafka", tls.server, client=tls.client)]
+    if options.logins:
+        return [LoggedIn(directory / "logged-in"), Millstream(directory / "millstream")]
     node, kafka = (MillstreamCluster, KafkaOfThree) if options.brokers == BROKERS else (Millstream, Kafka)
     servers: list[Server] = [node(directory / "millstream")]
     servers += [node(directory / "plain", plain=True)] if options.plain else []
@@ -103,6 +107,7 @@ def _options() -> argparse.Namespace:
         "--brokers", type=int, choices=(1, BROKERS), default=1, help="3: every partition on three of them, acks=all"
     )
     parser.add_argument("--tls", action="store_true", help="one broker each, over TLS")
+    parser.add_argument("--logins", action="store_true", help="our node with SASL and ACLs beside one without")
     parser.add_argument("--rounds", type=int, default=5, help="measured rounds of each case and server (5)")
     parser.add_argument("--warm-up", type=int, default=3, help="rounds before them that do not count (3)")
     parser.add_argument("--starts", type=int, default=5, help="starts of each server, if they are asked for (5)")
@@ -166,33 +171,20 @@ def _start(servers: list[Server], times: int, options: argparse.Namespace) -> li
 
 def _produce_one(server: Server, options: argparse.Namespace) -> None:
     topic = f"bench-{os.getpid()}-{next(_topic_numbers)}"
-    config = {"bootstrap.servers": server.bootstrap, "log_level": 0} | options.client
-    _create(AdminClient(config), topic, options.brokers)
+    config = {**server.client, "log_level": 0}
+    create(AdminClient(config), [NewTopic(topic, 1, options.brokers)])
     producer = Producer(config | {"acks": "all", "linger.ms": 0})
     producer.produce(topic, b"first", partition=0)
     if producer.flush(30):
         raise RuntimeError(f"{server.name} acknowledged nothing")
 
 
-def _create(admin: AdminClient, topic: str, replicas: int) -> None:
-    """Of a cluster that has just been started not every broker is registered yet."""
-    deadline = time.monotonic() + 30
-    while True:
-        try:
-            admin.create_topics([NewTopic(topic, 1, replicas)])[topic].result(30)
-            return
-        except KafkaException as refused:
-            if refused.args[0].code() != KafkaError.INVALID_REPLICATION_FACTOR or time.monotonic() > deadline:
-                raise
-            time.sleep(0.05)
-
-
 def _measure(server: Server, case: Case, options: argparse.Namespace) -> Measurement:
     topic, scale = f"bench-{os.getpid()}-{next(_topic_numbers)}", options.scale
-    admin = AdminClient({"bootstrap.servers": server.bootstrap, "log_level": 0} | options.client)
-    admin.create_topics([NewTopic(topic, 1, options.brokers)])[topic].result(30)
+    admin = AdminClient({**server.client, "log_level": 0})
+    create(admin, [NewTopic(topic, 1, options.brokers)])
     _wait_for_leader(admin, topic)
-    case.prepare(server.bootstrap, topic, scale)
+    case.prepare(server.client, topic, scale)
     measurement = _measure_run(server, case, topic, scale)
     admin.delete_topics([topic])[topic].result(30)
     return measurement
@@ -201,7 +193,7 @@ def _measure(server: Server, case: Case, options: argparse.Namespace) -> Measure
 def _measure_run(server: Server, case: Case, topic: str, scale: float) -> Measurement:
     time.sleep(_SETTLE_S)
     busy_before, before, started = machine_busy_s(), usage_of(*server.pids), time.monotonic()
-    done = case.run(server.bootstrap, topic, scale)
+    done = case.run(server.client, topic, scale)
     time.sleep(_SETTLE_S)
     busy, after, seconds = machine_busy_s() - busy_before, usage_of(*server.pids), time.monotonic() - started
     if after.resident_bytes == 0:
@@ -232,10 +224,11 @@ def _compile_client(directory: Path) -> Path:
     return client
 
 
-def _about(rounds: int) -> str:
+def _about(rounds: int, baseline: str) -> str:
     load = os.getloadavg()[0]
+    beside = f"Apache Kafka {KAFKA_VERSION}" if baseline == Kafka.name else "one without"
     return (
-        f"\nmillstream ({_build()}) on Python {platform.python_version()} beside Apache Kafka {KAFKA_VERSION}: "
+        f"\nmillstream ({_build()}) on Python {platform.python_version()} beside {beside}: "
         f"server processor time, {rounds} alternating rounds, median (smallest..largest), "
         f"{os.cpu_count()} processors, load {load:.1f}"
     )

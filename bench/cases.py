@@ -15,6 +15,9 @@ from confluent_kafka.admin import AdminClient
 
 _CLIENT_TIMEOUT_S = 180
 
+Client = Mapping[str, str | int | bool]
+"""How to connect, in librdkafka's words: the address, and what a login takes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Done:
@@ -33,16 +36,16 @@ class Done:
 @dataclass(frozen=True, slots=True)
 class Case:
     name: str
-    run: Callable[[str, str, float], Done]
-    """Takes the bootstrap address, a fresh topic of one partition, and the share of its full size to run."""
-    prepare: Callable[[str, str, float], object] = lambda bootstrap, topic, scale: None
+    run: Callable[[Client, str, float], Done]
+    """Takes how to connect, a fresh topic of one partition, and the share of its full size to run."""
+    prepare: Callable[[Client, str, float], object] = lambda client, topic, scale: None
     """The same before it is measured: fills the topic where reading is what counts."""
     has_floor: bool = False
     """What the machine takes for it weighs as much as the server: it is measured beside the least that a server can do."""
 
 
 def raw(
-    client: Path,
+    program: Path,
     name: str,
     *,
     window: int,
@@ -52,10 +55,11 @@ def raw(
     acks: int = 1,
     has_floor: bool = False,
 ) -> Case:
-    def run(bootstrap: str, topic: str, scale: float) -> Done:
-        host, port = _leader(bootstrap, topic)
+    def run(client: Client, topic: str, scale: float) -> Done:
+        host, port = _leader(client, topic)
         numbers = [window, max(window, round(requests * scale)), records, value_size, acks]
-        command = [str(client), host, port, topic, *map(str, numbers)]
+        login = [client["sasl.username"], client["sasl.password"]] if "sasl.username" in client else []
+        command = [str(program), host, port, topic, *map(str, numbers), *map(str, login)]
         result = subprocess.run(command, capture_output=True, text=True, timeout=_CLIENT_TIMEOUT_S, check=False)
         if result.returncode != 0:
             raise RuntimeError(f"{name}: {result.stderr.strip()}")
@@ -64,26 +68,22 @@ def raw(
     return Case(name, run, has_floor=has_floor)
 
 
-def _leader(bootstrap: str, topic: str) -> tuple[str, str]:
+def _leader(client: Client, topic: str) -> tuple[str, str]:
+    bootstrap = str(client["bootstrap.servers"])
     if "," in bootstrap:
-        metadata = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0}).list_topics(topic, timeout=10)
+        metadata = AdminClient({**client, "log_level": 0}).list_topics(topic, timeout=10)
         broker = metadata.brokers[metadata.topics[topic].partitions[0].leader]
         return broker.host, str(broker.port)
     host, _, port = bootstrap.partition(":")
     return host, port
 
 
-Client = Mapping[str, str | int | bool]
-"""What librdkafka is told beside what its case is about: how to connect."""
-PLAIN: Client = {}
-
-
-def librdkafka(name: str, *, messages: int, value_size: int, client: Client = PLAIN) -> Case:
-    def run(bootstrap: str, topic: str, scale: float) -> Done:
+def librdkafka(name: str, *, messages: int, value_size: int) -> Case:
+    def run(client: Client, topic: str, scale: float) -> Done:
         count = round(messages * scale)
         failed: list[object] = []
-        config = {"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 5, "log_level": 0}
-        producer = Producer({**config, "queue.buffering.max.messages": 500_000, **client})
+        config = {"enable.idempotence": True, "linger.ms": 5, "log_level": 0}
+        producer = Producer({**client, **config, "queue.buffering.max.messages": 500_000})
         value = bytes(97 + i % 26 for i in range(value_size))
         cpu_before, started = os.times(), time.monotonic()
         for _ in range(count):
@@ -105,12 +105,12 @@ def librdkafka(name: str, *, messages: int, value_size: int, client: Client = PL
     return Case(name, run)
 
 
-def fetch_back(name: str, *, messages: int, value_size: int, passes: int, client: Client = PLAIN) -> Case:
+def fetch_back(name: str, *, messages: int, value_size: int, passes: int) -> Case:
     """librdkafka reads what librdkafka has produced, from the start to the end, `passes` times."""
 
-    def run(bootstrap: str, topic: str, scale: float) -> Done:
+    def run(client: Client, topic: str, scale: float) -> Done:
         count = round(messages * scale)
-        consumer = Consumer({**_reader(bootstrap), **client})
+        consumer = Consumer(_reader(client))
         cpu_before, started = os.times(), time.monotonic()
         for _ in range(passes):
             consumer.assign([TopicPartition(topic, 0, 0)])
@@ -125,7 +125,7 @@ def fetch_back(name: str, *, messages: int, value_size: int, passes: int, client
         client_cpu_s = cpu_after.user + cpu_after.system - cpu_before.user - cpu_before.system
         return Done(None, passes * count * value_size, seconds, client_cpu_s)
 
-    return Case(name, run, librdkafka(name, messages=messages, value_size=value_size, client=client).run)
+    return Case(name, run, librdkafka(name, messages=messages, value_size=value_size).run)
 
 
 def end_to_end(name: str, *, records_per_second: int, seconds: float, value_size: int) -> Case:
@@ -134,11 +134,11 @@ def end_to_end(name: str, *, records_per_second: int, seconds: float, value_size
     The first second is not counted: until the clients have found the leader and connected to it, what they are given waits in them.
     """
 
-    def run(bootstrap: str, topic: str, scale: float) -> Done:
+    def run(client: Client, topic: str, scale: float) -> Done:
         lead = records_per_second
         count = lead + max(100, round(records_per_second * seconds * scale))
-        producer = Producer({"bootstrap.servers": bootstrap, "acks": "all", "linger.ms": 0, "log_level": 0})
-        consumer = Consumer(_reader(bootstrap))
+        producer = Producer({**client, "acks": "all", "linger.ms": 0, "log_level": 0})
+        consumer = Consumer(_reader(client))
         consumer.assign([TopicPartition(topic, 0, 0)])
         latencies_ms: list[float] = []
         reading = threading.Thread(target=_note_latencies, args=(consumer, count, latencies_ms))
@@ -173,8 +173,8 @@ def _note_latencies(consumer: Consumer, count: int, latencies_ms: list[float]) -
             latencies_ms.append((time.monotonic() - _sent.unpack_from(message.value() or b"")[0]) * 1000)
 
 
-def _reader(bootstrap: str) -> dict[str, str | int | bool]:
-    return {"bootstrap.servers": bootstrap, "group.id": "bench", "enable.auto.commit": False, "log_level": 0}
+def _reader(client: Client) -> dict[str, str | int | bool]:
+    return {**client, "group.id": "bench", "enable.auto.commit": False, "log_level": 0}
 
 
 def _read(consumer: Consumer, at_most: int = 10_000) -> list[Message]:
@@ -186,13 +186,13 @@ def _read(consumer: Consumer, at_most: int = 10_000) -> list[Message]:
     return messages
 
 
-def all_cases(client: Path) -> list[Case]:
+def all_cases(program: Path) -> list[Case]:
     return [
-        raw(client, "100 B, 1 in flight", window=1, requests=20_000, records=1, value_size=100, has_floor=True),
-        raw(client, "100 B, 64 in flight", window=64, requests=60_000, records=1, value_size=100),
-        raw(client, "16 KB of 1 KiB records, 5 in flight", window=5, requests=20_000, records=15, value_size=1024),
-        raw(client, "16 KB of 100 B records, 5 in flight", window=5, requests=20_000, records=145, value_size=100),
-        raw(client, "1 MB of 1 KiB records, 5 in flight", window=5, requests=300, records=980, value_size=1024),
+        raw(program, "100 B, 1 in flight", window=1, requests=20_000, records=1, value_size=100, has_floor=True),
+        raw(program, "100 B, 64 in flight", window=64, requests=60_000, records=1, value_size=100),
+        raw(program, "16 KB of 1 KiB records, 5 in flight", window=5, requests=20_000, records=15, value_size=1024),
+        raw(program, "16 KB of 100 B records, 5 in flight", window=5, requests=20_000, records=145, value_size=100),
+        raw(program, "1 MB of 1 KiB records, 5 in flight", window=5, requests=300, records=980, value_size=1024),
         librdkafka("librdkafka, 100 B, linger 5 ms", messages=3_000_000, value_size=100),
         librdkafka("librdkafka, 1 KiB, linger 5 ms", messages=300_000, value_size=1024),
         fetch_back("fetching 100 B back, librdkafka", messages=1_000_000, value_size=100, passes=3),
@@ -202,13 +202,13 @@ def all_cases(client: Path) -> list[Case]:
     ]
 
 
-def replicated_cases(client: Path) -> list[Case]:
+def replicated_cases(program: Path) -> list[Case]:
     """On three brokers, each record on all of them before it is acknowledged."""
     return [
-        raw(client, "100 B, 1 in flight", window=1, requests=10_000, records=1, value_size=100, acks=-1),
-        raw(client, "100 B, 64 in flight", window=64, requests=60_000, records=1, value_size=100, acks=-1),
+        raw(program, "100 B, 1 in flight", window=1, requests=10_000, records=1, value_size=100, acks=-1),
+        raw(program, "100 B, 64 in flight", window=64, requests=60_000, records=1, value_size=100, acks=-1),
         raw(
-            client,
+            program,
             "16 KB of 1 KiB records, 5 in flight",
             window=5,
             requests=10_000,
@@ -221,4 +221,12 @@ def replicated_cases(client: Path) -> list[Case]:
         fetch_back("fetching 1 KiB back, librdkafka", messages=200_000, value_size=1024, passes=3),
         end_to_end("end to end at 1,000/s, librdkafka", records_per_second=1_000, seconds=10, value_size=100),
         end_to_end("end to end at 10,000/s, librdkafka", records_per_second=10_000, seconds=5, value_size=100),
+    ]
+
+
+def login_cases(program: Path) -> list[Case]:
+    """What a login and ACLs cost those who have logged in: nothing but what is looked up for each request."""
+    return [
+        raw(program, "100 B, 1 in flight", window=1, requests=20_000, records=1, value_size=100),
+        raw(program, "100 B, 64 in flight", window=64, requests=60_000, records=1, value_size=100),
     ]

@@ -10,6 +10,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer, Topic
 from confluent_kafka.admin import AdminClient, NewTopic
 from kafka_cluster import BROKERS
 from servers import KafkaOfThree, MillstreamCluster
+from topics import create
 from usage import usage_of
 
 CATCH_UP_CASE = "catch up: an empty broker of three"
@@ -20,6 +21,7 @@ OLD, LIVE = "old", "live"
 LIVE_PER_SECOND = 200
 ALONE_S = 10
 LOOK_S = 0.2
+SETTLE_S = 2
 PATIENCE_S = 1800
 
 
@@ -38,11 +40,9 @@ def measure_catch_up(directory: Path, scale: float, rounds: int, say: Callable[[
 
 
 def _measure(cluster: MillstreamCluster | KafkaOfThree, size: float, say: Callable[[str], None]) -> None:
-    admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
+    admin = _admin(cluster)
     config = {"min.insync.replicas": "2"}
-    topics = [NewTopic(OLD, PARTITIONS, BROKERS, config=config), NewTopic(LIVE, 1, BROKERS, config=config)]
-    for future in admin.create_topics(topics).values():
-        future.result(30)
+    create(admin, [NewTopic(OLD, PARTITIONS, BROKERS, config=config), NewTopic(LIVE, 1, BROKERS, config=config)])
     _fill(cluster.bootstrap, size)
     with _Live(cluster.bootstrap) as live:
         time.sleep(ALONE_S)
@@ -50,10 +50,12 @@ def _measure(cluster: MillstreamCluster | KafkaOfThree, size: float, say: Callab
         brokers = cluster.broker_ids
         victim = next(broker for broker in brokers if broker != _leader(admin, LIVE))
         cluster.lose_disk(victim)
+        _wait_for_replicas_in_sync(cluster, BROKERS - 1)  # or it would look whole before it began
+        time.sleep(SETTLE_S)  # what waited for the broker to be given up is not what the copying costs
         live.taken_ms()
         before, started = usage_of(*cluster.pids), time.monotonic()
         cluster.restart(victim)
-        _wait_until_whole(admin)
+        _wait_for_replicas_in_sync(cluster, BROKERS)
         took, after = time.monotonic() - started, usage_of(*cluster.pids)
         beside = live.taken_ms()
     cpu_s = after.cpu_s - before.cpu_s
@@ -63,6 +65,10 @@ def _measure(cluster: MillstreamCluster | KafkaOfThree, size: float, say: Callab
         f"{LIVE_PER_SECOND} produces a second with acks=all meanwhile: {_times(beside)}; before it: {_times(alone)}",
         flush=True,
     )
+
+
+def _admin(cluster: MillstreamCluster | KafkaOfThree) -> AdminClient:
+    return AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
 
 
 def _fill(bootstrap: str, size: float) -> None:
@@ -95,16 +101,20 @@ def _leader(admin: AdminClient, topic: str) -> int:
     return int(admin.list_topics(topic, timeout=10).topics[topic].partitions[0].leader)
 
 
-def _wait_until_whole(admin: AdminClient) -> None:
-    """Until every partition of both topics has all its replicas in sync."""
+def _wait_for_replicas_in_sync(cluster: MillstreamCluster | KafkaOfThree, count: int) -> None:
+    """Until every partition of both topics has so many.
+
+    A new client for each look: one that chose the broker that is down asks nobody else, and spins.
+    """
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
         try:
+            admin = _admin(cluster)
             described = admin.describe_topics(TopicCollection([OLD, LIVE]), request_timeout=5)
             partitions = [each for future in described.values() for each in future.result(10).partitions]
         except KafkaException:
             partitions = []
-        if partitions and all(len(each.isr) == BROKERS for each in partitions):
+        if partitions and all(len(each.isr) == count for each in partitions):
             return
         time.sleep(LOOK_S)
     raise RuntimeError("the broker did not catch up in time")
@@ -136,7 +146,7 @@ class _Live:
         return taken
 
     def _run(self) -> None:
-        while not self._ends.wait(1 / LIVE_PER_SECOND):
+        while not self._ends.is_set():
             sent = time.monotonic()
 
             def note(error: KafkaError | None, _: Message, sent: float = sent) -> None:
@@ -145,7 +155,8 @@ class _Live:
                 self._taken_ms.append((time.monotonic() - sent) * 1000)
 
             self._producer.produce(LIVE, b"x" * 100, partition=0, on_delivery=note)
-            self._producer.poll(0.002)
+            while (left := sent + 1 / LIVE_PER_SECOND - time.monotonic()) > 0:
+                self._producer.poll(left)
 
 
 def _times(taken: list[float]) -> str:

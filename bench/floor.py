@@ -3,6 +3,8 @@
 import subprocess
 from pathlib import Path
 
+from cases import Client
+
 HERE = Path(__file__).resolve().parent
 
 
@@ -20,8 +22,8 @@ class Floor:
         return (self._process.pid,)
 
     @property
-    def bootstrap(self) -> str:
-        return f"127.0.0.1:{self._port}"
+    def client(self) -> Client:
+        return {"bootstrap.servers": f"127.0.0.1:{self._port}"}
 
     def start(self) -> None:
         self._directory.mkdir(parents=True, exist_ok=True)

@@ -1,9 +1,9 @@
 /* The thinnest producer of the Kafka protocol, so that a server is measured and not a client library.
  *
- *   raw_client HOST PORT TOPIC WINDOW REQUESTS RECORDS_PER_BATCH VALUE_SIZE ACKS
+ *   raw_client HOST PORT TOPIC WINDOW REQUESTS RECORDS_PER_BATCH VALUE_SIZE ACKS [USER PASSWORD]
  *
  * One connection, one partition, an idempotent producer's sequences, WINDOW requests in flight. Writes one line
- * of JSON. Produce version 12, as clients of today send; topic names of up to 126 bytes.
+ * of JSON. Produce version 12, as clients of today send; topic names of up to 126 bytes. A login is SASL PLAIN.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PRODUCE = 0, INIT_PRODUCER_ID = 22, HEADER_SIZE = 61 };
+enum { PRODUCE = 0, SASL_HANDSHAKE = 17, INIT_PRODUCER_ID = 22, SASL_AUTHENTICATE = 36, HEADER_SIZE = 61 };
 
 static void fail(const char *what) {
     fprintf(stderr, "raw_client: %s (%s)\n", what, errno ? strerror(errno) : "no system error");
@@ -170,6 +170,31 @@ static void receive_exactly(int fd, uint8_t *data, size_t size) {
     }
 }
 
+/* Send the request that ends at `end` and check the error code that its answer begins with. */
+static void ask(int fd, uint8_t *request, uint8_t *end, const char *what) {
+    uint8_t answer[4096];
+    put_int(request, end - request - 4, 4);
+    send_all(fd, request, (size_t)(end - request));
+    receive_exactly(fd, answer, 4);
+    int64_t size = get_int(answer, 4);
+    if (size < 6 || size > (int64_t)sizeof answer) fail(what);
+    receive_exactly(fd, answer, (size_t)size);
+    if (get_int(answer + 4, 2)) fail(what);
+}
+
+static void log_in(int fd, const char *user, const char *password) {
+    uint8_t request[1024];
+    if (strlen(user) + strlen(password) > 900) fail("the login is too long");
+    ask(fd, request, put_string(put_header(request + 4, SASL_HANDSHAKE, 1, 0), "PLAIN"), "SaslHandshake is refused");
+    uint8_t *at = put_header(request + 4, SASL_AUTHENTICATE, 0, 0), *token = at + 4;
+    uint8_t *end = token + 1;              /* nobody to act for */
+    *token = 0;
+    end = (uint8_t *)stpcpy((char *)end, user) + 1;
+    end = (uint8_t *)stpcpy((char *)end, password);
+    put_int(at, end - token, 4);
+    ask(fd, request, end, "the login is refused");
+}
+
 static void init_producer_id(int fd, int64_t *producer_id, int64_t *epoch) {
     for (int attempt = 0; attempt < 100; attempt++) {
         uint8_t request[64], response[64], *at = put_header(request + 4, INIT_PRODUCER_ID, 1, 0);
@@ -280,8 +305,8 @@ static int by_value(const void *a, const void *b) {
 }
 
 int main(int argc, char **argv) {
-    if (argc != 9) {
-        fprintf(stderr, "usage: raw_client HOST PORT TOPIC WINDOW REQUESTS RECORDS_PER_BATCH VALUE_SIZE ACKS\n");
+    if (argc != 9 && argc != 11) {
+        fprintf(stderr, "usage: raw_client HOST PORT TOPIC WINDOW REQUESTS RECORDS_PER_BATCH VALUE_SIZE ACKS [USER PASSWORD]\n");
         return 2;
     }
     int64_t window = atoll(argv[4]), requests = atoll(argv[5]);
@@ -291,6 +316,7 @@ int main(int argc, char **argv) {
     uint32_t *latency_us = calloc((size_t)requests, sizeof *latency_us);
     if (!latency_us) fail("memory");
     int fd = dial(argv[1], argv[2]);
+    if (argc == 11) log_in(fd, argv[9], argv[10]);
 
     double cpu_before = cpu_seconds();
     uint64_t started = now_ns();

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from cases import Client
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 from kafka_broker import SERVER_JVM, KafkaBroker
@@ -33,6 +34,8 @@ SHIPPED = {
 
 
 NOTHING: Mapping[str, str] = {}
+OPENLY: Client = {}
+"""Nothing is asked of a client."""
 
 
 class Server(Protocol):
@@ -41,7 +44,7 @@ class Server(Protocol):
     @property
     def pids(self) -> tuple[int, ...]: ...
     @property
-    def bootstrap(self) -> str: ...
+    def client(self) -> Client: ...
     def start(self) -> None: ...
     def stop(self) -> None: ...
 
@@ -49,16 +52,16 @@ class Server(Protocol):
 class Kafka:
     name = "kafka"
 
-    def __init__(self, directory: Path, settings: Mapping[str, str] = NOTHING) -> None:
-        self._broker = KafkaBroker(directory, properties=SHIPPED | dict(settings), jvm=SERVER_JVM)
+    def __init__(self, directory: Path, settings: Mapping[str, str] = NOTHING, *, client: Client = OPENLY) -> None:
+        self._broker, self._client = KafkaBroker(directory, properties=SHIPPED | dict(settings), jvm=SERVER_JVM), client
 
     @property
     def pids(self) -> tuple[int, ...]:
         return (self._broker.pid,)
 
     @property
-    def bootstrap(self) -> str:
-        return self._broker.bootstrap
+    def client(self) -> Client:
+        return {"bootstrap.servers": self._broker.bootstrap, **self._client}
 
     def start(self) -> None:
         self._broker.start()
@@ -78,11 +81,12 @@ class Millstream:
         *,
         plain: bool = False,
         program: Path | None = None,
-        client: Mapping[str, str | int | bool] = NOTHING,
+        client: Client = OPENLY,
+        name: str = "millstream",
     ) -> None:
-        """`program`: another build's command, to be measured beside this one. `client`: how librdkafka connects."""
-        self._settings, self._client = settings, dict(client)
-        self.name = "millstream, plain" if plain else "millstream, before" if program else "millstream"
+        """`program`: another build's command, to be measured beside this one. `client`: what its clients need beside the address."""
+        self._settings, self._client = settings, client
+        self.name = "millstream, plain" if plain else "millstream, before" if program else name
         program = program or Path(sys.executable).with_name("millstream")
         self._program = [sys.executable, str(HERE / "plain_node.py")] if plain else [str(program)]
         self._directory = directory
@@ -101,6 +105,10 @@ class Millstream:
     @property
     def bootstrap(self) -> str:
         return f"127.0.0.1:{self._port}"
+
+    @property
+    def client(self) -> Client:
+        return {"bootstrap.servers": self.bootstrap, **self._client}
 
     def start(self) -> None:
         self._directory.mkdir(parents=True, exist_ok=True)
@@ -137,7 +145,7 @@ class Millstream:
                 raise RuntimeError(f"no answer: {(self._directory / 'server.log').read_text()[-2000:]}")
             try:
                 socket.create_connection(("127.0.0.1", self._port), 1).close()
-                AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0} | self._client).list_topics(timeout=2)
+                AdminClient({**self.client, "log_level": 0}).list_topics(timeout=2)
             except (OSError, KafkaException):
                 time.sleep(0.05)
             else:
@@ -152,7 +160,7 @@ class MillstreamCluster(Millstream):
 
     def __init__(self, directory: Path, *, plain: bool = False, program: Path | None = None) -> None:
         super().__init__(directory, plain=plain, program=program)
-        self.broker_ids = range(BROKERS)
+        self.broker_ids = range(1, BROKERS + 1)
         self._restarted: subprocess.Popen[bytes] | None = None
 
     @property
@@ -165,7 +173,10 @@ class MillstreamCluster(Millstream):
 
     def lose_disk(self, broker: int) -> None:
         """Kill a broker and take away what it stored."""
-        os.kill(self._process_of(broker)["pid"], signal.SIGKILL)
+        pid = self._process_of(broker)["pid"]
+        os.kill(pid, signal.SIGKILL)
+        while Path(f"/proc/{pid}").exists():  # until it is nobody's child, what it cost is counted
+            time.sleep(0.05)
         shutil.rmtree(self._directory / "data" / f"broker-{broker}" / "logs")
 
     def restart(self, broker: int) -> None:
@@ -203,6 +214,10 @@ class KafkaOfThree:
     def bootstrap(self) -> str:
         return self._cluster.bootstrap
 
+    @property
+    def client(self) -> Client:
+        return {"bootstrap.servers": self.bootstrap}
+
     def start(self) -> None:
         self._cluster.start()
 
@@ -213,6 +228,7 @@ class KafkaOfThree:
         """Kill a broker and take away what it stored."""
         self._broker(broker).kill()
         shutil.rmtree(self._broker(broker).data)
+        self._broker(broker).format()
 
     def restart(self, broker: int) -> None:
         self._broker(broker).launch()

@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from cases import Case, Done, fetch_back, librdkafka
+from cases import Case, Client, Done, fetch_back, librdkafka
 from certificates import Authority
 
 
@@ -19,7 +19,7 @@ class Tls:
     """What servers are told, and what clients are."""
 
     server: dict[str, str]
-    client: dict[str, str | int | bool]
+    client: Client
     authority: Path
 
     @staticmethod
@@ -35,7 +35,7 @@ class Tls:
             "ssl.truststore.location": str(authority.file),
             "authorizer.class.name": "",
         }
-        client: dict[str, str | int | bool] = {
+        client: Client = {
             "security.protocol": "SSL",
             "ssl.ca.location": str(authority.file),
         }
@@ -45,10 +45,10 @@ class Tls:
 def handshakes(name: str, *, count: int, version: ssl.TLSVersion, authority: Path) -> Case:
     """Whole ones, one after the other, each on a connection of its own that is closed at once."""
 
-    def run(bootstrap: str, topic: str, scale: float) -> Done:
+    def run(client: Client, topic: str, scale: float) -> Done:
         context = ssl.create_default_context(cafile=str(authority))
         context.minimum_version = context.maximum_version = version
-        host, _, port = bootstrap.partition(":")
+        host, _, port = str(client["bootstrap.servers"]).partition(":")
         number = max(10, round(count * scale))
         cpu_before, started = os.times(), time.monotonic()
         for _ in range(number):
@@ -65,9 +65,9 @@ def handshakes(name: str, *, count: int, version: ssl.TLSVersion, authority: Pat
 def tls_cases(tls: Tls) -> list[Case]:
     newest, older = ssl.TLSVersion.TLSv1_3, ssl.TLSVersion.TLSv1_2
     return [
-        librdkafka("TLS: librdkafka, 100 B, linger 5 ms", messages=2_000_000, value_size=100, client=tls.client),
-        librdkafka("TLS: librdkafka, 1 KiB, linger 5 ms", messages=300_000, value_size=1024, client=tls.client),
-        fetch_back("TLS: fetching 1 KiB back", messages=300_000, value_size=1024, passes=3, client=tls.client),
+        librdkafka("TLS: librdkafka, 100 B, linger 5 ms", messages=2_000_000, value_size=100),
+        librdkafka("TLS: librdkafka, 1 KiB, linger 5 ms", messages=300_000, value_size=1024),
+        fetch_back("TLS: fetching 1 KiB back", messages=300_000, value_size=1024, passes=3),
         handshakes("TLS 1.3 handshakes", count=2_000, version=newest, authority=tls.authority),
         handshakes("TLS 1.2 handshakes", count=2_000, version=older, authority=tls.authority),
     ]

@@ -82,6 +82,10 @@ class KafkaBroker:
         assert self._process is not None, "not started"
         return self._process.pid
 
+    @property
+    def runs(self) -> bool:
+        return self._process is not None
+
     def format(self) -> None:
         """Make the data directory, once."""
         result = run_tool("kafka-storage", ["format", "-t", self.cluster_id, "-c", str(self._config_path)])

@@ -33,7 +33,8 @@ class KafkaCluster:
 
     @property
     def pids(self) -> tuple[int, ...]:
-        return tuple(broker.pid for broker in self.brokers)
+        """Of those that run: one may have been killed."""
+        return tuple(broker.pid for broker in self.brokers if broker.runs)
 
     def start(self) -> None:
         """All at once, since none is ready before most of them are there."""
