@@ -28,7 +28,10 @@ class LoggedIn(Millstream):
             "listener.security.protocol.map": "PLAINTEXT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT",
             "inter.broker.listener.name": "PLAINTEXT",
             "sasl.enabled.mechanisms": "PLAIN",
-            "listener.name.plaintext.plain.sasl.jaas.config": f"{_PLAIN_MODULE} required {users};",
+            "sasl.mechanism.inter.broker.protocol": "PLAIN",
+            "listener.name.plaintext.plain.sasl.jaas.config": (
+                f'{_PLAIN_MODULE} required username="{_ADMIN}" password="{_PASSWORD}" {users};'
+            ),
             "super.users": f"User:{_ADMIN}",
         }
         super().__init__(directory, settings, client=_login(_USER), name="millstream, logged in")
