@@ -1,6 +1,5 @@
 """The authorizer against what Apache Kafka 4.3.1 was seen to answer, and against a look at every ACL."""
 
-import gc
 from collections.abc import Callable
 from uuid import UUID
 
@@ -20,7 +19,7 @@ from millstream_cluster.acls import (
 from millstream_cluster.image.acls import CHANGES_KEPT, AclsImage
 from millstream_cluster.principal import USER, Principal
 from millstream_cluster.records import AclAdded, AclRemoved
-from millstream_security.authorization.authorizer import ANSWERS_MAX, Authorizer, AuthorizerConfig, Rights
+from millstream_security.authorization.authorizer import ANSWERS_MAX, RIGHTS_MAX, Authorizer, AuthorizerConfig, Rights
 from millstream_security.authorization.hosts import is_from
 
 O, R = AclOperation, AclResource  # noqa: E741
@@ -210,9 +209,17 @@ def test_connections_of_one_principal_from_one_address_share_what_is_remembered(
     assert scene.rights() is first
     assert scene.rights(host="10.9.9.9") is not first
     assert scene.rights(Principal(USER, "bob")) is not first
-    del first
-    gc.collect()
-    assert len(scene.authorizer._rights) == 0
+
+
+def test_no_more_is_remembered_for_principals_than_there_is_room_for_and_connections_keep_theirs() -> None:
+    scene = Scene(acl(O.READ))
+    first = scene.rights()
+    for number in range(2 * RIGHTS_MAX + 1):
+        scene.rights(Principal(USER, f"user-{number}"))
+    assert len(scene.authorizer._rights) <= RIGHTS_MAX
+    assert first.may(O.READ, R.TOPIC, "t")
+    scene.remove(acl(O.READ))
+    assert not first.may(O.READ, R.TOPIC, "t")
 
 
 def test_who_may_be_a_node() -> None:

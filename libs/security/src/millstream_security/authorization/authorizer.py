@@ -6,7 +6,9 @@ that a change counts on open connections at once.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from weakref import WeakValueDictionary
+from typing import Final
+
+from mypy_extensions import mypyc_attr
 
 from millstream_cluster.acls import CLUSTER_NAME, AclOperation, AclResource
 from millstream_cluster.image.acls import AclsImage
@@ -14,8 +16,10 @@ from millstream_cluster.principal import Principal
 from millstream_security.authorization.decision import decide, decide_any
 from millstream_security.authorization.rules import RuleBook
 
-ANSWERS_MAX = 4_096
-"""How many answers are remembered for one principal at one address; those are forgotten with its last connection."""
+ANSWERS_MAX: Final = 4_096
+"""How many answers are remembered for one principal at one address."""
+RIGHTS_MAX: Final = 256
+"""How many principals at an address share what is remembered; connections of those that came before keep their own."""
 
 Question = tuple[AclOperation, AclResource, str]
 
@@ -28,6 +32,7 @@ class AuthorizerConfig:
     """allow.everyone.if.no.acl.found: of resources that no ACL applies to."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Authorizer:
     def __init__(self, config: AuthorizerConfig, acls: Callable[[], AclsImage]) -> None:
         self._config = config
@@ -36,7 +41,7 @@ class Authorizer:
         self._image: AclsImage | None = None
         """What the book was made of, up to its change number `_changes`."""
         self._changes = 0
-        self._rights: WeakValueDictionary[tuple[Principal, str], Rights] = WeakValueDictionary()
+        self._rights: dict[tuple[Principal, str], Rights] = {}
         """Shared by the connections of one principal from one address."""
         self.editions = 0
         """Counts up whenever the book has changed."""
@@ -48,7 +53,9 @@ class Authorizer:
         key = principal, host.strip("[]")
         rights = self._rights.get(key)
         if rights is None:
-            rights = self._rights[key] = Rights(self, *key, is_super=self.is_super(principal))
+            if len(self._rights) >= RIGHTS_MAX:
+                self._rights.clear()
+            rights = self._rights[key] = Rights(self, principal, key[1], is_super=self.is_super(principal))
         return rights
 
     def may_be_node(self, principal: Principal, host: str) -> bool:
@@ -59,10 +66,15 @@ class Authorizer:
 
     def book(self) -> RuleBook:
         """As the ACLs are now."""
+        self.look()
+        return self._book
+
+    def look(self) -> int:
+        """Take over what has changed; the edition of the book since then."""
         image = self._acls()
         if image is not self._image or image.changes != self._changes:
             self._take_over(image)
-        return self._book
+        return self.editions
 
     @property
     def answers_without_acl(self) -> bool:
@@ -82,7 +94,7 @@ class Authorizer:
 class Rights:
     """What one principal may do from one address. Answers are remembered until an ACL changes."""
 
-    __slots__ = ("__weakref__", "_answers", "_authorizer", "_edition", "_is_super", "host", "principal")
+    __slots__ = ("_answers", "_authorizer", "_edition", "_is_super", "host", "principal")
 
     def __init__(self, authorizer: Authorizer, principal: Principal, host: str, *, is_super: bool) -> None:
         self._authorizer = authorizer
@@ -96,15 +108,15 @@ class Rights:
     def may(self, operation: AclOperation, resource: AclResource, name: str) -> bool:
         if self._is_super:
             return True
-        book = self._authorizer.book()
-        if self._authorizer.editions != self._edition:
+        edition = self._authorizer.look()
+        if edition != self._edition:
             self._answers.clear()
-            self._edition = self._authorizer.editions
+            self._edition = edition
         question = (operation, resource, name)
         answer = self._answers.get(question)
         if answer is None:
             answer = decide(
-                book,
+                self._authorizer.book(),
                 str(self.principal),
                 self.host,
                 operation,

@@ -64,10 +64,9 @@ def answer_single_produce(
     if single is None or single.acks == 0 or broker.throttling.produce.active:
         return None
     topic, index = single.topic, single.index
-    may = context.may_what
-    if may is not None:
+    if context.connection.authorizer is not None:
         found = broker.partitions.find(topic, index)
-        if found is None or not may(_WRITE, _TOPIC, found.topic):
+        if found is None or not context.may(_WRITE, _TOPIC, found.topic):
             return None
     try:
         replica = _located(broker, topic, index)
