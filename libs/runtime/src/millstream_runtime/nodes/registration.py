@@ -113,11 +113,13 @@ class Registration:
         session: Session | None = None,
         on_session_lost: Callable[[], None] = nothing,
         offline_log_dirs: Callable[[], Collection[UUID]] = tuple,
+        replaceable_log_dirs: Callable[[], Collection[UUID]] = tuple,
     ) -> None:
         """`previous_epoch`: the epoch of the last life of this disk, if it ended cleanly. `session` is kept up to date.
 
         `on_session_lost` is called once for each session that is lost, before anything else is done about it.
-        `offline_log_dirs` are those of the identity's directories that have failed since, and maybe others.
+        `offline_log_dirs` are those of the identity's directories that have failed since, and maybe others;
+        `replaceable_log_dirs` those that failed, at any time, and whose partitions the others have room for.
         """
         self.registered = asyncio.Event()
         self.unfenced = asyncio.Event()
@@ -132,6 +134,7 @@ class Registration:
         self._session = session if session is not None else Session(world.monotonic_ms, session_timeout_ms)
         self._on_session_lost = on_session_lost
         self._offline_log_dirs = offline_log_dirs
+        self._replaceable_log_dirs = replaceable_log_dirs
         self._let_in_offset = -1
         """How far the metadata was applied here when the heartbeat went out that was answered with leave to serve."""
         self._fenced_offset = -1
@@ -264,6 +267,7 @@ class Registration:
             current_metadata_offset=self._metadata_offset(),
             want_shut_down=self._leaving,
             offline_log_dirs=[each for each in self._identity.log_dirs if each in self._offline_log_dirs()],
+            replaceable_log_dirs=list(self._replaceable_log_dirs()),
         )
         self._told_offset = request.current_metadata_offset
         patience_ms = max(1_000, self._session_timeout_ms // 3)

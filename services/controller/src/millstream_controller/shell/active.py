@@ -5,8 +5,9 @@ Everything it knows dies with it: when an append fails, whoever runs it loads th
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
+from uuid import UUID
 
 from millstream_cluster.decision import Decision
 from millstream_cluster.image import Image
@@ -130,12 +131,18 @@ class Active:
         except NotCommitted as error:
             raise NotActive(str(error)) from error
 
-    def heard(self, node_id: int, broker_epoch: int, connection: Connection) -> None:
-        """A node spoke: its session goes on, whether or not the store lets us answer."""
+    def heard(
+        self, node_id: int, broker_epoch: int, connection: Connection, *, replaceable: Iterable[UUID] = ()
+    ) -> None:
+        """A node spoke: its session goes on, whether or not the store lets us answer.
+
+        `replaceable`: those of its directories that failed and whose partitions the others have room for.
+        """
         node = self.machine.image.node(node_id)
         if node is not None and node.epoch == broker_epoch:
             self._sessions.heard(node, self._world.monotonic_ms())
             self._deaths.heard(node_id, broker_epoch, connection)
+            self._soft.healing.directories.told(node, replaceable)
 
     def _died(self, node: Node) -> None:
         self._sessions.end(node, self._world.monotonic_ms())
