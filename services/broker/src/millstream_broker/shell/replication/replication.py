@@ -57,7 +57,11 @@ class Replication:
             self._begin().follow(replica, partition)
 
     def _is_copied(self, partition: Partition) -> bool:
-        return partition.leader not in (NO_NODE, self._broker.config.node_id)
+        """Who is about to stop copies nothing that it has left: its leader would only ask to let it in again."""
+        node_id = self._broker.config.node_id
+        if partition.leader in (NO_NODE, node_id):
+            return False
+        return not self._broker.is_leaving or node_id in partition.isr
 
     def _tell(self, replica: HostedPartition) -> None:
         """Its log takes nothing more: its leader should know at once."""
