@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from millstream_runtime import VERSION
+
 ROOT = Path(__file__).parent.parent
 LOCK = "requirements.lock"
 SPARK_LOCK = "spark-on-k8s/requirements.lock"
@@ -57,7 +59,6 @@ def jars(lock: Path) -> Iterator[Package]:
 
 
 def document() -> dict[str, Any]:
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     servers, spark = list(locked(ROOT / LOCK)), [*locked(ROOT / SPARK_LOCK), *jars(ROOT / JARS)]
     needs = {SERVERS: _first_needed(servers), SPARK: sorted(each.purl for each in spark)}
     for package in servers:
@@ -73,11 +74,11 @@ def document() -> dict[str, Any]:
                 "type": "application",
                 "bom-ref": SERVERS,
                 "name": SERVERS,
-                "version": version,
+                "version": VERSION,
             }
         },
         "components": [
-            {"type": "application", "bom-ref": SPARK, "name": SPARK, "version": version},
+            {"type": "application", "bom-ref": SPARK, "name": SPARK, "version": VERSION},
             *(_component(packages[purl]) for purl in sorted(packages)),
         ],
         "dependencies": [{"ref": ref, "dependsOn": needs.get(ref, [])} for ref in (SERVERS, SPARK, *sorted(packages))],
