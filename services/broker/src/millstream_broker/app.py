@@ -1,7 +1,7 @@
 """The broker as a service: opens its data, follows the metadata, registers, serves, and leaves in order.
 
 Order is all that is decided here. The logs open before anybody connects; nothing in the data directory is made, renamed or
-deleted before the metadata is proven; clean shutdown hands leadership over, then flushes, then says so.
+deleted before the metadata is proven; clean shutdown hands leadership over, lets clients go, then flushes, then says so.
 """
 
 import asyncio
@@ -184,7 +184,7 @@ class BrokerApp:
                     logger.info("broker ready broker=%d listeners=%s", config.node_id, self.listeners)
                     await asyncio.Event().wait()
                 except asyncio.CancelledError:
-                    await self._leave(children, registration, upkeep)
+                    await self._leave(children, registration, upkeep, broker, server)
                     raise
         finally:
             if not world.killed:
@@ -267,11 +267,31 @@ class BrokerApp:
             for chore in chores:
                 tasks.create_task(chore())
 
-    async def _leave(self, children: Sequence[asyncio.Task[None]], registration: Registration, upkeep: Upkeep) -> None:
-        """Asked to stop (and not: a part of us failed): hand leadership over while we still serve."""
-        if not self._world.killed and not any(child.done() or child.cancelling() for child in children):
-            await upkeep.flush_all()
-            await registration.leave(timeout_ms=self.config.controlled_shutdown_timeout_ms)
+    async def _leave(
+        self,
+        children: Sequence[asyncio.Task[None]],
+        registration: Registration,
+        upkeep: Upkeep,
+        broker: Broker,
+        server: Server[Broker],
+    ) -> None:
+        """Asked to stop (and not: a part of us failed): hand leadership over while we still serve, then let clients go.
+
+        They ask others who leads now. Those know by then, and still name this broker: of one that is named no more while it is
+        asked, librdkafka may lose the partitions, until it looks again a second later. What others go on with is flushed last, when
+        nobody waits for this disk any more.
+        """
+        if self._world.killed or any(child.done() or child.cancelling() for child in children):
+            return
+        await upkeep.flush_all(alone=True)
+        broker.is_leaving = True
+        timeout_ms = self.config.controlled_shutdown_timeout_ms
+        while await registration.make_way(timeout_ms=timeout_ms) and _leads_what_others_could(broker):
+            continue  # a controller decides of so many partitions at a time
+        broker.delays.close()
+        await server.close()
+        await registration.leave(timeout_ms=timeout_ms)
+        await upkeep.flush_all()
 
     def _applied_metadata(self, directories: LogDirs) -> AppliedMetadata:
         try:
@@ -311,6 +331,10 @@ class BrokerApp:
             on_session_lost=hosting.on_session_lost,
         )
         return self.registration
+
+
+def _leads_what_others_could(broker: Broker) -> bool:
+    return any(each.partition.leads and len(each.partition.isr) > 1 for each in broker.partitions)
 
 
 def _features(image: Image) -> Features:

@@ -36,6 +36,8 @@ async def handle_broker_heartbeat(
         answer = await active.execute(lambda machine: heartbeat(machine, beat))
         if answer.log_went_back:
             await active.doubt(answer.outcome.message or "")
+        if request.want_shut_down and not answer.fenced:
+            await active.until_followed()  # else the clients that it lets go of next are sent back to it
     except NotActive:
         return BrokerHeartbeatResponse(error_code=ErrorCode.NOT_CONTROLLER)
     return BrokerHeartbeatResponse(

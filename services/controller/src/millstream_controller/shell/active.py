@@ -36,6 +36,8 @@ TICK_MS = 250
 VERIFICATIONS = 4
 """How often a controller looks whether it is the active one within the time that it is believed: one look may fail."""
 RESIGN_MS = 2_000
+FOLLOWED_MS_MAX = 500
+"""So long a broker that stops waits until others know who took over: one that is silent must not hold it."""
 
 
 class NotActive(Exception):
@@ -71,6 +73,7 @@ class Active:
         self.token_ids = TokenIds()
         self._settled_offset = -1
         self._changed = asyncio.Event()
+        self._followed = asyncio.Event()
         self._deaths = Deaths(world, lambda: self.machine.image, self._died)
 
     @property
@@ -143,6 +146,27 @@ class Active:
             self._sessions.heard(node, self._world.monotonic_ms())
             self._deaths.heard(node_id, broker_epoch, connection)
             self._soft.healing.directories.told(node, replaceable)
+
+    def followed(self, replica_id: int, fetch_offset: int, *, metadata_version: int) -> None:
+        """Whoever follows the log asks from here, and so has applied all before."""
+        self.observers.fetched(
+            replica_id, fetch_offset, self.log.end_offset, self._world.now_ms(), metadata_version=metadata_version
+        )
+        self._followed.set()
+
+    async def until_followed(self) -> None:
+        """Return once all live nodes have applied what is committed now, or have had their time for it."""
+        end_offset = self.log.end_offset
+        try:
+            async with asyncio.timeout(FOLLOWED_MS_MAX / 1000):
+                while not self.observers.have_applied(end_offset, self._live_nodes()):
+                    self._followed.clear()
+                    await self._followed.wait()
+        except TimeoutError:
+            return
+
+    def _live_nodes(self) -> list[int]:
+        return [node.node_id for node in self.log.image.nodes.values() if not node.fenced]
 
     def _died(self, node: Node) -> None:
         self._sessions.end(node, self._world.monotonic_ms())
