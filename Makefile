@@ -124,6 +124,10 @@ spark: setup ## The Spark jobs' own tests
 bench: setup ## Our server beside Apache Kafka: CPU per request and per gigabyte
 	$(BIN)/python -m bench $(ARGS)
 
+.PHONY: sbom
+sbom: setup ## Write what is shipped, with versions, hashes and licences, as CycloneDX (build/sbom.cdx.json)
+	@$(BIN)/python sbom/write.py $(ARGS)
+
 .PHONY: dist
 dist: setup ## Build the package into dist/: wheels and a source distribution
 	@$(BIN)/python package/build.py
