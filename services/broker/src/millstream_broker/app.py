@@ -143,6 +143,7 @@ class BrokerApp:
             if hosting.serves:
                 broker.on_image(image)
                 server.limit(broker.config.limits)
+                server.on_quotas(image.client_quotas)
             broker.topic_changes.on_records(records)
 
         follower = MetadataFollower(
@@ -151,6 +152,7 @@ class BrokerApp:
         self.follower = follower
         broker = Broker(config, world, link, partitions, delays, image=lambda: follower.image, log_dir_space=_space)
         server = self._server(broker, follower)
+        server.counters.throttled += (broker.throttling.produce.throttled, broker.throttling.fetch.throttled)
         world.metrics.register(broker.metrics)
         world.metrics.register(broker.client_metrics)
         try:
@@ -162,6 +164,7 @@ class BrokerApp:
                 hosting.serve(follower.image)
                 broker.on_image(follower.image)
                 server.limit(broker.config.limits)
+                server.on_quotas(follower.image.client_quotas)
                 broker.topic_creation.enabled = True
                 registration = self._register(link, directories, hosting)
                 upkeep = Upkeep(lambda: broker.config, world, partitions)
