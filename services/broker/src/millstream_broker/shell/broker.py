@@ -36,6 +36,7 @@ from millstream_cluster.image import Image
 from millstream_log import DataDir, StorageError
 from millstream_runtime.nodes.controllers import ControllerLink
 from millstream_runtime.nodes.interest import Interest
+from millstream_runtime.nodes.live_coordinators import LiveCoordinators
 from millstream_runtime.serving.context import CloseConnection, RequestContext
 from millstream_runtime.world import World
 from millstream_wire.errors import ErrorCode
@@ -81,6 +82,7 @@ class Broker:
         self.refused_batches = RefusedBatches()
         self._interest = Interest()
         self.suspects = Suspects(world, image, self._interest)
+        self.live_coordinators = LiveCoordinators(world, image, self._interest)
         self.verification = Verification(config, world, image, self._interest)
         self._share_groups: ShareGroups | None = None
         self.share_groups_begun = asyncio.Event()
