@@ -33,6 +33,8 @@ DATA = "/var/lib/millstream"
 ACCOUNT = "/run/secrets/kubernetes.io/serviceaccount"
 LOOK_S = 0.2
 LEASE_S = 10.0
+API_SERVER = "127.20.8.1"
+"""Where `kubernetes.default.svc` is."""
 
 
 def address_of(pod: str) -> str:
@@ -43,7 +45,7 @@ def address_of(pod: str) -> str:
 
 def hosts() -> str:
     """What the cluster's DNS would say; the bootstrap Service's name means every broker."""
-    lines = ["127.0.0.1 localhost"]
+    lines = ["127.0.0.1 localhost", f"{API_SERVER} kubernetes.default.svc"]
     for role in ROLES:
         for ordinal in range(PODS_MAX):
             pod = f"{RELEASE}-{role}-{ordinal}"
@@ -86,10 +88,14 @@ class Nodes:
     def started(self) -> Iterator[Nodes]:
         for name in self._names:
             self._register(name)
+        door = f"TCP-LISTEN:443,bind={API_SERVER},fork,reuseaddr"
+        service = subprocess.Popen(["socat", door, f"TCP:{':'.join(self._api_server().values())}"])
         self._thread.start()
         try:
             yield self
         finally:
+            service.kill()
+            service.wait()
             self._stop.set()
             self._thread.join()
             for each in self._running.values():
@@ -150,7 +156,11 @@ class Nodes:
 
     def _renew(self) -> None:
         leases = client.CoordinationV1Api(self._core.api_client)
-        spec = {"holderIdentity": "test", "leaseDurationSeconds": 40, "renewTime": f"{_now()[:-1]}.000000Z"}
+        spec = {
+            "holderIdentity": "test",
+            "leaseDurationSeconds": 40,
+            "renewTime": datetime.now(UTC).replace(microsecond=1),
+        }
         for name in set(self._names) - self._lost:
             body = {"metadata": {"name": name}, "spec": spec}
             try:

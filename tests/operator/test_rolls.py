@@ -8,12 +8,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from conftest import Scene
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kubelet import NAMESPACE, RELEASE
 from product import topic
+from scene import Scene
 
 BOOTSTRAP = f"{RELEASE}-bootstrap.{NAMESPACE}.svc:9092"
+SETTLED_S = 12
+"""One look, so that the last change is in every status."""
 IDLE_S = 25
 """Two looks at everything, and more."""
 
@@ -211,7 +213,7 @@ def test_everything_acknowledged_is_there_once_and_in_order(load: Load) -> None:
 
 def test_at_rest_nothing_is_written(scene: Scene, load: Load) -> None:
     scene.wait_until_ready()
-    time.sleep(2)
+    time.sleep(SETTLED_S)
     before = scene.writes()
     time.sleep(IDLE_S)
     after = scene.writes()

@@ -189,3 +189,10 @@ def test_nodes_files_stay_until_something_is_due() -> None:
     users_changed = node_files(first, wanted, ca, rotated, lives, NOW)
     assert (users_changed[KEYSTORE], users_changed[TRUST]) == (first[KEYSTORE], first[TRUST])
     assert users_changed[USERS_TRUST] == rotated.trust
+
+
+@pytest.mark.parametrize("role", [Role.BROKER, Role.COORDINATOR])
+def test_a_plain_clusters_listeners_are_called_what_they_speak(role: Role) -> None:
+    """A listener of another name has to be in listener.security.protocol.map: coordinators of plain clusters did not start."""
+    [listener] = listeners({"security": {"enabled": False}}, role)
+    assert listener.name == listener.protocol
