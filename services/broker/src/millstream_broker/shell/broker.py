@@ -74,7 +74,7 @@ class Broker:
         self.topic_creation = TopicCreation(config, controllers)
         self.topic_changes = TopicChangesAwaited(partitions, image, node_id=config.node_id)
         self.leader_throttling = LeaderThrottling(lambda: self.config, world)
-        self.throttling = Throttling(world, samples=config.quota_samples, window_ms=config.quota_window_ms)
+        self.throttling = Throttling(world, config.limits.quota_windows)
         self.refused_batches = RefusedBatches()
         self._interest = Interest()
         self.suspects = Suspects(world, image, self._interest)
@@ -88,6 +88,8 @@ class Broker:
         """Of replicas between directories, once the metadata is proven."""
         partitions.on_flush_failed = self.flush_failed
         partitions.on_hanging, partitions.on_answering = self.directory_hangs, self.directory_answers
+        self.is_leaving = False
+        """It asks the controller for leave to stop."""
         self._failing: set[ReplicaKey] = set()
         """Partitions whose last append the file system refused: said once, not for every producer's retry."""
         self._unreadable: dict[ReplicaKey, int] = {}
