@@ -17,26 +17,42 @@ help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .tools/.installed: requirements-uv.lock
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Millstream needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
-	$(PYTHON) -m venv .tools
-	.tools/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-uv.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Millstream needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
+	@echo "Installing uv into .tools"
+	@$(PYTHON) -m venv .tools
+	@.tools/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-uv.lock
 	@touch $@
 
+VENV = test -x $(BIN)/python || $(UV) venv --quiet --python $(PYTHON) .venv
+INSTALL = $(UV) pip install --quiet --python $(BIN)/python
+
 .venv/.installed: .tools/.installed requirements-dev.lock $(MEMBERS)
-	@test -x $(BIN)/python || $(UV) venv --quiet --python $(PYTHON) .venv
-	$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements-dev.lock
-	$(UV) pip install --quiet --python $(BIN)/python --no-deps $(addprefix -e ,$(PACKAGES))
+	@$(VENV)
+	@echo "Installing the locked dependencies and the workspace into .venv"
+	@$(INSTALL) --require-hashes -r requirements-dev.lock
+	@$(INSTALL) --no-deps $(addprefix -e ,$(PACKAGES))
+	@touch $@
+
+# What a node and the client need, and nothing to build or to test with.
+.venv/.runnable: .tools/.installed requirements-run.lock $(MEMBERS)
+	@$(VENV)
+	@echo "Installing $$(grep -c == requirements-run.lock) packages that a node needs into .venv"
+	@$(INSTALL) --require-hashes -r requirements-run.lock
+	@$(INSTALL) --no-deps $(patsubst %/src,-e %,$(shell sed -n '/^where/,/^]/s/^ *"\(.*\)",/\1/p' pyproject.toml))
+	@echo "Compiling to byte code"
+	@$(BIN)/python -m compileall -q -j 0 libs services cli
 	@touch $@
 
 # The same files, made into extension modules where that is possible (compiled/README.md); PLAIN=1 goes without.
 COMPILED := $(shell cat compiled/modules)
 
 .venv/.compiled: .venv/.installed compiled/build.py compiled/modules $(COMPILED)
-	$(BIN)/python compiled/build.py
+	@echo "Compiling extension modules (some minutes; PLAIN=1 goes without)"
+	@$(BIN)/python compiled/build.py
 	@rm -f .venv/.plain && touch $@
 
 .venv/.plain: .venv/.installed
-	$(BIN)/python compiled/build.py --remove
+	@$(BIN)/python compiled/build.py --remove
 	@rm -f .venv/.compiled && touch $@
 
 # Byte code made beforehand: a first start would compile all of a node, and some environments never write it down.
@@ -53,8 +69,9 @@ setup: .venv/.installed .venv/.$(if $(PLAIN),plain,compiled) .venv/.bytecode ## 
 plain: ## As setup, without compiling (PLAIN=1 does the same for every target)
 	@$(MAKE) --no-print-directory setup PLAIN=1
 
+# Whoever has not set up anything gets what running needs, in plain Python; whoever has gets that.
 .PHONY: run
-run: setup ## Start the all-in-one node on 127.0.0.1:9092 (ARGS="--port 19092 --data DIR --set num.partitions=4")
+run: $(if $(wildcard .venv/.installed),setup,.venv/.runnable) ## Start the all-in-one node on 127.0.0.1:9092 (ARGS="--port 19092 --data DIR --set num.partitions=4")
 	@exec $(BIN)/millstream node $(ARGS)
 
 .PHONY: cluster
@@ -107,6 +124,14 @@ spark: setup ## The Spark jobs' own tests
 bench: setup ## Our server beside Apache Kafka: CPU per request and per gigabyte
 	$(BIN)/python -m bench $(ARGS)
 
+.PHONY: sbom
+sbom: setup ## Write what is shipped, with versions, hashes and licences, as CycloneDX (build/sbom.cdx.json)
+	@$(BIN)/python sbom/write.py $(ARGS)
+
+.PHONY: dist
+dist: setup ## Build the package into dist/: wheels and a source distribution
+	@$(BIN)/python package/build.py
+
 .PHONY: docs
 docs: setup ## Write the documents that are made from the code
 	$(BIN)/python docs/generate.py
@@ -122,10 +147,11 @@ COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate
 .PHONY: lock
 lock: .tools/.installed ## Resolve the dependencies again and write the hashed locks
 	$(COMPILE) pyproject.toml $(MEMBERS) -o requirements.lock
+	$(COMPILE) pyproject.toml -c requirements.lock -o requirements-run.lock
 	$(COMPILE) pyproject.toml $(MEMBERS) --group dev -c requirements.lock -o requirements-dev.lock
 
 .PHONY: clean
 clean: ## Remove what setup and tests made (data directories stay)
 	find libs services -name '*.so' -delete
 	find libs services operator cli simulation -name __pycache__ -prune -exec rm -r {} +
-	rm -rf .venv .tools build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf .venv .tools build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -18,7 +18,9 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
     """A source with an extension beside it, made after it."""
-    source = tmp_path / "walk.py"
+    folder = tmp_path / "src" / "millstream_wire" / "records"
+    folder.mkdir(parents=True)
+    source = folder / "walk.py"
     source.write_text("")
     extension(source).write_bytes(b"")
     return source
@@ -61,7 +63,7 @@ def test_no_name_of_an_error_has_two_types_in_one_function() -> None:
 
 
 def test_a_process_refuses_to_run_an_extension_older_than_its_source(
-    source: Path, monkeypatch: pytest.MonkeyPatch
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module = type(sys)("millstream_wire.records.older")
     module.__file__ = str(extension(source))
@@ -70,6 +72,10 @@ def test_a_process_refuses_to_run_an_extension_older_than_its_source(
     os.utime(extension(source), (0, 0))
     with pytest.raises(ServiceFailed, match="newer"):
         refuse_stale()
+    installed = tmp_path / "site-packages"
+    (tmp_path / "src").rename(installed)
+    module.__file__ = str(extension(installed / "millstream_wire" / "records" / "walk.py"))
+    refuse_stale()  # installers write files in any order
 
 
 def test_without_a_compiler_it_says_so_and_plain_python_stays(tmp_path: Path) -> None:

@@ -17,7 +17,19 @@ def test_generated_documents_are_up_to_date() -> None:
     assert stale == [], "run `make docs`"
 
 
-TOP = ("libs", "services", "operator", "cli", "simulation", "charts", "tests", "compiled", "bench", "spark-on-k8s")
+TOP = (
+    "libs",
+    "services",
+    "operator",
+    "cli",
+    "simulation",
+    "charts",
+    "tests",
+    "compiled",
+    "package",
+    "bench",
+    "spark-on-k8s",
+)
 PAGES = ("README.md", "ARCHITECTURE.md", "docs/development.md", "docs/decisions/one-door.md")
 
 

@@ -1,4 +1,4 @@
 """Sockets, clocks, signals: hosts the services, real or simulated."""
 
 VERSION = "0.2.0.dev0"
-"""As in pyproject.toml; to ask for what is installed takes as long as to import all this."""
+"""Of the release, and the one place that says it: the package reads it here, and a test holds the chart and the images to it."""

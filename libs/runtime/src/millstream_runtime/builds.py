@@ -7,6 +7,8 @@ from types import ModuleType
 
 from millstream_runtime.service import ServiceFailed
 
+SOURCES = "src"
+"""The folder of a package in the workspace."""
 _RECORDS = "millstream_wire.records.walk"  # where being compiled matters most
 
 
@@ -17,10 +19,15 @@ def records_build() -> str:
 
 
 def refuse_stale() -> None:
-    """Raise ServiceFailed if a module was compiled of an older source than the one that is here."""
+    """Raise ServiceFailed if a module was compiled of an older source than the one that is here.
+
+    In a workspace, where sources are edited. What an installer has written is of one build, in whatever order it wrote it.
+    """
     for module in list(sys.modules.values()):
         if getattr(module, "__name__", "").startswith("millstream_") and _is_compiled(module):
             made = Path(str(module.__file__))
+            if made.parents[module.__name__.count(".")].name != SOURCES:
+                continue
             source = made.with_name(made.name.partition(".")[0] + SOURCE_SUFFIXES[0])
             if source.exists() and source.stat().st_mtime > made.stat().st_mtime:
                 raise ServiceFailed(f"{source} is newer than what was compiled of it: run `make setup`")

@@ -9,7 +9,8 @@ from mypy_extensions import mypyc_attr
 from millstream_cluster.acls import CLUSTER_NAME, AclOperation, AclResource, May
 from millstream_cluster.principal import Principal
 from millstream_runtime.network.frames import Frame, Part
-from millstream_runtime.serving.bounded_log import BoundedLog
+from millstream_runtime.serving.audit.audit import Audit
+from millstream_runtime.serving.audit.event import AuditEvent, AuditKind
 from millstream_runtime.serving.peer import ANONYMOUS_CLIENT, ListenerKind, NodePeer, Peer
 from millstream_security.authorization.authorizer import Authorizer, Rights
 from millstream_wire.api import ApiKey
@@ -51,8 +52,8 @@ class Connection:
     _rights: Rights | None = None
     _rights_of: Principal | None = None
     """Whose these rights are: the peer changes when it logs in."""
-    denials: BoundedLog | None = None
-    """Where it is said what was refused."""
+    audit: Audit | None = None
+    """Where it is said what was refused, and what was changed."""
 
     @property
     def host(self) -> str:
@@ -115,16 +116,18 @@ class RequestContext:
 
     def denied(self, operation: AclOperation, resource: AclResource, name: str = CLUSTER_NAME) -> None:
         """Say that the peer asked for this and was refused."""
-        rights, denials = self.connection.rights(), self.connection.denials
-        if rights is not None and denials is not None:
-            denials.info(
-                "authorization denied principal=%s host=%s api=%s operation=%s resource=%s:%s",
-                _shown(str(rights.principal)),
-                rights.host,
-                self.api_key.name,
-                operation.name,
-                resource.name,
-                _shown(name),
+        rights, audit = self.connection.rights(), self.connection.audit
+        if rights is not None and audit is not None:
+            audit.note(
+                AuditEvent.of(
+                    AuditKind.AUTHORIZATION,
+                    "authorization denied",
+                    str(rights.principal),
+                    rights.host,
+                    ("api", self.api_key.name),
+                    ("operation", operation.name),
+                    ("resource", f"{resource.name}:{name}"),
+                )
             )
 
     def may_any(self, operation: AclOperation, resource: AclResource) -> bool:
@@ -139,11 +142,6 @@ class RequestContext:
     @property
     def listener_name(self) -> str:
         return self.connection.listener_name
-
-
-def _shown(text: str) -> str:
-    """What anybody may have chosen is one word on one line."""
-    return text if text.isprintable() and " " not in text else repr(text)
 
 
 class RawReply:

@@ -88,7 +88,7 @@ def _sender(request: EnvelopeRequest, context: RequestContext) -> Connection:
         peer,
         by_token=data.token_authenticated,
         authorizer=context.connection.authorizer,
-        denials=context.connection.denials,
+        audit=context.connection.audit,
     )
 
 

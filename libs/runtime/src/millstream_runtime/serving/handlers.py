@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from millstream_runtime.network.frames import Frame
+from millstream_runtime.serving.audit.recording import recorded
 from millstream_runtime.serving.context import RawReply, RequestContext
 from millstream_wire.api import ApiKey
 from millstream_wire.schema import Request, Response
@@ -49,6 +50,7 @@ def serve(
     handle: Callable[[App, Asked, RequestContext], Reply[Answer] | Awaitable[Reply[Answer]]],
     *,
     shortcut: Callable[[App, Frame, int, RequestContext], Reply[Answer] | Awaitable[Reply[Answer]]] | None = None,
+    changes: bool = False,
 ) -> Handler[App]:
     """Have `handle` answer these requests, after `shortcut` has declined them.
 
@@ -59,7 +61,9 @@ def serve(
 
     `shortcut`: called with the whole frame and the position of the body, for APIs whose usual request would cost more to decode
     than to serve. It returns None if the request is not of the usual form: it is decoded then and `handle` called.
+
+    `changes`: what these requests change is decided here, and the audit log says it.
     """
     assert isinstance(request, type)
     assert issubclass(request, Request)
-    return Handler(request, handle, shortcut)
+    return Handler(request, recorded(request, handle) if changes else handle, shortcut)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from millstream_runtime.properties import PropertyError
 from millstream_runtime.service import ServiceFailed
 from millstream_runtime.serving.accounts import Accounts
-from millstream_runtime.serving.bounded_log import BoundedLog
+from millstream_runtime.serving.audit.audit import Audit
+from millstream_runtime.serving.audit.event import AuditEvent, AuditKind
 from millstream_runtime.serving.context import Connection
 from millstream_runtime.serving.login_gate import LoginGate
 from millstream_runtime.world import World
@@ -36,14 +37,21 @@ class Logins:
     """`begin` before the first connection; `run` for as long as the listener is open."""
 
     def __init__(
-        self, listener: str, settings: SaslSettings, accounts: Accounts, world: World, *, server_name: str
+        self,
+        listener: str,
+        settings: SaslSettings,
+        accounts: Accounts,
+        world: World,
+        audit: Audit,
+        *,
+        server_name: str,
     ) -> None:
         self.listener = listener
         self.rules = settings.rules
         self.accounts = accounts
         self.world = world
         self.counters = world.metrics.server(server_name)
-        self._failures = BoundedLog(logger, world.monotonic_s)
+        self._audit = audit
         self._users = settings.users
         self._users_file = _UsersFile(Path(settings.users_file)) if settings.users_file is not None else None
         self._keys = _bearer_keys(settings, world)
@@ -81,12 +89,16 @@ class Logins:
     def note_failure(self, connection: Connection, failure: Fail) -> None:
         """One line for whoever looks for who tries passwords; never with what was tried."""
         self.counters.failed_logins += 1
-        self._failures.info(
-            "login failed listener=%s peer=%s mechanism=%s reason=%s",
-            self.listener,
-            connection.address,
-            failure.mechanism,
-            failure.reason.replace(" ", "_"),
+        self._audit.note(
+            AuditEvent.of(
+                AuditKind.AUTHENTICATION,
+                "login failed",
+                str(connection.peer),
+                connection.host,
+                ("listener", self.listener),
+                ("mechanism", failure.mechanism),
+                ("reason", failure.reason.replace(" ", "_")),
+            )
         )
 
     def _password_of(self, user: str) -> str | None:

@@ -33,6 +33,9 @@ class ListenerKind(Enum):
 class ClientPeer:
     principal: Principal
 
+    def __str__(self) -> str:
+        return str(self.principal)
+
 
 @dataclass(frozen=True, slots=True)
 class NodePeer:
@@ -44,6 +47,9 @@ class NodePeer:
     @staticmethod
     def of(node_id: NodeId) -> "NodePeer":
         return NodePeer(role_of(node_id), node_id)
+
+    def __str__(self) -> str:
+        return f"Node:{self.node_id}"
 
 
 Peer: TypeAlias = ClientPeer | NodePeer

@@ -6,7 +6,6 @@ means is not. One connection's requests and answers are in `connection.py`.
 
 import asyncio
 import inspect
-import logging
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Generic
 
@@ -15,7 +14,7 @@ from millstream_runtime.network.channel import Channel
 from millstream_runtime.network.links import DEFAULT_LIMITS, Limits, Listener
 from millstream_runtime.serving import api_versions
 from millstream_runtime.serving.api_versions import ANYBODY, NO_FEATURES, Features, Identity
-from millstream_runtime.serving.bounded_log import BoundedLog
+from millstream_runtime.serving.audit.audit import Audit
 from millstream_runtime.serving.connection import Route, ServedConnection, divided
 from millstream_runtime.serving.context import Connection, RawReply, RequestContext
 from millstream_runtime.serving.guard import NO_GUARD, Guard
@@ -29,8 +28,6 @@ from millstream_wire.messages import ApiVersionsRequest, ApiVersionsResponse
 if TYPE_CHECKING:
     from millstream_runtime.serving.accounts import Accounts
     from millstream_runtime.serving.logins import Logins
-
-audit = logging.getLogger("millstream.audit.authorization")
 
 __all__ = ["Connection", "Features", "Handler", "RawReply", "RequestContext", "Server"]
 
@@ -67,7 +64,7 @@ class Server(Generic[App]):
         self.identity = identity
         self.accounts = accounts
         self.authorizer = authorizer
-        self._denials = BoundedLog(audit, world.monotonic_s)
+        self.audit = Audit(world)
         self.counters = world.metrics.server(name)
         self.advertised = _advertised(handlers, frozenset(unadvertised), versions or {})
         served: dict[ApiKey, Handler[App]] = dict(handlers)
@@ -103,7 +100,7 @@ class Server(Generic[App]):
             peer = guard.peer_of(channel.certificate)
             self._accepted += 1
             met = Connection(self._accepted, channel.peer, listener_name, kind, peer, is_guarded)
-            met.authorizer, met.denials = self.authorizer, self._denials
+            met.authorizer, met.audit = self.authorizer, self.audit
             connection = ServedConnection(self, met, channel)
             if logins is not None:
                 logins.guard(connection, met, lambda: self._judge(met))
@@ -132,6 +129,7 @@ class Server(Generic[App]):
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        self.audit.close()
 
     def share(self, other: "Server[Any]", claims: Mapping[ApiKey, Callable[[Any], bool]]) -> None:
         """Pass on to another server of this process the requests that these say are its own."""
@@ -224,7 +222,7 @@ class Server(Generic[App]):
         from millstream_runtime.serving.logins import Logins  # what nobody needs where nobody logs in
 
         assert self.accounts is not None, "where somebody logs in, somebody knows them"
-        logins = Logins(listener_name, guard.sasl, self.accounts, self.world, server_name=self.name)
+        logins = Logins(listener_name, guard.sasl, self.accounts, self.world, self.audit, server_name=self.name)
         await logins.begin()
         self.start(logins.run())
         return logins

@@ -38,25 +38,29 @@ from millstream_wire import messages as m
 from millstream_wire.api import ApiKey
 
 FORWARDED: Handlers[Controller] = {
-    ApiKey.CREATE_TOPICS: serve(m.CreateTopicsRequest, handle_create_topics),
-    ApiKey.DELETE_TOPICS: serve(m.DeleteTopicsRequest, handle_delete_topics),
-    ApiKey.CREATE_ACLS: serve(m.CreateAclsRequest, handle_create_acls),
-    ApiKey.DELETE_ACLS: serve(m.DeleteAclsRequest, handle_delete_acls),
-    ApiKey.ALTER_CONFIGS: serve(m.AlterConfigsRequest, handle_alter_configs),
-    ApiKey.CREATE_PARTITIONS: serve(m.CreatePartitionsRequest, handle_create_partitions),
-    ApiKey.ELECT_LEADERS: serve(m.ElectLeadersRequest, handle_elect_leaders),
-    ApiKey.INCREMENTAL_ALTER_CONFIGS: serve(m.IncrementalAlterConfigsRequest, handle_incremental_alter_configs),
-    ApiKey.ALTER_PARTITION_REASSIGNMENTS: serve(
-        m.AlterPartitionReassignmentsRequest, handle_alter_partition_reassignments
+    ApiKey.CREATE_TOPICS: serve(m.CreateTopicsRequest, handle_create_topics, changes=True),
+    ApiKey.DELETE_TOPICS: serve(m.DeleteTopicsRequest, handle_delete_topics, changes=True),
+    ApiKey.CREATE_ACLS: serve(m.CreateAclsRequest, handle_create_acls, changes=True),
+    ApiKey.DELETE_ACLS: serve(m.DeleteAclsRequest, handle_delete_acls, changes=True),
+    ApiKey.ALTER_CONFIGS: serve(m.AlterConfigsRequest, handle_alter_configs, changes=True),
+    ApiKey.CREATE_PARTITIONS: serve(m.CreatePartitionsRequest, handle_create_partitions, changes=True),
+    ApiKey.ELECT_LEADERS: serve(m.ElectLeadersRequest, handle_elect_leaders, changes=True),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: serve(
+        m.IncrementalAlterConfigsRequest, handle_incremental_alter_configs, changes=True
     ),
-    ApiKey.ALTER_CLIENT_QUOTAS: serve(m.AlterClientQuotasRequest, handle_alter_client_quotas),
-    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: serve(m.AlterUserScramCredentialsRequest, handle_alter_user_scram_credentials),
-    ApiKey.CREATE_DELEGATION_TOKEN: serve(m.CreateDelegationTokenRequest, handle_create_delegation_token),
-    ApiKey.RENEW_DELEGATION_TOKEN: serve(m.RenewDelegationTokenRequest, handle_renew_delegation_token),
-    ApiKey.EXPIRE_DELEGATION_TOKEN: serve(m.ExpireDelegationTokenRequest, handle_expire_delegation_token),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: serve(
+        m.AlterPartitionReassignmentsRequest, handle_alter_partition_reassignments, changes=True
+    ),
+    ApiKey.ALTER_CLIENT_QUOTAS: serve(m.AlterClientQuotasRequest, handle_alter_client_quotas, changes=True),
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: serve(
+        m.AlterUserScramCredentialsRequest, handle_alter_user_scram_credentials, changes=True
+    ),
+    ApiKey.CREATE_DELEGATION_TOKEN: serve(m.CreateDelegationTokenRequest, handle_create_delegation_token, changes=True),
+    ApiKey.RENEW_DELEGATION_TOKEN: serve(m.RenewDelegationTokenRequest, handle_renew_delegation_token, changes=True),
+    ApiKey.EXPIRE_DELEGATION_TOKEN: serve(m.ExpireDelegationTokenRequest, handle_expire_delegation_token, changes=True),
     ApiKey.DESCRIBE_QUORUM: serve(m.DescribeQuorumRequest, handle_describe_quorum),
-    ApiKey.UPDATE_FEATURES: serve(m.UpdateFeaturesRequest, handle_update_features),
-    ApiKey.UNREGISTER_BROKER: serve(m.UnregisterBrokerRequest, handle_unregister_broker),
+    ApiKey.UPDATE_FEATURES: serve(m.UpdateFeaturesRequest, handle_update_features, changes=True),
+    ApiKey.UNREGISTER_BROKER: serve(m.UnregisterBrokerRequest, handle_unregister_broker, changes=True),
 }
 """What clients ask the other nodes, which pass it on."""
 

@@ -26,4 +26,8 @@ async def open_store(place: StorePlace, world: World, writer: str, disk: Disk = 
                 api = await KubernetesApi.connect(namespace=place.namespace, cluster=place.name)
             except Forbidden as error:
                 raise StoreBroken(str(error)) from error
+            except ModuleNotFoundError as error:
+                raise StoreBroken(
+                    f"{error.name} is not installed, which a store in Kubernetes needs: pip install 'millstream[kubernetes]'"
+                ) from error
             return KubernetesStore(api, world, namespace=place.namespace, cluster=place.name, writer=writer)

@@ -60,12 +60,12 @@ from millstream_wire.api import ApiKey
 HANDLERS: Handlers[Coordinator] = {
     ApiKey.PRODUCE: serve(m.ProduceRequest, handle_produce),
     ApiKey.METADATA: serve(m.MetadataRequest, handle_metadata),
-    ApiKey.OFFSET_COMMIT: serve(m.OffsetCommitRequest, handle_offset_commit),
+    ApiKey.OFFSET_COMMIT: serve(m.OffsetCommitRequest, handle_offset_commit, changes=True),
     ApiKey.OFFSET_FETCH: serve(m.OffsetFetchRequest, handle_offset_fetch),
     ApiKey.FIND_COORDINATOR: serve(m.FindCoordinatorRequest, handle_find_coordinator),
     ApiKey.JOIN_GROUP: serve(m.JoinGroupRequest, handle_join_group),
     ApiKey.HEARTBEAT: serve(m.HeartbeatRequest, handle_heartbeat),
-    ApiKey.LEAVE_GROUP: serve(m.LeaveGroupRequest, handle_leave_group),
+    ApiKey.LEAVE_GROUP: serve(m.LeaveGroupRequest, handle_leave_group, changes=True),
     ApiKey.SYNC_GROUP: serve(m.SyncGroupRequest, handle_sync_group),
     ApiKey.DESCRIBE_GROUPS: serve(m.DescribeGroupsRequest, handle_describe_groups),
     ApiKey.LIST_GROUPS: serve(m.ListGroupsRequest, handle_list_groups),
@@ -76,7 +76,7 @@ HANDLERS: Handlers[Coordinator] = {
     ApiKey.ADD_PARTITIONS_TO_TXN: serve(m.AddPartitionsToTxnRequest, handle_add_partitions_to_txn),
     ApiKey.ADD_OFFSETS_TO_TXN: serve(m.AddOffsetsToTxnRequest, handle_add_offsets_to_txn),
     ApiKey.END_TXN: serve(m.EndTxnRequest, handle_end_txn),
-    ApiKey.WRITE_TXN_MARKERS: serve(m.WriteTxnMarkersRequest, handle_write_txn_markers),
+    ApiKey.WRITE_TXN_MARKERS: serve(m.WriteTxnMarkersRequest, handle_write_txn_markers, changes=True),
     ApiKey.TXN_OFFSET_COMMIT: serve(m.TxnOffsetCommitRequest, handle_txn_offset_commit),
     ApiKey.DESCRIBE_ACLS: serve(m.DescribeAclsRequest, handle_describe_acls),
     ApiKey.CREATE_ACLS: serve(m.CreateAclsRequest, handle_acl_change),
@@ -90,9 +90,11 @@ HANDLERS: Handlers[Coordinator] = {
     ApiKey.RENEW_DELEGATION_TOKEN: serve(m.RenewDelegationTokenRequest, handle_token_request),
     ApiKey.EXPIRE_DELEGATION_TOKEN: serve(m.ExpireDelegationTokenRequest, handle_token_request),
     ApiKey.DESCRIBE_DELEGATION_TOKEN: serve(m.DescribeDelegationTokenRequest, handle_describe_delegation_token),
-    ApiKey.DELETE_GROUPS: serve(m.DeleteGroupsRequest, handle_delete_groups),
+    ApiKey.DELETE_GROUPS: serve(m.DeleteGroupsRequest, handle_delete_groups, changes=True),
     ApiKey.ELECT_LEADERS: serve(m.ElectLeadersRequest, handle_forwarded),
-    ApiKey.INCREMENTAL_ALTER_CONFIGS: serve(m.IncrementalAlterConfigsRequest, handle_incremental_alter_configs),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: serve(
+        m.IncrementalAlterConfigsRequest, handle_incremental_alter_configs, changes=True
+    ),
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: serve(m.AlterPartitionReassignmentsRequest, handle_forwarded),
     ApiKey.LIST_PARTITION_REASSIGNMENTS: serve(
         m.ListPartitionReassignmentsRequest, handle_list_partition_reassignments
@@ -103,7 +105,7 @@ HANDLERS: Handlers[Coordinator] = {
         m.DescribeUserScramCredentialsRequest, handle_describe_user_scram_credentials
     ),
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: serve(m.AlterUserScramCredentialsRequest, handle_forwarded),
-    ApiKey.OFFSET_DELETE: serve(m.OffsetDeleteRequest, handle_offset_delete),
+    ApiKey.OFFSET_DELETE: serve(m.OffsetDeleteRequest, handle_offset_delete, changes=True),
     ApiKey.DESCRIBE_QUORUM: serve(m.DescribeQuorumRequest, handle_forwarded),
     ApiKey.UPDATE_FEATURES: serve(m.UpdateFeaturesRequest, handle_forwarded),
     ApiKey.DESCRIBE_CLUSTER: serve(m.DescribeClusterRequest, handle_describe_cluster),
@@ -126,8 +128,12 @@ HANDLERS: Handlers[Coordinator] = {
         m.ReadShareGroupStateSummaryRequest, handle_read_share_group_state_summary
     ),
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: serve(m.DescribeShareGroupOffsetsRequest, handle_describe_share_group_offsets),
-    ApiKey.ALTER_SHARE_GROUP_OFFSETS: serve(m.AlterShareGroupOffsetsRequest, handle_alter_share_group_offsets),
-    ApiKey.DELETE_SHARE_GROUP_OFFSETS: serve(m.DeleteShareGroupOffsetsRequest, handle_delete_share_group_offsets),
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: serve(
+        m.AlterShareGroupOffsetsRequest, handle_alter_share_group_offsets, changes=True
+    ),
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: serve(
+        m.DeleteShareGroupOffsetsRequest, handle_delete_share_group_offsets, changes=True
+    ),
 }
 
 UNADVERTISED = frozenset(

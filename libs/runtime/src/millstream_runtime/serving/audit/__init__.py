@@ -1,0 +1,1 @@
+"""What is said of who was refused and of who changed what."""

@@ -1,0 +1,76 @@
+"""Says who was refused and who changed what: one line each, by a logger of its own for each kind.
+
+Bounded whatever anybody does (`restraint.py`). What was changed has an allowance of its own: whoever causes a thousand refusals
+does not hide by them what he changed.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+
+from millstream_runtime.serving.audit.event import AuditEvent, AuditKind
+from millstream_runtime.serving.audit.restraint import Restraint
+from millstream_runtime.world import World
+
+REFUSED_PER_SOURCE = 10
+REFUSED_IN_ALL = 100
+DONE_PER_SECOND = 1_000
+
+_LOGGERS = {kind: logging.getLogger(f"millstream.audit.{kind.value}") for kind in AuditKind}
+
+
+class Audit:
+    """Of one service."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._refused = Restraint[AuditEvent](REFUSED_PER_SOURCE, REFUSED_IN_ALL)
+        self._done = Restraint[AuditEvent](DONE_PER_SECOND, DONE_PER_SECOND)
+        self._timer: asyncio.TimerHandle | None = None
+        self.also: Callable[[AuditEvent], None] | None = None
+        """Who else is told what the lines say."""
+
+    def note(self, event: AuditEvent) -> None:
+        now_s = self._world.monotonic_s()
+        self._say_repeated(now_s)
+        restraint = self._done if event.done else self._refused
+        left_out = restraint.note(event, (event.principal, event.host), now_s)
+        if left_out is None:
+            return
+        self._say(_with(event, "left_out", left_out) if left_out else event)
+        self._arrange(now_s)
+
+    def close(self) -> None:
+        """Say what is still to be said."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._say_repeated(float("inf"))
+
+    def _say(self, event: AuditEvent) -> None:
+        _LOGGERS[event.kind].info("%s", event.line)
+        if self.also is not None:
+            self.also(event)
+
+    def _say_repeated(self, now_s: float) -> None:
+        for restraint in (self._refused, self._done):
+            for event, repeated in restraint.due(now_s):
+                self._say(_with(event, "repeated", repeated))
+
+    def _arrange(self, now_s: float) -> None:
+        """Repetitions are said when their minute is over, whether anything else happens or not."""
+        due = [each.next_due_s for each in (self._refused, self._done) if each.next_due_s is not None]
+        if due and self._timer is None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(max(0.0, min(due) - now_s), self._on_due)
+
+    def _on_due(self) -> None:
+        self._timer = None
+        now_s = self._world.monotonic_s()
+        self._say_repeated(now_s)
+        self._arrange(now_s)
+
+
+def _with(event: AuditEvent, name: str, count: int) -> AuditEvent:
+    return replace(event, fields=(*event.fields, (name, str(count))))
