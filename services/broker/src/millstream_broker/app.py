@@ -332,6 +332,12 @@ class BrokerApp:
         return self.registration
 
 
+def _on_image(image: Image, broker: Broker, server: Server[Broker]) -> None:
+    broker.on_image(image)
+    server.limit(broker.config.limits)
+    server.on_quotas(image.client_quotas)
+
+
 def _leads_what_others_could(broker: Broker) -> bool:
     return any(each.partition.leads and len(each.partition.isr) > 1 for each in broker.partitions)
 
