@@ -155,14 +155,14 @@ class Cluster:
         """What a process said before it was restarted."""
         return (self._directory / name / "stderr.log").read_text()
 
-    def add_broker(self, number: int) -> None:
+    def add_broker(self, number: int, *log_dirs: Path) -> None:
         """Start one more, configured as the first is but for who it is and where it lives."""
         name, (port, http_port) = f"broker-{number}", free_ports(LOOPBACK, 2)
         own = self._directory / name
         own.mkdir()
         told = dict(line.split("=", 1) for line in self._told("broker-1").splitlines())
         told |= {"node.id": str(number), "listeners": f"PLAINTEXT://{LOOPBACK}:{port}", "http.port": str(http_port)}
-        told |= {"log.dirs": str(self.logs_of(name))}
+        told |= {"log.dirs": ",".join(map(str, log_dirs or [self.logs_of(name)]))}
         (own / "node.properties").write_text("".join(f"{key}={value}\n" for key, value in told.items()))
         command = self.processes()["broker-1"]["command"]
         assert isinstance(command, list)

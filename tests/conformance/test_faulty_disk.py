@@ -1,12 +1,11 @@
 """A disk that gives errors for one partition's files: its clients get Kafka's error, its log one line, the others go on."""
 
 import os
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 import servers
+from faulty_disk import FaultyDisk
 from wire_client import LIST_OFFSETS_VERSION, WireClient
 
 from millstream_wire.errors import ErrorCode
@@ -14,37 +13,15 @@ from millstream_wire.messages import ListOffsetsRequest, ListOffsetsResponse
 from millstream_wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsTopic
 from millstream_wire.records import Record, encode_batch
 
-SOURCE = Path(__file__).with_name("faulty_disk.c")
 ONE = encode_batch([Record(-1, 1, b"k", b"x" * 100)])
 LARGE = encode_batch([Record(-1, 1, b"k", os.urandom(300_000))])
 FAILS = ErrorCode.KAFKA_STORAGE_ERROR
 OPENED_AGAIN_S = 60
 
 
-class FaultyDisk:
-    """Files of the topic `bad` give errors while it is told to."""
-
-    def __init__(self, switch: Path) -> None:
-        self._switch = switch
-
-    def fail(self) -> None:
-        self._switch.touch()
-
-    def heal(self) -> None:
-        self._switch.unlink()
-
-
 @pytest.fixture
 def disk(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> FaultyDisk:
-    compiler = shutil.which("cc")
-    if compiler is None:
-        pytest.skip("making a disk faulty takes a C compiler")
-    library = fresh / "faulty_disk.so"
-    subprocess.run([compiler, "-shared", "-fPIC", "-o", str(library), str(SOURCE), "-ldl"], check=True)
-    monkeypatch.setenv("LD_PRELOAD", str(library))
-    monkeypatch.setenv("FAULTY_PATH", "/bad-0/")
-    monkeypatch.setenv("FAULTY_WHILE", str(fresh / "faulty"))
-    return FaultyDisk(fresh / "faulty")
+    return FaultyDisk(fresh, "/bad-0/", monkeypatch)
 
 
 def fill(bootstrap: str) -> None:

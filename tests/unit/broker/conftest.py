@@ -19,6 +19,7 @@ from millstream_broker.shell.partition.hosted import HostedPartition
 from millstream_broker.shell.partition.hosting import Hosting
 from millstream_broker.shell.partition.open_log_dirs import open_log_dirs
 from millstream_broker.shell.partition.partitions import HostedPartitions
+from millstream_broker.shell.partition.spare_room import SpareRoom
 from millstream_cluster import records as r
 from millstream_cluster.acls import EVERYBODY, Acl, AclOperation, AclPattern, AclPermission, AclResource
 from millstream_cluster.ids import BrokerEpoch, ControllerEpoch, LeaderEpoch, NodeId, PartitionEpoch
@@ -58,7 +59,9 @@ class TestBroker:
         )
         self.partitions = HostedPartitions(self.directories, self.delays, self.world, node_id=NODE_ID)
         self.applied = AppliedMetadata(self.directories)
-        self.hosting = Hosting(self.config, self.partitions, self.applied)
+        self.hosting = Hosting(
+            self.config, self.partitions, self.applied, SpareRoom(self.partitions, lambda _: (1000, 500))
+        )
         self.partitions.load(self.applied.places)
         self.broker = Broker(
             self.config,

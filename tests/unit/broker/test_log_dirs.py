@@ -19,11 +19,16 @@ from millstream_wire.messages import (
     AlterReplicaLogDirsRequest,
     CreateTopicsRequest,
     DescribeLogDirsRequest,
+    IncrementalAlterConfigsRequest,
     MetadataRequest,
 )
 from millstream_wire.messages.alter_replica_log_dirs import AlterReplicaLogDir, AlterReplicaLogDirTopic
 from millstream_wire.messages.create_topics import CreatableReplicaAssignment, CreatableTopic
+from millstream_wire.messages.incremental_alter_configs import AlterableConfig, AlterConfigsResource
 from millstream_wire.records import decode_batches
+
+SET = 0
+BROKER = 4
 
 
 class Breakable(Disk):
@@ -31,6 +36,7 @@ class Breakable(Disk):
 
     def __init__(self) -> None:
         self.broken: Path | None = None
+        self.usable_bytes = 1 << 30
         self._paths: dict[int, Path] = {}
 
     def _refuse(self, path: Path | None) -> None:
@@ -50,6 +56,9 @@ class Breakable(Disk):
     def mkdir(self, path: Path) -> None:
         self._refuse(path)
         super().mkdir(path)
+
+    def space(self, path: Path) -> tuple[int, int]:
+        return 1 << 30, self.usable_bytes
 
 
 class Directories(Cluster):
@@ -97,6 +106,13 @@ class Directories(Cluster):
         answer = await self.ask(node_id, CreateTopicsRequest(topics=wanted), 5)
         assert all(topic.error_code == 0 for topic in answer.topics), answer
         await self.until(lambda: all(self.leads(node_id, topic) for topic in topics))
+
+    async def replace_after(self, ms: int) -> None:
+        """Have the controller wait only so long for what is away."""
+        config = AlterableConfig(name="broker.replacement.timeout.ms", config_operation=SET, value=str(ms))
+        resource = AlterConfigsResource(resource_type=BROKER, resource_name="", configs=[config])
+        answer = await self.ask(1, IncrementalAlterConfigsRequest(resources=[resource]), 1)
+        assert answer.responses[0].error_code == 0, answer
 
     def leads(self, node_id: int, topic: str) -> bool:
         replica = self.apps[node_id].partitions.find(topic, 0)  # type: ignore[union-attr]
@@ -275,6 +291,80 @@ def test_the_last_directory_is_not_given_up(scene: Any) -> None:
     scene(scenario)
 
 
+def test_what_was_in_a_failed_directory_is_made_again_in_another_one(scene: Any) -> None:
+    async def scenario(cluster: Directories) -> None:
+        await cluster.replace_after(15_000)
+        leader = cluster.partition.leader
+        await cluster.create_single(leader, "t1", "t2")
+        await cluster.produce("a", "b")
+        broken = cluster.where(leader)
+        (single,) = (topic for topic in ("t1", "t2") if cluster.where(leader, topic) == broken)
+        await cluster.until(lambda: cluster.told(leader) == cluster.id_of(leader, broken))
+        cluster.breakable[leader].broken = cluster.path(leader, broken)
+        await cluster.produce("c")
+        await asyncio.sleep(10)
+        assert leader not in cluster.partition.isr, "it may come back yet"
+        await cluster.until_all_are_in_sync()
+        assert cluster.where(leader) == cluster.other(broken)
+        assert cluster.image(leader).partition(single, 0).leader == -1, "nobody else has what it had"
+        await cluster.stop(leader)
+        cluster.breakable[leader].broken = None
+        await cluster.produce("d")
+        await cluster.start(leader)
+        await cluster.until_all_are_in_sync()
+        assert cluster.where(leader) == cluster.other(broken)
+        old = [each.name for each in cluster.path(leader, broken).iterdir() if each.name.startswith("orders-0")]
+        assert len(old) == 1
+        assert old[0].endswith("-stray"), "what came back too late is kept, and not used"
+        await cluster.until(lambda: cluster.leads(leader, single))
+        assert await cluster.values() == ["a", "b", "c", "d"]
+
+    scene(scenario)
+
+
+@pytest.mark.parametrize("ends", ["stop", "kill"])
+def test_a_restart_does_not_keep_it_from_being_made_again(scene: Any, ends: str) -> None:
+    """The directory cannot be opened at the start, and is waited for as before."""
+
+    async def scenario(cluster: Directories) -> None:
+        await cluster.replace_after(30_000)
+        node_id = next(each for each in BROKERS if each != cluster.partition.leader)
+        await cluster.produce("a")
+        broken = cluster.where(node_id)
+        await cluster.until(lambda: cluster.told(node_id) == cluster.id_of(node_id, broken))
+        cluster.breakable[node_id].broken = cluster.path(node_id, broken)
+        await cluster.produce("b")
+        await cluster.until(lambda: node_id not in cluster.partition.isr)
+        await asyncio.sleep(15)
+        await getattr(cluster, ends)(node_id)
+        await cluster.start(node_id)
+        await asyncio.sleep(10)
+        assert node_id not in cluster.partition.isr
+        await cluster.until_all_are_in_sync()
+        assert cluster.where(node_id) == cluster.other(broken)
+
+    scene(scenario)
+
+
+def test_it_is_not_made_again_where_there_is_no_room(scene: Any) -> None:
+    async def scenario(cluster: Directories) -> None:
+        await cluster.replace_after(15_000)
+        node_id = next(each for each in BROKERS if each != cluster.partition.leader)
+        await cluster.produce(*("x" * 200_000 for _ in range(5)))
+        broken = cluster.where(node_id)
+        await cluster.until(lambda: cluster.told(node_id) == cluster.id_of(node_id, broken))
+        breakable = cluster.breakable[node_id]
+        breakable.usable_bytes = (1 << 30) // 10 + 900_000
+        breakable.broken = cluster.path(node_id, broken)
+        await asyncio.sleep(60)
+        assert node_id not in cluster.partition.isr
+        breakable.usable_bytes += 200_000
+        await cluster.until_all_are_in_sync()
+        assert cluster.where(node_id) == cluster.other(broken)
+
+    scene(scenario)
+
+
 class Course:
     """Troubles of one broker after the other, as a seed draws them, while records are produced; nothing acknowledged may be lost."""
 
@@ -284,7 +374,8 @@ class Course:
         self.number = 0
 
     async def run(self, steps: int) -> None:
-        troubles = (self.fail, self.replace, self.move, self.move, self.move_and_die, self.die)
+        await self.cluster.replace_after(15_000)
+        troubles = (self.fail, self.fail_for_long, self.replace, self.move, self.move, self.move_and_die, self.die)
         for _ in range(steps):
             node_id = self.draw.choice(BROKERS)
             await self.produce()
@@ -322,6 +413,18 @@ class Course:
             await self.end(node_id)
             await self.cluster.start(node_id)
             await self.produce()
+        await self.end(node_id)
+        breakable.broken = None
+        await self.produce()
+        await self.cluster.start(node_id)
+
+    async def fail_for_long(self, node_id: int) -> None:
+        """So long that what is in it may be made again meanwhile, be that under way or complete when the directory comes back."""
+        breakable = self.cluster.breakable[node_id]
+        breakable.broken = self.cluster.path(node_id, self.cluster.where(node_id))
+        await self.produce()
+        await asyncio.sleep(self.draw.uniform(13, 18))
+        await self.produce()
         await self.end(node_id)
         breakable.broken = None
         await self.produce()

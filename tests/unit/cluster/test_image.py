@@ -134,6 +134,20 @@ def test_since_when_a_node_is_away_outlives_snapshots_and_registrations_until_it
     assert image.coordinators[10_001].away_since_ms == 0
 
 
+def test_since_when_a_directory_cannot_be_used_outlives_snapshots_and_registrations_until_it_is_back() -> None:
+    a, b = UUID(int=20), UUID(int=21)
+    image = image_of([*HISTORY, r.MetadataVersionSet(NEWEST)])
+    image.apply(replace(registered(1, epoch=30), log_dirs=(a, b)), 30)
+    image.apply(r.NodeLogDirsChanged(1, 30, (b,), (r.FailedLogDir(a, 77),)), 31)
+    assert (image.brokers[1].log_dirs, image.brokers[1].failed_log_dirs) == ((b,), (r.FailedLogDir(a, 77),))
+    assert Image.of(image.records(), image.offset) == image
+    image.apply(replace(registered(1, epoch=32), log_dirs=(b,)), 32)
+    assert image.brokers[1].failed_log_dirs == (r.FailedLogDir(a, 77),)
+    assert Image.of(image.records(), image.offset) == image
+    image.apply(replace(registered(1, epoch=33), log_dirs=(a, b)), 33)
+    assert image.brokers[1].failed_log_dirs == ()
+
+
 def test_a_resigned_controller_stays_known_until_the_next_is_elected() -> None:
     image = image_of([*HISTORY, r.ControllerResigned(20_000, 1)])
     assert image.controller_resigned

@@ -68,6 +68,7 @@ class Controller:
         self.registration_error = ErrorCode.NONE
         self.heartbeat_error = ErrorCode.NONE
         self.lets_in_from = 1
+        self.may_stop = True
 
     def error(self, otherwise: ErrorCode = ErrorCode.NONE) -> ErrorCode:
         return otherwise if self.active else ErrorCode.NOT_CONTROLLER
@@ -93,7 +94,7 @@ def heartbeat(app: Controller, request, context) -> BrokerHeartbeatResponse:
     return BrokerHeartbeatResponse(
         error_code=error,
         is_fenced=request.current_metadata_offset < app.lets_in_from,
-        should_shut_down=request.want_shut_down,
+        should_shut_down=request.want_shut_down and app.may_stop,
     )
 
 
@@ -221,6 +222,29 @@ def test_a_node_registers_heartbeats_and_leaves_when_it_may(simulated_hosts) -> 
         await registration.unfenced.wait()
         await registration.leave(timeout_ms=5_000)
         assert controller.heartbeats[-1] == (101, True)
+        running.cancel()
+        await asyncio.wait([running])
+
+    simulated_hosts.run(scenario())
+
+
+def test_a_node_that_makes_way_asks_once_and_serves_on_until_it_leaves(simulated_hosts) -> None:
+    async def scenario() -> None:
+        controller = Controller()
+        link = link_of(simulated_hosts, await start(simulated_hosts, controller))
+        registration = registration_of(simulated_hosts, link)
+        running = asyncio.create_task(registration.run())
+        await registration.unfenced.wait()
+        controller.may_stop = False
+        for _ in range(2):
+            assert await registration.make_way(timeout_ms=5_000), "it may not stop yet"
+            asked = len(controller.heartbeats)
+            assert controller.heartbeats[-1] == (101, True)
+            await until(lambda asked=asked: len(controller.heartbeats) > asked + 2)
+            assert not any(asks for _, asks in controller.heartbeats[asked:])
+        controller.may_stop = True
+        assert not await registration.make_way(timeout_ms=5_000), "nothing more to ask for"
+        await registration.leave(timeout_ms=5_000)
         running.cancel()
         await asyncio.wait([running])
 

@@ -41,9 +41,11 @@ class Node:
     """
     away_since_ms: int = 0
     """While it is fenced: since when, by a controller's clock; 0: nobody has written it down. Registering does not change it."""
+    failed_log_dirs: tuple[r.FailedLogDir, ...] = ()
+    """Directories that it cannot use, as far as somebody has written down since when. Registering with one takes it out."""
 
     @staticmethod
-    def registered(record: r.NodeRegistered, offset: Offset, away_since_ms: int = 0) -> "Node":
+    def registered(record: r.NodeRegistered, offset: Offset, before: "Node | None" = None) -> "Node":
         return Node(
             record.node_id,
             record.epoch,
@@ -55,7 +57,10 @@ class Node:
             record.previous_epoch,
             fenced=True,
             fenced_offset=offset,
-            away_since_ms=away_since_ms,
+            away_since_ms=0 if before is None else before.away_since_ms,
+            failed_log_dirs=()
+            if before is None
+            else tuple([each for each in before.failed_log_dirs if each.directory not in record.log_dirs]),
         )
 
     def registration(self) -> r.NodeRegistered:

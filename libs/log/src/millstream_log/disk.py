@@ -105,6 +105,13 @@ class Disk:
         finally:
             os.close(fd)
 
+    # ---- room ----
+
+    def space(self, path: Path) -> tuple[int, int]:
+        """How many bytes the file system of a directory has, and how many of them may still be used."""
+        space = os.statvfs(path)
+        return space.f_blocks * space.f_frsize, space.f_bavail * space.f_frsize
+
     # ---- made of the above ----
 
     def read(self, fd: int, length: int, position: int) -> bytes:

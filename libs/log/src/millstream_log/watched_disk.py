@@ -112,3 +112,9 @@ class WatchedDisk(Disk):
     def sync_directory(self, directory: Path) -> None:
         with self._noting:
             self._disk.sync_directory(directory)
+
+    # ---- room ----
+
+    def space(self, path: Path) -> tuple[int, int]:
+        with self._noting:
+            return self._disk.space(path)

@@ -1,15 +1,13 @@
 """The broker as a service: opens its data, follows the metadata, registers, serves, and leaves in order.
 
 Order is all that is decided here. The logs open before anybody connects; nothing in the data directory is made, renamed or
-deleted before the metadata is proven; clean shutdown hands leadership over, then flushes, then says so.
+deleted before the metadata is proven; clean shutdown hands leadership over, lets clients go, then flushes, then says so.
 """
 
 import asyncio
 import logging
-import os
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
-from pathlib import Path
 from uuid import UUID
 
 from millstream_broker.api import HANDLERS
@@ -22,6 +20,7 @@ from millstream_broker.shell.partition.log_dirs import LogDirs
 from millstream_broker.shell.partition.moves import Moves
 from millstream_broker.shell.partition.open_log_dirs import open_log_dirs
 from millstream_broker.shell.partition.partitions import HostedPartitions
+from millstream_broker.shell.partition.spare_room import SpareRoom
 from millstream_broker.shell.partition.whereabouts import Whereabouts
 from millstream_broker.shell.replication.isr_proposals import IsrProposals
 from millstream_broker.shell.replication.replication import Replication
@@ -135,7 +134,9 @@ class BrokerApp:
         config, world = self.config, self._world
         link = self._controllers()
         directories = partitions.directories
-        hosting = Hosting(config, partitions, applied)
+        space = self._disk.space
+        room = SpareRoom(partitions, space)
+        hosting = Hosting(config, partitions, applied, room)
         hosting.on_directories_failed(directories.take_failed())
 
         def on_records(image: Image, records: Sequence[MetadataRecord]) -> None:
@@ -153,7 +154,7 @@ class BrokerApp:
             world, link, node_id=config.node_id, on_records=on_records, applied_before=applied.stored
         )
         self.follower = follower
-        broker = Broker(config, world, link, partitions, delays, image=lambda: follower.image, log_dir_space=_space)
+        broker = Broker(config, world, link, partitions, delays, image=lambda: follower.image, log_dir_space=space)
         server = self._server(broker, follower)
         world.metrics.register(broker.metrics)
         world.metrics.register(broker.client_metrics)
@@ -167,7 +168,7 @@ class BrokerApp:
                 broker.on_image(follower.image)
                 server.limit(broker.config.limits)
                 broker.topic_creation.enabled = True
-                registration = self._register(link, directories, hosting)
+                registration = self._register(link, directories, hosting, room)
                 upkeep = Upkeep(lambda: broker.config, world, partitions)
                 whereabouts = Whereabouts(broker, lambda: registration.broker_epoch)
                 isr_proposals = IsrProposals(broker, lambda: registration.broker_epoch)
@@ -189,7 +190,7 @@ class BrokerApp:
                     logger.info("broker ready broker=%d listeners=%s", config.node_id, self.listeners)
                     await asyncio.Event().wait()
                 except asyncio.CancelledError:
-                    await self._leave(children, registration, upkeep)
+                    await self._leave(children, registration, upkeep, broker, server)
                     raise
         finally:
             if not world.killed:
@@ -277,11 +278,31 @@ class BrokerApp:
             for chore in chores:
                 tasks.create_task(chore())
 
-    async def _leave(self, children: Sequence[asyncio.Task[None]], registration: Registration, upkeep: Upkeep) -> None:
-        """Asked to stop (and not: a part of us failed): hand leadership over while we still serve."""
-        if not self._world.killed and not any(child.done() or child.cancelling() for child in children):
-            await upkeep.flush_all()
-            await registration.leave(timeout_ms=self.config.controlled_shutdown_timeout_ms)
+    async def _leave(
+        self,
+        children: Sequence[asyncio.Task[None]],
+        registration: Registration,
+        upkeep: Upkeep,
+        broker: Broker,
+        server: Server[Broker],
+    ) -> None:
+        """Asked to stop (and not: a part of us failed): hand leadership over while we still serve, then let clients go.
+
+        They ask others who leads now. Those know by then, and still name this broker: of one that is named no more while it is
+        asked, librdkafka may lose the partitions, until it looks again a second later. What others go on with is flushed last, when
+        nobody waits for this disk any more.
+        """
+        if self._world.killed or any(child.done() or child.cancelling() for child in children):
+            return
+        await upkeep.flush_all(alone=True)
+        broker.is_leaving = True
+        timeout_ms = self.config.controlled_shutdown_timeout_ms
+        while await registration.make_way(timeout_ms=timeout_ms) and _leads_what_others_could(broker):
+            continue  # a controller decides of so many partitions at a time
+        broker.delays.close()
+        await server.close()
+        await registration.leave(timeout_ms=timeout_ms)
+        await upkeep.flush_all()
 
     def _applied_metadata(self, directories: LogDirs) -> AppliedMetadata:
         try:
@@ -297,7 +318,7 @@ class BrokerApp:
         except UnusableDirectory as error:
             raise ServiceFailed(str(error)) from error
 
-    def _register(self, link: ControllerLink, directories: LogDirs, hosting: Hosting) -> Registration:
+    def _register(self, link: ControllerLink, directories: LogDirs, hosting: Hosting, room: SpareRoom) -> Registration:
         config = self.config
         assert directories.cluster_id is not None, "bound before"
         identity = NodeIdentity(
@@ -317,15 +338,14 @@ class BrokerApp:
             metadata_offset=lambda: hosting.settled_offset,
             previous_epoch=directories.clean_broker_epoch,
             offline_log_dirs=lambda: directories.offline_ids,
+            replaceable_log_dirs=room.replaceable,
             on_session_lost=hosting.on_session_lost,
         )
         return self.registration
 
 
-def _space(path: Path) -> tuple[int, int]:
-    """Bytes of the file system, and those that may still be used."""
-    space = os.statvfs(path)
-    return space.f_blocks * space.f_frsize, space.f_bavail * space.f_frsize
+def _leads_what_others_could(broker: Broker) -> bool:
+    return any(each.partition.leads and len(each.partition.isr) > 1 for each in broker.partitions)
 
 
 def _features(image: Image) -> Features:

@@ -85,3 +85,13 @@ def test_equal_brokers_get_the_bytes_where_there_are_fewest() -> None:
     brokers = [Candidate(NodeId(0), accepts=False), Candidate(NodeId(1), size=9), Candidate(NodeId(2), size=5)]
     (move,) = replace([Carried("p", "t", (NodeId(0),), 7)], brokers, {NodeId(0)})
     assert move.replicas == (2,)
+
+
+def test_a_broker_that_leaves_one_partition_may_take_another() -> None:
+    brokers = [Candidate(NodeId(n), replicas=1) for n in range(3)]
+    partitions = [
+        Carried("p", "t", (NodeId(0), NodeId(1)), leaving=frozenset({NodeId(0)})),
+        Carried("q", "t", (NodeId(1), NodeId(2)), leaving=frozenset({NodeId(2)})),
+    ]
+    moves = list(replace(partitions, brokers, ()))
+    assert moves == [Move("p", (NodeId(2), NodeId(1))), Move("q", (NodeId(1), NodeId(0)))]

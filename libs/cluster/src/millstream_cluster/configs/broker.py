@@ -62,7 +62,7 @@ _OWN = (
     _static("http.port", _I, "9095", "The port of /healthz, /readyz and /metrics. Millstream's own.", between(0, 65_535)),
     _static("broker.heartbeat.interval.ms", _I, "500", "How often a node tells the controller that it is alive.", at_least(1)),
     _static("broker.session.timeout.ms", _I, "3000", "How long a silent node counts as alive.", at_least(1)),
-    _dynamic("broker.replacement.timeout.ms", _L, "600000", "How long a broker may be away before its replicas are made again on other brokers; 0 or -1: they never are by themselves. Millstream's own.", at_least(-1)),
+    _dynamic("broker.replacement.timeout.ms", _L, "600000", "How long a broker, or one of its directories, may be away before the replicas there are made again elsewhere; 0 or -1: they never are by themselves. Millstream's own.", at_least(-1)),
     _dynamic("broker.replacement.partitions.max", _I, "32", "For how many partitions at a time that is done. Millstream's own.", at_least(1)),
     _static("auto.leader.rebalance.enable", _B, "true", "Whether preferred leaders lead again some time after they are in sync again."),
     _static("leader.imbalance.check.interval.seconds", _L, "300", "How often it is looked for partitions that are led by another than their preferred leader.", at_least(1)),

@@ -23,6 +23,8 @@ class NodesImage:
     def records(self) -> Iterator[r.MetadataRecord]:
         for node in self._nodes.values():
             yield node.registration()
+            if node.failed_log_dirs:
+                yield r.NodeLogDirsChanged(node.node_id, node.epoch, node.log_dirs, node.failed_log_dirs)
             if not node.fenced:
                 yield r.NodeUnfenced(node.node_id, node.epoch)
             elif node.away_since_ms:
@@ -34,9 +36,7 @@ class NodesImage:
         offset: Offset,
     ) -> None:
         if isinstance(record, r.NodeRegistered):
-            before = self._nodes.get(record.node_id)
-            away_since_ms = before.away_since_ms if before is not None else 0
-            self._nodes[record.node_id] = Node.registered(record, offset, away_since_ms)
+            self._nodes[record.node_id] = Node.registered(record, offset, self._nodes.get(record.node_id))
             return
         node = self._nodes.get(record.node_id)
         if node is None or node.epoch != record.epoch:
@@ -46,7 +46,7 @@ class NodesImage:
         elif isinstance(record, r.NodeFenced):
             self._nodes[node.node_id] = node.fenced_at(offset, record.since_ms)
         elif isinstance(record, r.NodeLogDirsChanged):
-            self._nodes[node.node_id] = replace(node, log_dirs=record.log_dirs)
+            self._nodes[node.node_id] = replace(node, log_dirs=record.log_dirs, failed_log_dirs=record.failed)
         else:
             self._nodes[node.node_id] = node.unfenced()
 

@@ -16,6 +16,8 @@ class Carried:
     replicas: tuple[NodeId, ...]
     size: int = 0
     """Bytes of one replica, where they are known."""
+    leaving: frozenset[NodeId] = frozenset()
+    """Brokers that are to keep this partition no more, and may keep others."""
 
 
 @dataclass(frozen=True, slots=True)

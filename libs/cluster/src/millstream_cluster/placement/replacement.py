@@ -9,7 +9,7 @@ from millstream_cluster.placement.moves import Carried, Move
 
 
 def replace(partitions: Iterable[Carried], brokers: Sequence[Candidate], leaving: Collection[NodeId]) -> Iterator[Move]:
-    """Give every replica on a leaving broker another broker, and touch no other replica.
+    """Give every replica on a broker that leaves, or leaves its partition, another broker, and touch no other replica.
 
     A new replica takes the place of the one that leaves, so the preferred leader stays who it was unless it is the one that leaves.
     It goes to a rack that the partition does not use, if there is one, then where there are fewest replicas of the topic,
@@ -19,7 +19,7 @@ def replace(partitions: Iterable[Carried], brokers: Sequence[Candidate], leaving
     known = list(partitions)
     load = _Load(known, brokers, leaving)
     for partition in known:
-        if not any(node in leaving for node in partition.replicas):
+        if not any(node in leaving or node in partition.leaving for node in partition.replicas):
             continue
         replicas = load.replaced(partition)
         if replicas != partition.replicas:
@@ -44,9 +44,9 @@ class _Load:
     def replaced(self, partition: Carried) -> tuple[NodeId, ...]:
         replicas = list(partition.replicas)
         for place, node in enumerate(partition.replicas):
-            if node not in self._leaving:
+            if node not in self._leaving and node not in partition.leaving:
                 continue
-            others = [other for other in replicas if other not in self._leaving]
+            others = [each for each in replicas if each not in self._leaving and each not in partition.leaving]
             free = [taker for taker in self._takers if taker not in replicas]
             if not free:
                 continue

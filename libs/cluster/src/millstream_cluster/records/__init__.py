@@ -27,6 +27,7 @@ from millstream_cluster.records.logins import (
 from millstream_cluster.records.metadata_record import MetadataRecord
 from millstream_cluster.records.nodes import (
     Endpoint,
+    FailedLogDir,
     FeatureRange,
     NodeFenced,
     NodeLogDirsChanged,
@@ -54,6 +55,7 @@ __all__ = [
     "DelegationTokenRemoved",
     "DelegationTokenSet",
     "Endpoint",
+    "FailedLogDir",
     "FeatureLevelSet",
     "FeatureRange",
     "LeaderRecoveryState",

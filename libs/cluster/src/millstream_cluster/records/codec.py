@@ -15,7 +15,7 @@ from millstream_cluster.metadata_version import NEWEST, MetadataVersion, field_s
 from millstream_cluster.records.configs import QuotaEntity, QuotaEntityType, ResourceType
 from millstream_cluster.records.features import MetadataVersionSet
 from millstream_cluster.records.metadata_record import MetadataRecord
-from millstream_cluster.records.nodes import Endpoint, FeatureRange
+from millstream_cluster.records.nodes import Endpoint, FailedLogDir, FeatureRange
 from millstream_cluster.records.topics import LeaderRecoveryState
 
 Reader = Callable[[Any], Any]
@@ -66,6 +66,8 @@ def _plain(value: object) -> object:
             return [_plain(item) for item in value]
         case Endpoint():
             return {"name": value.name, "host": value.host, "port": value.port}
+        case FailedLogDir():
+            return {"directory": uuid_text(value.directory), "since_ms": value.since_ms}
         case FeatureRange():
             return {"name": value.name, "least": value.least, "most": value.most}
         case QuotaEntity():
@@ -111,7 +113,7 @@ def _reader(hint: Any) -> Reader:
         return lambda value: tuple(item(element) for element in _exact(list, value))
     if hint in (int, str, bool, float):
         return lambda value: _exact(hint, value)
-    if hint in (Endpoint, FeatureRange, QuotaEntity):
+    if hint in (Endpoint, FailedLogDir, FeatureRange, QuotaEntity):
         return _dataclass_reader(hint)
     if hint in (LeaderRecoveryState, ResourceType, QuotaEntityType):
         return hint  # type: ignore[no-any-return]

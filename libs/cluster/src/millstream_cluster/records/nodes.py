@@ -61,13 +61,24 @@ class NodeUnfenced:
 
 
 @dataclass(frozen=True, slots=True)
+class FailedLogDir:
+    """A directory that has replicas and cannot be used."""
+
+    directory: UUID
+    since_ms: int
+    """By the clock of the controller that wrote this."""
+
+
+@dataclass(frozen=True, slots=True)
 class NodeLogDirsChanged:
-    """Some of a broker's directories have failed while it runs."""
+    """Some of a broker's directories have failed while it runs; once more: since when they cannot be used."""
 
     node_id: NodeId
     epoch: BrokerEpoch
     log_dirs: tuple[UUID, ...]
     """Those that it can still use."""
+    failed: tuple[FailedLogDir, ...]
+    """Of the others those that cannot be used for longer than a moment."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from enum import Enum, auto
 from uuid import UUID
 
 from millstream_cluster.features import SUPPORTED_RANGES
@@ -74,6 +75,15 @@ class NodeIdentity:
     log_dirs: tuple[UUID, ...] = ()
 
 
+class _Stop(Enum):
+    """Whether heartbeats ask for leave to stop."""
+
+    NOT = auto()
+    ONCE = auto()
+    """The next one: who leads anything makes way for others, and serves on."""
+    UNTIL_IT_MAY = auto()
+
+
 class RegistrationRefused(ServiceFailed):
     """The controller will never take this registration (another cluster id, the id is in use): one clear line."""
 
@@ -113,11 +123,13 @@ class Registration:
         session: Session | None = None,
         on_session_lost: Callable[[], None] = nothing,
         offline_log_dirs: Callable[[], Collection[UUID]] = tuple,
+        replaceable_log_dirs: Callable[[], Collection[UUID]] = tuple,
     ) -> None:
         """`previous_epoch`: the epoch of the last life of this disk, if it ended cleanly. `session` is kept up to date.
 
         `on_session_lost` is called once for each session that is lost, before anything else is done about it.
-        `offline_log_dirs` are those of the identity's directories that have failed since, and maybe others.
+        `offline_log_dirs` are those of the identity's directories that have failed since, and maybe others;
+        `replaceable_log_dirs` those that failed, at any time, and whose partitions the others have room for.
         """
         self.registered = asyncio.Event()
         self.unfenced = asyncio.Event()
@@ -132,14 +144,16 @@ class Registration:
         self._session = session if session is not None else Session(world.monotonic_ms, session_timeout_ms)
         self._on_session_lost = on_session_lost
         self._offline_log_dirs = offline_log_dirs
+        self._replaceable_log_dirs = replaceable_log_dirs
         self._let_in_offset = -1
         """How far the metadata was applied here when the heartbeat went out that was answered with leave to serve."""
         self._fenced_offset = -1
         """The last fencing that the metadata told of: an answer to a heartbeat from before it is no news."""
         self._told_offset = -1
         """How far the newest heartbeat said that the metadata is applied here."""
-        self._leaving = False
-        self._knows_we_leave = asyncio.Event()
+        self._stop = _Stop.NOT
+        self._stop_answered = asyncio.Event()
+        """A controller has answered to a heartbeat that asked for leave to stop."""
         self._may_stop = asyncio.Event()
         self._hurry = asyncio.Event()
 
@@ -177,15 +191,25 @@ class Registration:
         finally:
             await self._link.close()
 
+    async def make_way(self, *, timeout_ms: int) -> bool:
+        """Begin a controlled shutdown: ask for leave once, so that others take over; whether there is more to ask for.
+
+        Not if the node may stop now, nor if no controller answers.
+        """
+        self._stop_answered.clear()
+        self._stop = _Stop.ONCE
+        self._hurry.set()
+        return await _comes(self._stop_answered, min(timeout_ms, NO_ANSWER_MS)) and not self._may_stop.is_set()
+
     async def leave(self, *, timeout_ms: int) -> None:
-        """Controlled shutdown: ask by heartbeat until the controller lets go or the time is over (while `run` runs).
+        """End it: ask by heartbeat until the controller lets go or the time is over (while `run` runs).
 
         Where no controller answers at all it goes soon, as if it had died: they find out by its silence.
         """
-        self._leaving = True
+        self._stop = _Stop.UNTIL_IT_MAY
         self._hurry.set()
         node_id = self._identity.node_id
-        if not await _comes(self._knows_we_leave, min(timeout_ms, NO_ANSWER_MS)):
+        if not await _comes(self._stop_answered, min(timeout_ms, NO_ANSWER_MS)):
             logger.warning("controlled shutdown gave up node=%d reason=no_controller_answers", node_id)
         elif not await _comes(self._may_stop, timeout_ms):
             logger.warning("controlled shutdown gave up node=%d reason=not_let_go timeout_ms=%d", node_id, timeout_ms)
@@ -262,8 +286,9 @@ class Registration:
             broker_id=self._identity.node_id,
             broker_epoch=self.broker_epoch,
             current_metadata_offset=self._metadata_offset(),
-            want_shut_down=self._leaving,
+            want_shut_down=self._asks_to_stop,
             offline_log_dirs=[each for each in self._identity.log_dirs if each in self._offline_log_dirs()],
+            replaceable_log_dirs=list(self._replaceable_log_dirs()),
         )
         self._told_offset = request.current_metadata_offset
         patience_ms = max(1_000, self._session_timeout_ms // 3)
@@ -271,7 +296,7 @@ class Registration:
         answer = await self._link.request(request, timeout_ms=self._session_timeout_ms, attempt_timeout_ms=patience_ms)
         error = ErrorCode(answer.error_code)
         if request.want_shut_down:
-            self._knows_we_leave.set()
+            self._stop_answered.set()
         if error is ErrorCode.NONE:
             if answer.is_fenced:
                 self._lose_session("heartbeat")
@@ -283,11 +308,16 @@ class Registration:
                 self._may_stop.set()
         return error
 
+    @property
+    def _asks_to_stop(self) -> bool:
+        is_answered = self._stop_answered.is_set()
+        return self._stop is _Stop.UNTIL_IT_MAY or (self._stop is _Stop.ONCE and not is_answered)
+
     def _lose_session(self, told_by: str) -> None:
         if self.fenced:
             return
         self.unfenced.clear()
-        if not self._leaving:
+        if self._stop is _Stop.NOT:
             logger.warning(
                 "session lost node=%d epoch=%d told_by=%s", self._identity.node_id, self.broker_epoch, told_by
             )
@@ -295,7 +325,7 @@ class Registration:
         self._on_session_lost()
 
     async def _pause(self) -> None:
-        hurried = self.fenced or self._leaving
+        hurried = self.fenced or self._stop is not _Stop.NOT
         interval_ms = min(FENCED_HEARTBEAT_MS, self._interval_ms) if hurried else self._interval_ms
         if await _comes(self._hurry, interval_ms):
             self._hurry.clear()

@@ -1,6 +1,6 @@
 """BrokerHeartbeat (API key 63): a broker or coordinator stays unfenced, or asks to shut down."""
 
-from millstream_wire.schema import Request, Response, boolean, field, int16, int32, int64, message, uuid128
+from millstream_wire.schema import OWN_TAGS, Request, Response, boolean, field, int16, int32, int64, message, uuid128
 
 
 @message(api_key=63, versions=(0, 2), flexible=0)
@@ -12,6 +12,8 @@ class BrokerHeartbeatRequest(Request["BrokerHeartbeatResponse"]):
     want_shut_down: boolean = False
     offline_log_dirs: list[uuid128] = field(default_factory=list, since=1, tag=0)
     cordoned_log_dirs: list[uuid128] | None = field(default=None, since=2, tag=1)
+    replaceable_log_dirs: list[uuid128] = field(default_factory=list, tag=OWN_TAGS)
+    """Offline ones whose partitions the others have room for; ours alone."""
 
 
 @message(api_key=63, versions=(0, 2), flexible=0)

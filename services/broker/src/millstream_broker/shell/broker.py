@@ -89,6 +89,8 @@ class Broker:
         """Of replicas between directories, once the metadata is proven."""
         partitions.on_flush_failed = self.flush_failed
         partitions.on_hanging, partitions.on_answering = self.directory_hangs, self.directory_answers
+        self.is_leaving = False
+        """It asks the controller for leave to stop."""
         self._failing: set[ReplicaKey] = set()
         """Partitions whose last append the file system refused: said once, not for every producer's retry."""
         self._unreadable: dict[ReplicaKey, int] = {}

@@ -30,10 +30,14 @@ async def handle_broker_heartbeat(
         if refused is not None:
             return refused
         active = controller.active
-        active.heard(request.broker_id, request.broker_epoch, context.connection)
+        active.heard(
+            request.broker_id, request.broker_epoch, context.connection, replaceable=request.replaceable_log_dirs
+        )
         answer = await active.execute(lambda machine: heartbeat(machine, beat))
         if answer.log_went_back:
             await active.doubt(answer.outcome.message or "")
+        if request.want_shut_down and not answer.fenced:
+            await active.until_followed()  # else the clients that it lets go of next are sent back to it
     except NotActive:
         return BrokerHeartbeatResponse(error_code=ErrorCode.NOT_CONTROLLER)
     return BrokerHeartbeatResponse(

@@ -46,7 +46,7 @@ async def handle_fetch(controller: Controller, request: FetchRequest, context: R
     for topic in request.topics:
         for partition in topic.partitions:
             if _unknown(topic, partition, context.version) is ErrorCode.NONE:
-                await _wait(controller, active, request, replica_id, partition.fetch_offset)
+                await _wait(active, request, replica_id, partition.fetch_offset)
     if not controller.serves(active):
         return FetchResponse(error_code=ErrorCode.NOT_CONTROLLER)
     responses = [
@@ -78,15 +78,9 @@ async def _doubt_if_disowned(
                 await active.doubt(f"node {replica_id} has {applied}, {held}")
 
 
-async def _wait(controller: Controller, active: Active, request: FetchRequest, replica_id: int, offset: int) -> None:
+async def _wait(active: Active, request: FetchRequest, replica_id: int, offset: int) -> None:
     if replica_id >= 0:
-        active.observers.fetched(
-            replica_id,
-            offset,
-            active.log.end_offset,
-            controller.world.now_ms(),
-            metadata_version=request.metadata_version,
-        )
+        active.followed(replica_id, offset, metadata_version=request.metadata_version)
     if request.min_bytes > 0 and offset == active.log.end_offset:
         await active.log.wait_beyond(offset, min(request.max_wait_ms, WAIT_MS_MAX))
 

@@ -1,11 +1,12 @@
 """Who keeps which partitions: indexes of the Image's partitions by broker, for decisions about one of many brokers."""
 
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from typing import TypeAlias
 from uuid import UUID
 
 from millstream_cluster import records as r
-from millstream_cluster.ids import NO_NODE, NodeId
+from millstream_cluster.ids import LOST_DIRECTORY, NO_NODE, UNASSIGNED_DIRECTORY, NodeId
 from millstream_cluster.image import Image
 from millstream_cluster.members import Partition
 
@@ -22,6 +23,7 @@ class Holdings:
         self._led_by_another: set[Key] = set()
         self._replicas: Counter[NodeId] = Counter()
         self._preferred: Counter[NodeId] = Counter()
+        self._directories: dict[NodeId, dict[UUID, set[Key]]] = {}
         for partition in image.partitions():
             self._add(partition)
 
@@ -58,6 +60,16 @@ class Holdings:
         """Of how many partitions the broker is the preferred leader."""
         return self._preferred[NodeId(node_id)]
 
+    def directories_of(self, node_id: int) -> list[UUID]:
+        """Where the broker said that it keeps replicas, in no order."""
+        directories = self._directories.get(NodeId(node_id), {})
+        return [directory for directory, keys in directories.items() if keys]
+
+    def in_directory(self, node_id: int, directory: UUID) -> frozenset[Key]:
+        """Of which the broker said that it keeps a replica there."""
+        directories = self._directories.get(NodeId(node_id), {})
+        return frozenset(directories.get(directory, ()))
+
     # Writing
 
     def apply(self, record: r.MetadataRecord, image: Image) -> None:
@@ -82,6 +94,8 @@ class Holdings:
         for node in state.replicas:
             self._kept[node].add(key)
             self._replicas[node] += node not in state.removing_replicas
+        for node, directory in _places(state):
+            self._directories.setdefault(node, {}).setdefault(directory, set()).add(key)
         self._preferred[state.replicas[0]] += 1
         if state.leader == NO_NODE:
             self._offline.add(key)
@@ -95,6 +109,8 @@ class Holdings:
         for node in state.replicas:
             self._kept[node].discard(key)
             self._replicas[node] -= node not in state.removing_replicas
+        for node, directory in _places(state):
+            self._directories[node][directory].discard(key)
         self._preferred[state.replicas[0]] -= 1
         for keys in (self._offline, self._moving, self._led_by_another):
             keys.discard(key)
@@ -107,4 +123,18 @@ class Holdings:
     def _filled(self) -> tuple[object, ...]:
         """Without what is empty by now."""
         kept = {node: keys for node, keys in self._kept.items() if keys}
-        return (kept, self._offline, self._moving, self._led_by_another, +self._replicas, +self._preferred)
+        places = {
+            (node, directory): keys
+            for node, directories in self._directories.items()
+            for directory, keys in directories.items()
+            if keys
+        }
+        counts = (+self._replicas, +self._preferred)
+        return (kept, self._offline, self._moving, self._led_by_another, places, counts)
+
+
+def _places(state: Partition | r.PartitionCreated | r.PartitionChanged) -> Iterator[tuple[NodeId, UUID]]:
+    """In which directories replicas are, where that is known."""
+    for node, directory in zip(state.replicas, state.directories, strict=False):
+        if directory not in (UNASSIGNED_DIRECTORY, LOST_DIRECTORY):
+            yield node, directory

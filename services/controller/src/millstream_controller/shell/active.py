@@ -5,8 +5,9 @@ Everything it knows dies with it: when an append fails, whoever runs it loads th
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
+from uuid import UUID
 
 from millstream_cluster.decision import Decision
 from millstream_cluster.image import Image
@@ -35,6 +36,8 @@ TICK_MS = 250
 VERIFICATIONS = 4
 """How often a controller looks whether it is the active one within the time that it is believed: one look may fail."""
 RESIGN_MS = 2_000
+FOLLOWED_MS_MAX = 500
+"""So long a broker that stops waits until others know who took over: one that is silent must not hold it."""
 
 
 class NotActive(Exception):
@@ -70,6 +73,7 @@ class Active:
         self.token_ids = TokenIds()
         self._settled_offset = -1
         self._changed = asyncio.Event()
+        self._followed = asyncio.Event()
         self._deaths = Deaths(world, lambda: self.machine.image, self._died)
 
     @property
@@ -130,12 +134,39 @@ class Active:
         except NotCommitted as error:
             raise NotActive(str(error)) from error
 
-    def heard(self, node_id: int, broker_epoch: int, connection: Connection) -> None:
-        """A node spoke: its session goes on, whether or not the store lets us answer."""
+    def heard(
+        self, node_id: int, broker_epoch: int, connection: Connection, *, replaceable: Iterable[UUID] = ()
+    ) -> None:
+        """A node spoke: its session goes on, whether or not the store lets us answer.
+
+        `replaceable`: those of its directories that failed and whose partitions the others have room for.
+        """
         node = self.machine.image.node(node_id)
         if node is not None and node.epoch == broker_epoch:
             self._sessions.heard(node, self._world.monotonic_ms())
             self._deaths.heard(node_id, broker_epoch, connection)
+            self._soft.healing.directories.told(node, replaceable)
+
+    def followed(self, replica_id: int, fetch_offset: int, *, metadata_version: int) -> None:
+        """Whoever follows the log asks from here, and so has applied all before."""
+        self.observers.fetched(
+            replica_id, fetch_offset, self.log.end_offset, self._world.now_ms(), metadata_version=metadata_version
+        )
+        self._followed.set()
+
+    async def until_followed(self) -> None:
+        """Return once all live nodes have applied what is committed now, or have had their time for it."""
+        end_offset = self.log.end_offset
+        try:
+            async with asyncio.timeout(FOLLOWED_MS_MAX / 1000):
+                while not self.observers.have_applied(end_offset, self._live_nodes()):
+                    self._followed.clear()
+                    await self._followed.wait()
+        except TimeoutError:
+            return
+
+    def _live_nodes(self) -> list[int]:
+        return [node.node_id for node in self.log.image.nodes.values() if not node.fenced]
 
     def _died(self, node: Node) -> None:
         self._sessions.end(node, self._world.monotonic_ms())

@@ -21,7 +21,8 @@ def log_committed(records: Iterable[r.MetadataRecord]) -> None:
             case r.NodeUnfenced():
                 logger.info("node unfenced node=%d epoch=%d", record.node_id, record.epoch)
             case r.NodeLogDirsChanged():
-                logger.error("log directories failed node=%d left=%d", record.node_id, len(record.log_dirs))
+                left, away = len(record.log_dirs), len(record.failed)
+                logger.warning("log directories of a node node=%d left=%d away_for_long=%d", record.node_id, left, away)
             case r.NodeUnregistered():
                 logger.info("node unregistered node=%d epoch=%d", record.node_id, record.epoch)
             case r.TopicCreated():

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
+from millstream_controller.core.failed_directories import failed_of
 from millstream_controller.shell.active import Active
 from millstream_runtime.exposition import Family, gauge
 
@@ -35,6 +36,8 @@ class ControllerMetrics:
             few,
         )
         loss = active.loss
+        failed = sum(len(failed_of(active.machine, node)) for node in image.brokers.values() if not node.fenced)
+        yield gauge("millstream_failed_log_dirs", "Directories of live brokers that failed and had replicas.", failed)
         gone = "Brokers that have been away for so long that others take over their replicas."
         yield gauge("millstream_gone_brokers", gone, len(loss.gone))
         suspended = "1 while too many brokers are away for replicas to be made again on the others."

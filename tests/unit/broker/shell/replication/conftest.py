@@ -19,6 +19,7 @@ from millstream_broker.shell.partition.hosted import HostedPartition
 from millstream_broker.shell.partition.hosting import Hosting
 from millstream_broker.shell.partition.log_dirs import LogDirs
 from millstream_broker.shell.partition.partitions import HostedPartitions
+from millstream_broker.shell.partition.spare_room import SpareRoom
 from millstream_broker.shell.replication.replication import Replication
 from millstream_broker.shell.upkeep.cleaner import Cleaner
 from millstream_broker.shell.upkeep.upkeep import Upkeep
@@ -67,7 +68,12 @@ class Node:
         self.directory = DataDir(self.config.data_dir, node_id=node_id, cluster_id="cluster-1", disk=disk)
         directories = LogDirs([self.directory], disk=disk)
         self.partitions = HostedPartitions(directories, self.delays, self.world, node_id=node_id)
-        self.hosting = Hosting(self.config, self.partitions, AppliedMetadata(directories))
+        self.hosting = Hosting(
+            self.config,
+            self.partitions,
+            AppliedMetadata(directories),
+            SpareRoom(self.partitions, lambda _: (1000, 500)),
+        )
         self.broker = Broker(
             self.config,
             self.world,

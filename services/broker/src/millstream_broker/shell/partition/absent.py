@@ -7,7 +7,7 @@ from uuid import UUID
 
 from millstream_broker.core.hosting import ReplicaKey
 from millstream_broker.shell.partition.log_dirs import LogDirs
-from millstream_cluster.ids import UNASSIGNED_DIRECTORY
+from millstream_cluster.ids import LOST_DIRECTORY, UNASSIGNED_DIRECTORY
 from millstream_cluster.image import Image
 from millstream_cluster.members import Partition
 from millstream_log import LogError, TopicPartition
@@ -18,7 +18,7 @@ class Absent:
     key: ReplicaKey
     partition: Partition
     place: UUID
-    """The data directory that it was in."""
+    """The data directory that it was in; LOST_DIRECTORY if the controller does not wait for that one any more."""
     is_lost: bool
     """Or else it may be there again with its directory."""
 
@@ -39,7 +39,9 @@ def absent(
         if partition is None or node_id not in partition.replicas or key in hosted:
             continue
         name = TopicPartition(partition.topic, partition.partition)
-        if place not in present and directories.may_be_offline(place, paths.get(place)):
+        if place not in present and partition.directory_of(node_id) == LOST_DIRECTORY:
+            yield Absent(key, partition, LOST_DIRECTORY, is_lost=True)
+        elif place not in present and directories.may_be_offline(place, paths.get(place)):
             yield Absent(key, partition, place, is_lost=False)
         elif name not in present.get(place, ()) or not _may_be_of(directories, place, name, partition.topic_id):
             yield Absent(key, partition, place, is_lost=True)

@@ -30,12 +30,13 @@ from millstream_broker.core.topic_settings import TopicSettings
 from millstream_broker.shell.partition.applied_metadata import AppliedMetadata
 from millstream_broker.shell.partition.hosted import HostedPartition
 from millstream_broker.shell.partition.partitions import HostedPartitions
+from millstream_broker.shell.partition.spare_room import SpareRoom
 from millstream_cluster.configs import EffectiveConfigs
-from millstream_cluster.ids import NodeId
+from millstream_cluster.ids import LOST_DIRECTORY, NodeId
 from millstream_cluster.image import Image
 from millstream_cluster.members import Node, Partition
 from millstream_cluster.records import MetadataRecord, ResourceType
-from millstream_log import DataDir
+from millstream_log import DataDir, TopicPartition
 from millstream_runtime.nodes.follower import Applied
 
 logger = logging.getLogger(__name__)
@@ -49,10 +50,13 @@ RETRY_FAILED_MS = 5_000
 class Hosting:
     """Invariant: `_proven` never turns false; before it is true no file of a partition is made, renamed or deleted."""
 
-    def __init__(self, config: BrokerConfig, partitions: HostedPartitions, applied: AppliedMetadata) -> None:
+    def __init__(
+        self, config: BrokerConfig, partitions: HostedPartitions, applied: AppliedMetadata, room: SpareRoom
+    ) -> None:
         self._config = config
         self._partitions = partitions
         self._applied = applied
+        self._room = room
         self._to_make: dict[ReplicaKey, None] = {}
         self._wake = asyncio.Event()
         self._missed = MetadataDelta()
@@ -91,6 +95,7 @@ class Hosting:
             self.start(image)
             return
         self._partitions.forget_absent(image)
+        self._give_up_absent(delta, image)
         # What a topic asks for comes first: how many have to be in sync decides what a new leader commits.
         for resource_type, name in delta.configs:
             if resource_type is ResourceType.TOPIC:
@@ -107,6 +112,19 @@ class Hosting:
                 offline=self._partitions.offline,
             )
         )
+
+    def _give_up_absent(self, delta: MetadataDelta, image: Image) -> None:
+        """What was in a directory that failed is made anew in another one as soon as the controller does not wait for it any more."""
+        for key in self._partitions.offline.keys() & delta.partitions.keys():
+            partition = image.partition(*key)
+            if partition is None or partition.directory_of(self._config.node_id) != LOST_DIRECTORY:
+                continue
+            name = TopicPartition(partition.topic, partition.partition)
+            self._partitions.directories.suggest(name, self._room.roomiest())
+            self._partitions.misplaced.pop(key, None)
+            del self._partitions.offline[key]
+            self._partitions.lost[key] = True
+            logger.info("partition made again partition=%s", name)
 
     def serve(self, image: Image) -> None:
         """The metadata is known and not proven yet."""
@@ -221,6 +239,7 @@ class Hosting:
         for directory in directories:
             place = directory.directory_id
             listed = [key for key, found in self._applied.places.items() if found == place]
+            self._room.note(directory)
             unmade = self._partitions.take_offline(directory, listed, self._image)
             self._to_make.update(dict.fromkeys(unmade))
             self._wake.set()

@@ -144,6 +144,11 @@ class LogDirs:
         if len(self._preferred) < PREFERRED_MAX or name in self._preferred:
             self._preferred[name] = directory
 
+    def suggest(self, name: TopicPartition, directory: DataDir) -> None:
+        """Where a partition is to be made if nobody wants it elsewhere."""
+        if name not in self._preferred:
+            self.prefer(name, directory)
+
     # ---- failures ----
 
     def on_error(self, path: Path, error: OSError) -> None:

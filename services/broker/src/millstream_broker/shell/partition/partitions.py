@@ -20,7 +20,7 @@ from millstream_broker.shell.partition.hosted import HostedPartition
 from millstream_broker.shell.partition.isr_changes import IsrChanges
 from millstream_broker.shell.partition.log_dirs import HighWatermarks, LogDirs
 from millstream_broker.shell.partition.removals import Removals
-from millstream_cluster.ids import UNASSIGNED_DIRECTORY
+from millstream_cluster.ids import LOST_DIRECTORY, UNASSIGNED_DIRECTORY
 from millstream_cluster.image import Image
 from millstream_cluster.members import Partition
 from millstream_log import DataDir, LogError, TopicPartition
@@ -194,7 +194,7 @@ class HostedPartitions:
         self.forget_absent(image)
         for each in absent(places, paths, image, self.directories, node_id=self._node_id, hosted=self.keys):
             if each.is_lost:
-                self.lost.setdefault(each.key, False)
+                self.lost.setdefault(each.key, each.place == LOST_DIRECTORY)
             else:
                 self.offline[each.key] = each.place
                 self._note_place(each.key, each.place, each.partition)

@@ -6,31 +6,26 @@ appended to a log that this broker leads.
 
 import asyncio
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from millstream_broker.core.hosting import ReplicaKey
-from millstream_broker.core.partition.follower import Follower
 from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.partition.hosted import HostedPartition
-from millstream_broker.shell.replication.copying import Copying, may_append
-from millstream_broker.shell.replication.fetcher import Fetcher
-from millstream_broker.shell.replication.followed import Followed
-from millstream_broker.shell.replication.throttling import FollowerThrottling
 from millstream_cluster.ids import NO_NODE
 from millstream_cluster.members import Partition
 
+if TYPE_CHECKING:
+    from millstream_broker.shell.replication.fetching import Fetching
+
 
 class Replication:
-    """Invariant: a partition is followed if and only if its standing follows a leader, in that leader's epoch."""
+    """Invariant: a partition is copied only from the leader that its standing follows, in that leader's epoch."""
 
     def __init__(self, broker: Broker, *, broker_epoch: Callable[[], int]) -> None:
         self._broker = broker
         self._broker_epoch = broker_epoch
-        self._copying = Copying(broker)
-        self._throttling = FollowerThrottling(broker)
-        self._followed: dict[ReplicaKey, Followed] = {}
-        self._fetchers: dict[int, Fetcher] = {}
-        self._to_start: list[Fetcher] = []
-        self._wake = asyncio.Event()
+        self._fetching: Fetching | None = None
+        """Once something is copied."""
+        self._begun = asyncio.Event()
         partitions = broker.partitions
         partitions.before_assigned = self._before_assigned
         partitions.after_assigned = self._after_assigned
@@ -38,54 +33,41 @@ class Replication:
         partitions.on_question = self._tell
 
     def __len__(self) -> int:
-        return len(self._followed)
+        return 0 if self._fetching is None else len(self._fetching)
 
     async def run(self) -> None:
-        """Fetch until cancelled. A leader of nothing is asked nothing, so its fetcher may stay."""
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._copying.run())
-            while True:
-                for fetcher in self._to_start:
-                    tasks.create_task(fetcher.run())
-                self._to_start.clear()
-                self._wake.clear()
-                await self._wake.wait()
+        await self._begun.wait()
+        await self._begin().run()
+
+    def _begin(self) -> "Fetching":
+        if self._fetching is None:
+            from millstream_broker.shell.replication.fetching import Fetching  # what nobody needs who copies nothing
+
+            self._fetching = Fetching(self._broker, self._broker_epoch)
+            self._begun.set()
+        return self._fetching
 
     def _before_assigned(self, replica: HostedPartition, partition: Partition) -> None:
-        followed = self._followed.get(replica.key)
-        if followed is not None and not self._is_followed_as(followed, partition):
-            self._stop(replica)
+        fetching = self._fetching
+        if fetching is not None and not (self._is_copied(partition) and fetching.is_followed_as(replica, partition)):
+            fetching.stop(replica)
 
     def _after_assigned(self, replica: HostedPartition, partition: Partition) -> None:
-        if replica.key in self._followed or partition.leader in (NO_NODE, self._broker.config.node_id):
-            return
-        leader = int(partition.leader)
-        fetcher = self._fetchers.get(leader)
-        if fetcher is None:
-            fetcher = Fetcher(leader, self._broker, self._broker_epoch, self._copying, self._throttling)
-            self._fetchers[leader] = fetcher
-            self._to_start.append(fetcher)
-            self._wake.set()
-        cannot_append = not may_append(self._broker, replica)
-        follower = Follower(leader, partition.leader_epoch, replica.log, cannot_append=cannot_append)
-        followed = Followed(replica, follower, fetcher.on_changed)
-        self._followed[replica.key] = followed
-        if cannot_append:
-            self._copying.watch(followed)
-        fetcher.add(followed)
+        if self._is_copied(partition):
+            self._begin().follow(replica, partition)
+
+    def _is_copied(self, partition: Partition) -> bool:
+        """Who is about to stop copies nothing that it has left: its leader would only ask to let it in again."""
+        node_id = self._broker.config.node_id
+        if partition.leader in (NO_NODE, node_id):
+            return False
+        return not self._broker.is_leaving or node_id in partition.isr
 
     def _tell(self, replica: HostedPartition) -> None:
         """Its log takes nothing more: its leader should know at once."""
-        followed = self._followed.get(replica.key)
-        if followed is not None:
-            followed.on_changed(followed)
-
-    def _is_followed_as(self, followed: Followed, partition: Partition) -> bool:
-        follower = followed.follower
-        return (follower.leader, follower.leader_epoch) == (partition.leader, partition.leader_epoch)
+        if self._fetching is not None:
+            self._fetching.tell(replica)
 
     def _stop(self, replica: HostedPartition) -> None:
-        followed = self._followed.pop(replica.key, None)
-        if followed is not None:
-            followed.is_over = True
-            self._fetchers[followed.follower.leader].remove(followed)
+        if self._fetching is not None:
+            self._fetching.stop(replica)

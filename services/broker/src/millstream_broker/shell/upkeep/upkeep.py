@@ -56,9 +56,9 @@ class Upkeep:
         except OSError as error:
             logger.error("checkpoint failed reason=%s", error)
 
-    async def flush_all(self) -> None:
-        """Flush everything, several logs at a time: before a clean stop, while requests are still served."""
-        waiting = list(self._partitions)
+    async def flush_all(self, *, alone: bool = False) -> None:
+        """Flush everything, several logs at a time: for a clean stop. `alone`: only what nobody else has in sync."""
+        waiting = [each for each in self._partitions if not alone or _is_alone(each)]
 
         async def work() -> None:
             while waiting:
@@ -166,3 +166,7 @@ class Upkeep:
         while True:
             again_ms = await self.flush_due()
             await asyncio.sleep(again_ms / 1000)
+
+
+def _is_alone(replica: HostedPartition) -> bool:
+    return replica.partition.leads and len(replica.partition.isr) == 1

@@ -213,7 +213,7 @@ def lose_directories(machine: ControllerMachine, node: Node, gone: frozenset[UUI
     if len(leaves) == RECORDS_MAX:
         return leaves
     left = tuple(directory for directory in node.log_dirs if directory not in gone)
-    return (*leaves, r.NodeLogDirsChanged(node.node_id, node.epoch, left))
+    return (*leaves, r.NodeLogDirsChanged(node.node_id, node.epoch, left, node.failed_log_dirs))
 
 
 def unregister(machine: ControllerMachine, node_id: int) -> Decision[r.MetadataRecord, Outcome]:

@@ -1,6 +1,6 @@
 """Who follows the metadata log, as their fetches tell: how far each has come, and which metadata.version it can read."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from millstream_cluster.ids import CONTROLLER_ID_BASE, Role, role_of
@@ -53,6 +53,11 @@ class Observers:
         if fetch_offset >= log_end_offset:
             observer.last_caught_up_ms = now_ms
         self._observers[replica_id] = observer  # last in order: the most recently heard
+
+    def have_applied(self, end_offset: int, replica_ids: Iterable[int]) -> bool:
+        """Whether each of these has everything before this offset."""
+        known = (self._observers.get(replica_id) for replica_id in replica_ids)
+        return all(observer is not None and observer.log_end_offset >= end_offset for observer in known)
 
     def levels(self, now_ms: int) -> dict[int, int] | None:
         """What each can read, of controllers only those that stand by now; None: too early to know all of them."""
