@@ -174,8 +174,6 @@ class BrokerApp:
                 isr_proposals = IsrProposals(broker, lambda: registration.broker_epoch)
                 parts = (registration, broker.topic_creation, broker.share_groups, whereabouts, isr_proposals)
                 children += [tasks.create_task(part.run()) for part in parts]
-                if config.audit_topic is not None:
-                    children.append(tasks.create_task(self._audit_topic(config.audit_topic, broker).run()))
                 children.append(tasks.create_task(self._watch(directories, hosting, registration)))
                 noted = applied.run(world, lambda: follower.applied, config.checkpoint_interval_ms)
                 children.append(tasks.create_task(noted))
@@ -211,6 +209,8 @@ class BrokerApp:
             partitions, world, settle=hosting.on_moved, bytes_per_s=lambda: broker.config.log_dirs_bytes_per_s
         )
         chores = [hosting.run, partitions.removals.run, replication.run, broker.moves.run]
+        if self.config.audit_topic is not None:
+            chores.append(self._audit_topic(self.config.audit_topic, broker).run)
         if self.config.cleaner.enabled:
             chores.append(Cleaner(lambda: broker.config.cleaner, world, partitions).run)
         return chores

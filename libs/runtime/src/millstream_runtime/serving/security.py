@@ -69,7 +69,7 @@ def security_of(properties: Properties, listeners: Sequence[Endpoint], nodes_lis
     )
 
 
-def controller_security_of(properties: Properties, listener: Endpoint, *, writes_to_brokers: bool) -> Security:
+def controller_security_of(properties: Properties, listener: Endpoint, *, writes_to_brokers: bool = False) -> Security:
     """Of a controller: its own listener is also how it reaches the others. Raises PropertyError."""
     protocols = _Protocols(properties)
     controller_listener_of(properties)
