@@ -146,8 +146,7 @@ class BrokerApp:
             if self.registration is not None:
                 self.registration.on_settled()
             if hosting.serves:
-                broker.on_image(image)
-                server.limit(broker.config.limits)
+                _on_image(image, broker, server)
             broker.topic_changes.on_records(records)
 
         follower = MetadataFollower(
@@ -156,6 +155,7 @@ class BrokerApp:
         self.follower = follower
         broker = Broker(config, world, link, partitions, delays, image=lambda: follower.image, log_dir_space=space)
         server = self._server(broker, follower)
+        server.counters.throttled += (broker.throttling.produce.throttled, broker.throttling.fetch.throttled)
         world.metrics.register(broker.metrics)
         world.metrics.register(broker.client_metrics)
         try:
@@ -165,8 +165,7 @@ class BrokerApp:
                 await follower.caught_up.wait()
                 self._bind_cluster(directories, follower.image)
                 hosting.serve(follower.image)
-                broker.on_image(follower.image)
-                server.limit(broker.config.limits)
+                _on_image(follower.image, broker, server)
                 broker.topic_creation.enabled = True
                 registration = self._register(link, directories, hosting, room)
                 upkeep = Upkeep(lambda: broker.config, world, partitions)
@@ -342,6 +341,12 @@ class BrokerApp:
             on_session_lost=hosting.on_session_lost,
         )
         return self.registration
+
+
+def _on_image(image: Image, broker: Broker, server: Server[Broker]) -> None:
+    broker.on_image(image)
+    server.limit(broker.config.limits)
+    server.on_quotas(image.client_quotas)
 
 
 def _leads_what_others_could(broker: Broker) -> bool:

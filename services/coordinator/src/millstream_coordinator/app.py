@@ -69,6 +69,7 @@ class CoordinatorApp:
         """Once it registers: to be looked at, not touched."""
         self._session = Session(world.monotonic_ms, config.session_timeout_ms)
         self._kinds: tuple[Shards[Any], ...] = ()
+        self._server: Server[Coordinator] | None = None
         self._interest = Interest()
         self._audits = config.audit_topic is not None and door is None
         """Whether this is the role of its process that writes the audit records: with a broker beside, that does."""
@@ -129,7 +130,7 @@ class CoordinatorApp:
             topic_creation=topic_creation,
             image=lambda: follower.image,
         )
-        server = Server(
+        server = self._server = Server(
             self.name,
             HANDLERS,
             coordinator,
@@ -225,6 +226,8 @@ class CoordinatorApp:
         for kind in self._kinds:
             kind.on_change()
         self._interest.on_change()
+        if self._server is not None:
+            self._server.on_quotas(image.client_quotas)
         self._housekeeping.on_records(records)
         for record in records:
             if isinstance(record, ConfigChanged) and record.resource_type is ResourceType.GROUP:

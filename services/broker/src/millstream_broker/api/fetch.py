@@ -253,7 +253,7 @@ class _Fetch:
             self._broker.leader_throttling.sent(reads, self._replica_id)
         told = reads if session is None else self._news(session, reads)
         self._broker.metrics.fetched_bytes += self.size
-        if len(told) == 1 and not self._broker.throttling.fetch.active:
+        if len(told) == 1 and not self._broker.throttling.changes_answers:
             usual = self._usual_answer(told[0])
             if usual is not None:
                 return usual

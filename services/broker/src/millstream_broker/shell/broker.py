@@ -75,7 +75,7 @@ class Broker:
         self.topic_creation = TopicCreation(config, controllers)
         self.topic_changes = TopicChangesAwaited(partitions, image, node_id=config.node_id)
         self.leader_throttling = LeaderThrottling(lambda: self.config, world)
-        self.throttling = Throttling(world, samples=config.quota_samples, window_ms=config.quota_window_ms)
+        self.throttling = Throttling(world, config.limits.quota_windows)
         self.refused_batches = RefusedBatches()
         self._interest = Interest()
         self.suspects = Suspects(world, image, self._interest)
