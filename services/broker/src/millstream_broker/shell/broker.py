@@ -70,6 +70,7 @@ class Broker:
         self.config = config
         """As it is now, with what was set dynamically."""
         self._config_at_start = config
+        self.audit_topic = config.audit_topic
         self.world = world
         self.controllers = controllers
         self.partitions = partitions
