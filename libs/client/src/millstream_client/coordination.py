@@ -47,6 +47,8 @@ class Coordination:
         self.group_id = group_id
         self._nodes = cluster.connections()
         self._address: Address | None = None
+        self.node_id = -1
+        """Of the coordinator that was found last."""
 
     async def close(self) -> None:
         await self._nodes.close()
@@ -90,6 +92,7 @@ class Coordination:
             if found.error_code:
                 raise Refused(found.error_code, found.error_message, subject=f"group {self.group_id}")
             self._address = (found.host, found.port)
+            self.node_id = found.node_id
         return self._address
 
     # ---- committed offsets ----
@@ -122,21 +125,27 @@ class Coordination:
         if code:
             raise Refused(code, subject=f"commit of group {self.group_id}")
 
-    async def committed(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-        """How far the group has read; a partition that it never committed is left out."""
+    async def committed(self, partitions: Sequence[TopicPartition] | None) -> dict[TopicPartition, int]:
+        """How far the group has read, in these partitions or (None) wherever it has; one that it never committed is left out."""
         by_topic: defaultdict[str, list[int]] = defaultdict(list)
-        for name, index in partitions:
+        for name, index in partitions or ():
             by_topic[name].append(index)
-        ids = {name: (await self.cluster.topic(name)).topic_id for name in by_topic}
-        group = OffsetFetchRequestGroup(
-            group_id=self.group_id,
-            topics=[
-                OffsetFetchRequestTopics(name=name, topic_id=ids[name], partition_indexes=indexes)
-                for name, indexes in by_topic.items()
-            ],
-        )
+        if partitions is None:
+            ids = {name: topic.topic_id for name, topic in (await self.cluster.describe()).topics.items()}
+        else:
+            ids = {name: (await self.cluster.topic(name)).topic_id for name in by_topic}
+        topics = [
+            OffsetFetchRequestTopics(name=name, topic_id=ids[name], partition_indexes=indexes)
+            for name, indexes in by_topic.items()
+        ]
         old = [OffsetFetchRequestTopic(name=name, partition_indexes=indexes) for name, indexes in by_topic.items()]
-        message = OffsetFetchRequest(group_id=self.group_id, topics=old, groups=[group], require_stable=True)
+        everything = partitions is None
+        message = OffsetFetchRequest(
+            group_id=self.group_id,
+            topics=None if everything else old,
+            groups=[OffsetFetchRequestGroup(group_id=self.group_id, topics=None if everything else topics)],
+            require_stable=True,
+        )
         answer: OffsetFetchResponse = await self.ask(message, _worst_of_fetch)
         code = _worst_of_fetch(answer)
         if code:
@@ -144,7 +153,9 @@ class Coordination:
         names = {topic_id: name for name, topic_id in ids.items()}
         found = _offsets_in(answer.topics, lambda topic: topic.name)
         for each in answer.groups:
-            found |= _offsets_in(each.topics, lambda topic: topic.name or names[topic.topic_id])
+            found |= _offsets_in(
+                each.topics, lambda topic: topic.name or names.get(topic.topic_id, str(topic.topic_id))
+            )
         return found
 
 
