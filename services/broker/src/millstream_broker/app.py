@@ -171,8 +171,9 @@ class BrokerApp:
                 upkeep = Upkeep(lambda: broker.config, world, partitions)
                 whereabouts = Whereabouts(broker, lambda: registration.broker_epoch)
                 isr_proposals = IsrProposals(broker, lambda: registration.broker_epoch)
-                parts = (registration, broker.topic_creation, broker.share_groups, whereabouts, isr_proposals)
+                parts = (registration, broker.topic_creation, whereabouts, isr_proposals)
                 children += [tasks.create_task(part.run()) for part in parts]
+                children.append(tasks.create_task(_keep_shares(broker)))
                 children.append(tasks.create_task(self._watch(directories, hosting, registration)))
                 noted = applied.run(world, lambda: follower.applied, config.checkpoint_interval_ms)
                 children.append(tasks.create_task(noted))
@@ -341,6 +342,11 @@ class BrokerApp:
             on_session_lost=hosting.on_session_lost,
         )
         return self.registration
+
+
+async def _keep_shares(broker: Broker) -> None:
+    await broker.share_groups_begun.wait()
+    await broker.share_groups.run()
 
 
 def _on_image(image: Image, broker: Broker, server: Server[Broker]) -> None:
