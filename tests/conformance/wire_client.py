@@ -25,6 +25,7 @@ from millstream_wire.messages.produce import PartitionProduceData, PartitionProd
 from millstream_wire.schema import Request, Response
 
 TIMEOUT_S = 30
+CLIENT_ID = "wire-client"
 PRODUCE_VERSION = 9
 FETCH_VERSION = 12  # the last with names
 CREATE_TOPICS_VERSION = 5
@@ -35,9 +36,12 @@ R = TypeVar("R", bound=Response)
 
 
 class WireClient:
-    def __init__(self, bootstrap: str, *, source: str = "", receive_buffer_bytes: int = 0) -> None:
+    def __init__(
+        self, bootstrap: str, *, client_id: str = CLIENT_ID, source: str = "", receive_buffer_bytes: int = 0
+    ) -> None:
         """`source`: the address to come from; a small receive buffer makes a reader that can be filled up."""
-        host, _, port = bootstrap.rpartition(":")
+        self._client_id = client_id
+        host, _, port = bootstrap.split(",")[0].rpartition(":")
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self.socket.settimeout(TIMEOUT_S)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -57,7 +61,7 @@ class WireClient:
         self.socket.close()
 
     def call(self, request: Request, version: int, response: type[R]) -> R:
-        self.socket.sendall(framed(request, version))
+        self.socket.sendall(framed(request, version, client_id=self._client_id))
         return self.receive(response, version)
 
     def receive(self, response: type[R], version: int) -> R:
@@ -113,9 +117,9 @@ class WireClient:
         return data
 
 
-def framed(request: Request, version: int, *, correlation_id: int = 1) -> bytes:
+def framed(request: Request, version: int, *, correlation_id: int = 1, client_id: str = CLIENT_ID) -> bytes:
     assert API[ApiKey(request.api_key)].request is type(request)
-    header = RequestHeader(request.api_key, version, correlation_id, "wire-client")
+    header = RequestHeader(request.api_key, version, correlation_id, client_id)
     frame = encode_request_header(header) + encode(request, version)
     return struct.pack(">i", len(frame)) + frame
 

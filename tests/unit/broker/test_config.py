@@ -6,7 +6,7 @@ import pytest
 
 from millstream_broker.config import READ_AGAIN, BrokerConfig
 from millstream_cluster.configs import BROKER_CONFIGS
-from millstream_cluster.configs.key import UpdateMode
+from millstream_cluster.configs.key import ConfigType, UpdateMode
 from millstream_cluster.image import Image
 from millstream_cluster.records import ConfigChanged, Endpoint, ResourceType
 from millstream_runtime.properties import Properties, PropertyError
@@ -68,7 +68,7 @@ def test_what_is_read_again_is_what_may_be_set_and_no_topics_default() -> None:
     for name in READ_AGAIN:
         key = BROKER_CONFIGS[name]
         known = config(**{name.replace(".", "_"): str(key.default)})
-        changed = "false" if key.default == "true" else "2097152"
+        changed = "false" if key.default == "true" else "10.0.0.1:5" if key.type is ConfigType.STRING else "2097152"
         again = known.as_set(Image.of([ConfigChanged(ResourceType.BROKER, "", name, changed)], 1))
         assert again != known, name
 

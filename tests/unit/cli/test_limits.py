@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from millstream_broker.config import BrokerConfig
+from millstream_cluster.quotas.windows import Windows
 from millstream_controller.config import ControllerConfig
 from millstream_coordinator.config import CoordinatorConfig
 from millstream_runtime.network.links import Limits
@@ -34,3 +35,18 @@ def test_they_reach_each_service(read: Callable[[Properties], Any]) -> None:
     assert read(Properties(NEEDED)).limits == Limits()
     with pytest.raises(PropertyError, match=r"max\.connections.* must be at least 0"):
         read(Properties(NEEDED | {"max.connections": "-1"}))
+
+
+@pytest.mark.parametrize("read", SERVICES)
+def test_a_listener_and_an_address_have_limits_of_their_own(read: Callable[[Properties], Any]) -> None:
+    told = {"max.connections": "7", "max.connection.creation.rate": "5", "quota.window.num": "3"}
+    told |= {"max.connections.per.ip": "2", "max.connections.per.ip.overrides": "10.0.0.1:9,[::1]:4"}
+    told |= {"listeners": "INSIDE://127.0.0.1:1", "listener.security.protocol.map": "INSIDE:PLAINTEXT"}
+    own = {"listener.name.inside.max.connections": "3", "listener.name.inside.max.connection.creation.rate": "1"}
+    limits = read(Properties(NEEDED | told | own)).limits
+    assert (limits.connections_max_of("INSIDE"), limits.creation_rate_of("INSIDE")) == (3, 1)
+    assert (limits.connections_max_of("OTHER"), limits.creation_rate_of("OTHER")) == (7, 5)
+    assert limits.connections_per_ip_overrides == {"10.0.0.1": 9, "::1": 4}
+    assert limits.quota_windows == Windows(samples=3)
+    with pytest.raises(PropertyError, match=r"must be address:number"):
+        read(Properties(NEEDED | {"max.connections.per.ip.overrides": "somewhere:4"}))

@@ -9,6 +9,8 @@ import struct
 import pytest
 from socket_peers import Harness, ends, framed, read_frame, until
 
+from millstream_cluster.quotas.windows import Windows
+from millstream_cluster.records import QuotaEntity, QuotaEntityType
 from millstream_runtime.network.sockets.pool import BufferPool
 
 
@@ -27,15 +29,67 @@ def test_connections_have_the_buffers_of_their_listener() -> None:
     asyncio.run(scenario())
 
 
-def test_connections_beyond_the_limit_are_refused_once_logged(caplog) -> None:
+def test_connections_beyond_the_limit_wait_in_order_until_there_is_room_once_logged(caplog) -> None:
     async def scenario() -> None:
         async with Harness(connections_max=1) as harness:
-            reader, writer = await harness.connect()
-            await are_refused(harness, 3)
-            await makes_room(harness, reader, writer)
+            first_reader, first = await harness.connect()
+            await is_served(first_reader, first)
+            waiting = [await asyncio.open_connection("127.0.0.1", harness.listener.port) for _ in range(3)]
+            for n, (_, writer) in enumerate(waiting):
+                writer.write(framed(b"%d" % n))
+            await asyncio.sleep(0.1)
+            assert len(harness.users) == 1
+            for n, (reader, writer) in enumerate(waiting):
+                first.close()
+                assert await read_frame(reader) == b"%d" % n
+                first = writer
+            first.close()
 
     asyncio.run(scenario())
-    assert caplog.text.count("connections refused") == 1
+    assert caplog.text.count("connections wait") == 1
+    assert "connections refused" not in caplog.text
+
+
+def test_connections_that_come_too_fast_wait(caplog) -> None:
+    async def scenario() -> None:
+        windows = Windows(samples=2, window_ms=1_000)
+        async with Harness(connection_creation_rate_max=5, quota_windows=windows) as harness:
+            peers = [await harness.connect() for _ in range(5)]
+            began = asyncio.get_running_loop().time()
+            peers += [await harness.connect() for _ in range(2)]
+            for reader, writer in peers:
+                await is_served(reader, writer)
+            assert 0.3 < asyncio.get_running_loop().time() - began < 2
+            for _, writer in peers:
+                writer.close()
+
+    asyncio.run(scenario())
+    assert "refused" not in caplog.text
+
+
+def test_who_comes_too_fast_from_one_address_has_to_leave_after_a_while(caplog) -> None:
+    async def scenario() -> None:
+        windows = Windows(samples=2, window_ms=500)
+        async with Harness(quota_windows=windows) as harness:
+            quotas = harness.listener._entrance._quotas
+            quotas.on_quotas({(QuotaEntity(QuotaEntityType.IP, None),): {"connection_creation_rate": 10.0}})
+            peers = [await harness.connect() for _ in range(5)]
+            began = asyncio.get_running_loop().time()
+            reader, writer = await harness.connect()
+            assert await ends(reader)
+            assert 0.09 < asyncio.get_running_loop().time() - began < 1
+            reader, elsewhere = await asyncio.open_connection(
+                "127.0.0.1", harness.listener.port, local_addr=("127.0.0.2", 0)
+            )
+            await is_served(reader, elsewhere)
+            for reader, served in peers:
+                await is_served(reader, served)
+                served.close()
+            writer.close()
+            elsewhere.close()
+
+    asyncio.run(scenario())
+    assert "reason=connection_creation_rate" in caplog.text
 
 
 def test_connections_from_one_address_have_a_limit_of_their_own(caplog) -> None:

@@ -9,6 +9,7 @@ from typing import Final
 
 from mypy_extensions import i64
 
+from millstream_cluster.quotas.throttled import Throttled
 from millstream_runtime.exposition import Collector, Family, Kind
 
 BUCKETS_MS = (0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1000.0, 5000.0, 30000.0)
@@ -42,7 +43,17 @@ class Latency:
 class ServerMetrics:
     """What one server counts."""
 
-    __slots__ = ("bytes_in", "bytes_out", "connections", "failed_logins", "latencies", "logins", "name", "rejected")
+    __slots__ = (
+        "bytes_in",
+        "bytes_out",
+        "connections",
+        "failed_logins",
+        "latencies",
+        "logins",
+        "name",
+        "rejected",
+        "throttled",
+    )
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -53,6 +64,8 @@ class ServerMetrics:
         self.rejected = 0
         self.logins = 0
         self.failed_logins = 0
+        self.throttled: tuple[Throttled, ...] = ()
+        """Of each quota that it keeps clients to."""
 
     def latency(self, api: str) -> Latency:
         found = self.latencies.get(api)
@@ -90,6 +103,10 @@ class Metrics:
         connections = Family(Kind.GAUGE, "millstream_connections", "Open connections.")
         logins = Family(Kind.COUNTER, "millstream_logins", "Clients that logged in, again too.")
         failed = Family(Kind.COUNTER, "millstream_failed_logins", "Logins that were refused.")
+        throttled = Family(
+            Kind.COUNTER, "millstream_throttled", "Requests and connections over a quota, which made their client wait."
+        )
+        throttle = Family(Kind.COUNTER, "millstream_throttle_seconds", "For how long they made it wait.")
         for server in self._servers.values():
             received.add(int(server.bytes_in), server=server.name)
             sent.add(int(server.bytes_out), server=server.name)
@@ -97,7 +114,10 @@ class Metrics:
             connections.add(server.connections, server=server.name)
             logins.add(server.logins, server=server.name)
             failed.add(server.failed_logins, server=server.name)
+            for each in server.throttled:
+                throttled.add(each.times, server=server.name, quota=each.key)
+                throttle.add(each.total_ms / 1000, server=server.name, quota=each.key)
             for api, values in server.latencies.items():
                 total = values.total_ms / 1000
                 latency.add_histogram(BUCKETS_SECONDS, values.counts, total, server=server.name, api=api)
-        return [latency, received, sent, rejected, connections, logins, failed]
+        return [latency, received, sent, rejected, connections, logins, failed, throttled, throttle]

@@ -32,6 +32,8 @@ from millstream_cluster.image import Image
 from millstream_cluster.records import MetadataRecord
 from millstream_log import CorruptFile, DataDir, LogError, UnusableDirectory
 from millstream_log.disk import DISK, Disk
+from millstream_runtime.nodes.audit_topic import AuditTopic
+from millstream_runtime.nodes.client import Nodes
 from millstream_runtime.nodes.controllers import ControllerLink
 from millstream_runtime.nodes.follower import MetadataFollower
 from millstream_runtime.nodes.registration import NodeIdentity, Registration, health_of
@@ -64,6 +66,8 @@ class BrokerApp:
         self.follower: MetadataFollower | None = None
         self.registration: Registration | None = None
         """Once it registers: to be looked at, not touched."""
+        if config.audit_topic is not None:
+            world.audit_records.is_read = True
 
     def health(self) -> Health:
         return health_of(self.registration, self.ready)
@@ -142,8 +146,7 @@ class BrokerApp:
             if self.registration is not None:
                 self.registration.on_settled()
             if hosting.serves:
-                broker.on_image(image)
-                server.limit(broker.config.limits)
+                _on_image(image, broker, server)
             broker.topic_changes.on_records(records)
 
         follower = MetadataFollower(
@@ -152,6 +155,7 @@ class BrokerApp:
         self.follower = follower
         broker = Broker(config, world, link, partitions, delays, image=lambda: follower.image, log_dir_space=space)
         server = self._server(broker, follower)
+        server.counters.throttled += (broker.throttling.produce.throttled, broker.throttling.fetch.throttled)
         world.metrics.register(broker.metrics)
         world.metrics.register(broker.client_metrics)
         try:
@@ -161,15 +165,15 @@ class BrokerApp:
                 await follower.caught_up.wait()
                 self._bind_cluster(directories, follower.image)
                 hosting.serve(follower.image)
-                broker.on_image(follower.image)
-                server.limit(broker.config.limits)
+                _on_image(follower.image, broker, server)
                 broker.topic_creation.enabled = True
                 registration = self._register(link, directories, hosting, room)
                 upkeep = Upkeep(lambda: broker.config, world, partitions)
                 whereabouts = Whereabouts(broker, lambda: registration.broker_epoch)
                 isr_proposals = IsrProposals(broker, lambda: registration.broker_epoch)
-                parts = (registration, broker.topic_creation, broker.share_groups, whereabouts, isr_proposals)
+                parts = (registration, broker.topic_creation, whereabouts, isr_proposals)
                 children += [tasks.create_task(part.run()) for part in parts]
+                children.append(tasks.create_task(_keep_shares(broker)))
                 children.append(tasks.create_task(self._watch(directories, hosting, registration)))
                 noted = applied.run(world, lambda: follower.applied, config.checkpoint_interval_ms)
                 children.append(tasks.create_task(noted))
@@ -205,6 +209,8 @@ class BrokerApp:
             partitions, world, settle=hosting.on_moved, bytes_per_s=lambda: broker.config.log_dirs_bytes_per_s
         )
         chores = [hosting.run, partitions.removals.run, replication.run, broker.moves.run]
+        if self.config.audit_topic is not None:
+            chores.append(self._audit_topic(self.config.audit_topic, broker).run)
         if self.config.cleaner.enabled:
             chores.append(Cleaner(lambda: broker.config.cleaner, world, partitions).run)
         return chores
@@ -218,6 +224,11 @@ class BrokerApp:
             node_id=NodeId(config.node_id),
             credentials=config.security.controllers,
         )
+
+    def _audit_topic(self, topic: str, broker: Broker) -> AuditTopic:
+        credentials = self.config.security.nodes
+        nodes = Nodes(self._world, client_id=self.name, node_id=NodeId(self.config.node_id), credentials=credentials)
+        return AuditTopic(topic, nodes, self._world, lambda: broker.image, want=broker.topic_creation.want)
 
     async def _watch(self, directories: LogDirs, hosting: Hosting, registration: Registration) -> None:
         def on_failed(failed: Sequence[DataDir]) -> None:
@@ -331,6 +342,17 @@ class BrokerApp:
             on_session_lost=hosting.on_session_lost,
         )
         return self.registration
+
+
+async def _keep_shares(broker: Broker) -> None:
+    await broker.share_groups_begun.wait()
+    await broker.share_groups.run()
+
+
+def _on_image(image: Image, broker: Broker, server: Server[Broker]) -> None:
+    broker.on_image(image)
+    server.limit(broker.config.limits)
+    server.on_quotas(image.client_quotas)
 
 
 def _leads_what_others_could(broker: Broker) -> bool:

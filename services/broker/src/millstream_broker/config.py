@@ -18,9 +18,10 @@ from millstream_cluster.ids import COORDINATOR_ID_BASE
 from millstream_cluster.image import Image
 from millstream_cluster.records import Endpoint, ResourceType
 from millstream_runtime.network.links import Limits
+from millstream_runtime.nodes.audit_topic import audit_topic_of
 from millstream_runtime.properties import Properties, PropertyError
 from millstream_runtime.serving.authorization import authorizer_config_of
-from millstream_runtime.serving.listeners import limits_of, listeners_of
+from millstream_runtime.serving.listeners import CONNECTIONS_MAX, CREATION_RATE, limits_of, listeners_of
 from millstream_runtime.serving.security import PLAIN_SECURITY, TOKEN_SECRET, Security, nodes_first, security_of
 from millstream_security.authorization.authorizer import AuthorizerConfig
 
@@ -41,8 +42,10 @@ READ_AGAIN = frozenset(
         "log.cleaner.backoff.ms",
         "log.cleaner.dedupe.buffer.size",
         "log.cleaner.io.max.bytes.per.second",
-        "max.connections",
+        CONNECTIONS_MAX,
+        CREATION_RATE,
         "max.connections.per.ip",
+        "max.connections.per.ip.overrides",
     }
 )
 """What may be set while the broker runs, beside the defaults of topics."""
@@ -110,10 +113,6 @@ class BrokerConfig:
     """replica.socket.timeout.ms: how long a leader may be late with its answer."""
     replica_lag_time_max_ms: int = 10_000
     """replica.lag.time.max.ms"""
-    quota_samples: int = 11
-    """quota.window.num"""
-    quota_window_ms: int = 1_000
-    """quota.window.size.seconds"""
     fetch_session_slots: int = 1_000
     """max.incremental.fetch.session.cache.slots"""
     producer_id_expiration_ms: int = 86_400_000
@@ -138,6 +137,8 @@ class BrokerConfig:
     limits: Limits = field(default_factory=Limits)
     authorizer: AuthorizerConfig | None = None
     """authorizer.class.name, super.users, allow.everyone.if.no.acl.found; None: everybody may do everything."""
+    audit_topic: str | None = None
+    """millstream.audit.topic"""
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Every property of the process, for DescribeConfigs and topic defaults."""
 
@@ -183,6 +184,7 @@ class BrokerConfig:
             nodes_listener=nodes_listener,
             security=security,
             token_secret=properties.optional(TOKEN_SECRET),
+            audit_topic=audit_topic_of(properties),
             rack=properties.optional("broker.rack"),
             selects_closest_replica=properties.optional("replica.selector.class") == RACK_AWARE_SELECTOR,
             cluster_id=properties.optional("cluster.id"),
@@ -205,8 +207,6 @@ class BrokerConfig:
             replica_fetch_backoff_ms=properties.integer("replica.fetch.backoff.ms", 1_000, least=1),
             replica_socket_timeout_ms=properties.integer("replica.socket.timeout.ms", 10_000, least=1),
             replica_lag_time_max_ms=properties.integer("replica.lag.time.max.ms", 10_000, least=1),
-            quota_samples=properties.integer("quota.window.num", 11, least=2),
-            quota_window_ms=properties.integer("quota.window.size.seconds", 1, least=1) * 1_000,
             fetch_session_slots=properties.integer("max.incremental.fetch.session.cache.slots", 1_000, least=0),
             producer_id_expiration_ms=properties.integer(PRODUCER_ID_EXPIRATION, 86_400_000, least=1),
             follower_throttled_rate=properties.integer(FOLLOWER_RATE, LONG_MAX, least=0),

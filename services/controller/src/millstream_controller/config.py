@@ -7,13 +7,15 @@ from typing import TypeAlias
 from millstream_cluster.configs import ConfigError
 from millstream_cluster.coordinator_topics import CoordinatorTopics
 from millstream_cluster.ids import COORDINATOR_ID_BASE, NodeId, Role, node_id_of
+from millstream_cluster.quotas.windows import Windows
 from millstream_cluster.records import Endpoint
 from millstream_controller.core.logins.token_settings import TokenSettings
 from millstream_controller.core.settings import Settings
 from millstream_runtime.network.links import Limits
+from millstream_runtime.nodes.audit_topic import audit_topic_of
 from millstream_runtime.properties import Properties, PropertyError, parse_address
 from millstream_runtime.serving.authorization import authorizer_config_of
-from millstream_runtime.serving.listeners import WILDCARDS, limits_of
+from millstream_runtime.serving.listeners import WILDCARDS, limits_of, quota_windows_of
 from millstream_runtime.serving.security import PLAIN_SECURITY, TOKEN_SECRET, Security, controller_security_of
 from millstream_security.authorization.authorizer import AuthorizerConfig
 
@@ -56,13 +58,18 @@ class ControllerConfig:
     """controller.takeover.timeout.ms: how long the active controller may be out of reach."""
     settings: Settings = field(default_factory=Settings)
     limits: Limits = field(default_factory=Limits)
+    quota_windows: Windows = field(default_factory=Windows)
+    """controller.quota.window.num, controller.quota.window.size.seconds"""
     authorizer: AuthorizerConfig | None = None
     """authorizer.class.name, super.users, allow.everyone.if.no.acl.found; None: everybody may do everything."""
+    audit_topic: str | None = None
+    """millstream.audit.topic"""
 
     @staticmethod
     def from_properties(properties: Properties) -> "ControllerConfig":
         listener = _endpoint("listeners", properties.text("listeners", DEFAULT_LISTENER))
-        security = controller_security_of(properties, listener)
+        audit_topic = audit_topic_of(properties)
+        security = controller_security_of(properties, listener, writes_to_brokers=audit_topic is not None)
         advertised = properties.optional("advertised.listeners")
         if advertised is None and listener.host in WILDCARDS:
             raise PropertyError("advertised.listeners must say how other nodes reach this controller")
@@ -86,7 +93,9 @@ class ControllerConfig:
                 static=properties.as_dict(),
             ),
             limits=limits_of(properties),
+            quota_windows=quota_windows_of(properties, "controller."),
             authorizer=authorizer_config_of(properties, has_credentials=security.asks_for_credentials),
+            audit_topic=audit_topic,
         )
 
 

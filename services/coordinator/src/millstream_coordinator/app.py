@@ -29,6 +29,7 @@ from millstream_coordinator.shell.topic_creation import TopicCreation
 from millstream_coordinator.shell.transactions.markers import Markers
 from millstream_coordinator.shell.transactions.nodes import TransactionNodes
 from millstream_coordinator.shell.transactions.transactions import transaction_shards
+from millstream_runtime.nodes.audit_topic import AuditTopic
 from millstream_runtime.nodes.client import Nodes
 from millstream_runtime.nodes.controllers import ControllerLink
 from millstream_runtime.nodes.follower import MetadataFollower
@@ -68,7 +69,12 @@ class CoordinatorApp:
         """Once it registers: to be looked at, not touched."""
         self._session = Session(world.monotonic_ms, config.session_timeout_ms)
         self._kinds: tuple[Shards[Any], ...] = ()
+        self._server: Server[Coordinator] | None = None
         self._interest = Interest()
+        self._audits = config.audit_topic is not None and door is None
+        """Whether this is the role of its process that writes the audit records: with a broker beside, that does."""
+        if self._audits:
+            world.audit_records.is_read = True
 
     def machines(self) -> dict[str, Machine]:
         """The state of each shard that is served here, by the name of its partition: to be looked at, not touched."""
@@ -124,7 +130,7 @@ class CoordinatorApp:
             topic_creation=topic_creation,
             image=lambda: follower.image,
         )
-        server = Server(
+        server = self._server = Server(
             self.name,
             HANDLERS,
             coordinator,
@@ -148,6 +154,13 @@ class CoordinatorApp:
             await connections.close()
             await nodes.close()
             await link.close()
+
+    def _audit_topic(self, follower: MetadataFollower) -> AuditTopic:
+        assert self.config.audit_topic is not None
+        nodes = Nodes(
+            self._world, client_id=self.name, node_id=self.config.node_id, credentials=self.config.security.nodes
+        )
+        return AuditTopic(self.config.audit_topic, nodes, self._world, lambda: follower.image)
 
     def _controllers(self) -> ControllerLink:
         config = self.config
@@ -182,6 +195,8 @@ class CoordinatorApp:
             children += (tasks.create_task(kind.run()) for kind in self._kinds)
             children.append(tasks.create_task(self._housekeeping.run()))
             children.append(tasks.create_task(coordinator.topic_creation.run()))
+            if self._audits:
+                children.append(tasks.create_task(self._audit_topic(follower).run()))
             try:
                 await registration.unfenced.wait()
                 self.ready.set()
@@ -211,6 +226,8 @@ class CoordinatorApp:
         for kind in self._kinds:
             kind.on_change()
         self._interest.on_change()
+        if self._server is not None:
+            self._server.on_quotas(image.client_quotas)
         self._housekeeping.on_records(records)
         for record in records:
             if isinstance(record, ConfigChanged) and record.resource_type is ResourceType.GROUP:

@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from millstream_cluster.metadata_version import MetadataVersion
 from millstream_cluster.records import ClientQuotaChanged, QuotaEntity, QuotaEntityType
 from millstream_controller.core.client_quotas import QuotaChange, alter_client_quotas, entity_of
 from millstream_wire.errors import ErrorCode
@@ -43,9 +44,22 @@ def test_an_entity_gets_all_of_its_changes_or_none(cluster) -> None:
 
 
 @pytest.mark.parametrize("key", ["request_percentage", "controller_mutation_rate", "connection_creation_rate", "x"])
-@pytest.mark.parametrize("kind", ["user", "client-id", "ip"])
-def test_what_is_not_enforced_is_not_stored(cluster, kind, key) -> None:
-    assert alter(cluster, (((kind, "127.0.0.1"),), (QuotaChange(key, 5.0),))) == [ErrorCode.INVALID_REQUEST]
+@pytest.mark.parametrize(("kind", "name"), [("user", "u"), ("client-id", None), ("ip", "127.0.0.1"), ("ip", None)])
+def test_each_key_is_for_its_kinds(cluster, kind, name, key) -> None:
+    fits = key != "x" and (key == "connection_creation_rate") == (kind == "ip")
+    error = ErrorCode.NONE if fits else ErrorCode.INVALID_REQUEST
+    assert alter(cluster, (((kind, name),), (QuotaChange(key, 5.0),))) == [error]
+    assert bool(cluster.image.client_quotas) == fits
+
+
+@pytest.mark.parametrize("key", ["request_percentage", "controller_mutation_rate"])
+def test_what_older_nodes_do_not_enforce_waits_for_the_level(cluster, key) -> None:
+    cluster.image.metadata_version = MetadataVersion.RELEASE_0_1
+    assert alter(cluster, ((("user", "u"),), (QuotaChange(RATE, 5.0),))) == [ErrorCode.NONE]
+    assert alter(cluster, ((("user", "u"),), (QuotaChange(key, 5.0),))) == [ErrorCode.INVALID_REQUEST]
+    of_address = ((("ip", "127.0.0.1"),), (QuotaChange("connection_creation_rate", 5.0),))
+    assert alter(cluster, of_address) == [ErrorCode.INVALID_REQUEST]
+    assert cluster.image.client_quotas == {(USER,): {RATE: 5.0}}
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0, 0.5, 1e30, math.inf, math.nan])
@@ -54,7 +68,15 @@ def test_a_rate_is_a_positive_whole_number(cluster, value) -> None:
 
 
 @pytest.mark.parametrize(
-    "entity", [(), (("zoo", "a"),), (("user", ""),), (("user", "a"), ("user", "")), (("ip", "a"), ("user", "b"))]
+    "entity",
+    [
+        (),
+        (("zoo", "a"),),
+        (("user", ""),),
+        (("user", "a"), ("user", "")),
+        (("ip", "127.0.0.1"), ("user", "b")),
+        (("ip", "a"),),
+    ],
 )
 def test_not_everything_is_an_entity(cluster, entity) -> None:
     assert alter(cluster, (entity, (QuotaChange(RATE, 5.0),))) == [ErrorCode.INVALID_REQUEST]

@@ -15,6 +15,7 @@ from millstream.testing.host.moving_loop import MovingLoop
 from millstream.testing.host.owner import Owner
 from millstream_log.disk import Disk
 from millstream_runtime.metrics import Metrics
+from millstream_runtime.network.connection_quotas import Entrance
 from millstream_runtime.network.links import DEFAULT_LIMITS, Accept, Limits, Wrap
 from millstream_runtime.network.sockets.channel import SocketChannel
 from millstream_runtime.network.sockets.network import SocketListener, SocketNetwork
@@ -63,9 +64,16 @@ class HostedNetwork(SocketNetwork):
         return await super().connect(host, port, use, limits=limits, wrap=wrap)
 
     async def listen(
-        self, host: str, port: int, accept: Accept, *, limits: Limits = DEFAULT_LIMITS, wrap: Wrap | None = None
+        self,
+        host: str,
+        port: int,
+        accept: Accept,
+        *,
+        limits: Limits = DEFAULT_LIMITS,
+        wrap: Wrap | None = None,
+        entrance: Entrance | None = None,
     ) -> SocketListener:
-        listener = await super().listen(host, port, accept, limits=limits, wrap=wrap)
+        listener = await super().listen(host, port, accept, limits=limits, wrap=wrap, entrance=entrance)
         self._listeners.append(listener)
         return listener
 

@@ -9,9 +9,6 @@ from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import DescribeClientQuotasRequest, DescribeClientQuotasResponse
 from millstream_wire.messages.describe_client_quotas import ComponentData, EntityData, EntryData, ValueData
 
-IP = "ip"
-"""Kafka's third type: connections are not counted here, so nobody has a quota for one."""
-
 
 class MatchType(IntEnum):
     """How a component of the filter matches, as the protocol numbers it."""
@@ -60,7 +57,7 @@ def _refusal(components: Sequence[ComponentData]) -> tuple[ErrorCode, str] | Non
             wrong = "Invalid empty entity type."
         elif kind in named:
             wrong = f"Entity type {kind} cannot appear more than once in the filter."
-        elif kind not in (*QuotaEntityType, IP):
+        elif kind not in tuple(QuotaEntityType):
             return ErrorCode.UNSUPPORTED_VERSION, f"Unsupported entity type {kind}"
         elif component.match_type == MatchType.EXACT and component.match is None:
             wrong = "Request specified MATCH_TYPE_EXACT, but set match string to null."
@@ -73,7 +70,7 @@ def _refusal(components: Sequence[ComponentData]) -> tuple[ErrorCode, str] | Non
         if wrong is not None:
             return ErrorCode.INVALID_REQUEST, wrong
         named.add(kind)
-    if IP in named and len(named) > 1:
+    if QuotaEntityType.IP in named and len(named) > 1:
         message = (
             "Invalid entity filter component combination. "
             "IP filter component should not be used with user or clientId filter component."

@@ -12,6 +12,7 @@ from millstream_cluster.configs.key import (
     ConfigKey,
     ConfigType,
     UpdateMode,
+    Value,
     at_least,
     between,
     one_of,
@@ -20,6 +21,7 @@ from millstream_cluster.configs.key import (
 from millstream_cluster.configs.logins import LOGIN_CONFIGS
 from millstream_cluster.configs.tls import TLS_CONFIGS
 from millstream_cluster.configs.topic import TOPIC_CONFIGS
+from millstream_cluster.quotas.addresses import numbers_of
 from millstream_cluster.records import ResourceType
 
 _B, _S, _I, _L, _D, _LIST = (
@@ -40,6 +42,14 @@ def _static(name: str, kind: ConfigType, default: str | None, doc: str, check: C
 
 def _dynamic(name: str, kind: ConfigType, default: str | None, doc: str, check: Check | None = None) -> ConfigKey:
     return ConfigKey(name, kind, default, doc, check, resource_type=ResourceType.BROKER)
+
+
+def _numbers_by_address(value: Value) -> str | None:
+    try:
+        numbers_of(str(value))
+    except ValueError as error:
+        return str(error)
+    return None
 
 
 _OWN = (
@@ -70,8 +80,10 @@ _OWN = (
     _static("socket.send.buffer.bytes", _I, "262144", "The socket's send buffer; -1 leaves it to the system, which adapts it to the connection."),
     _static("socket.receive.buffer.bytes", _I, "-1", "The socket's receive buffer; -1 leaves it to the system, which adapts it to the connection."),
     _static("socket.listen.backlog.size", _I, "1024", "How many connections may wait to be accepted.", at_least(1)),
-    _dynamic("max.connections", _I, str(2**31 - 1), "How many connections each listener keeps at a time.", at_least(0)),
-    _dynamic("max.connections.per.ip", _I, str(2**31 - 1), "How many of them may come from one address.", at_least(0)),
+    _dynamic("max.connections", _I, str(2**31 - 1), "How many connections the broker keeps at a time; others wait until there is room, but for those of other nodes on a listener of their own. `listener.name.<listener>.max.connections` is one listener's.", at_least(0)),
+    _dynamic("max.connections.per.ip", _I, str(2**31 - 1), "How many of them may come from one address; others are closed at once.", at_least(0)),
+    _dynamic("max.connections.per.ip.overrides", _S, "", "For these addresses another number than max.connections.per.ip: address:number,...", _numbers_by_address),
+    _dynamic("max.connection.creation.rate", _I, str(2**31 - 1), "How many connections the broker takes in a second; others wait. `listener.name.<listener>.max.connection.creation.rate` is one listener's.", at_least(0)),
     _static("connections.max.idle.ms", _L, "600000", "How long an idle client connection is kept."),
     _static("queued.max.requests", _I, "100", "How many requests of one connection may wait before no more of it are read.", at_least(1)),
     _static("request.timeout.ms", _I, "30000", "How long nodes wait for one another's answers.", at_least(1)),
@@ -136,6 +148,8 @@ _OWN = (
     _dynamic("producer.id.expiration.ms", _I, "86400000", "How long an idle producer's sequence numbers are remembered.", at_least(1)),
     _static("quota.window.num", _I, "11", "How many windows a client's rate is taken over.", at_least(2)),
     _static("quota.window.size.seconds", _I, "1", "How long one of these windows is.", at_least(1)),
+    _static("controller.quota.window.num", _I, "11", "How many windows' worth of controller_mutation_rate a client may use at once.", at_least(2)),
+    _static("controller.quota.window.size.seconds", _I, "1", "How long one of these windows is.", at_least(1)),
     _static("log.retention.check.interval.ms", _L, "300000", "How often retention is looked at.", at_least(1)),
     _static("log.cleaner.enable", _B, "true", "Whether logs whose policy says so are compacted."),
     _dynamic("log.cleaner.backoff.ms", _L, "15000", "How long the cleaner sleeps when no log is worth cleaning.", at_least(1)),

@@ -18,6 +18,8 @@ class QuotaEntityType(StrEnum):
 
     USER = "user"
     CLIENT_ID = "client-id"
+    IP = "ip"
+    """An address that connections come from; nodes of release 0.1.0 cannot read it."""
 
 
 @dataclass(frozen=True, slots=True)

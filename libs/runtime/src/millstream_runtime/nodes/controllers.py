@@ -150,10 +150,18 @@ class ControllerLink:
         async def attempt(host: str, port: int, left_ms: int) -> bytes:
             return await self._nodes.forward(host, port, frame, timeout_ms=left_ms, envelope=envelope)
 
-        def refused(answer: bytes) -> bool:
-            return says_not_controller(decoded_answer(context.api_key, context.version, answer))
+        answered: Any = None
 
-        return await self._until_active(attempt, refused, timeout_ms)
+        def refused(answer: bytes) -> bool:
+            nonlocal answered
+            answered = decoded_answer(context.api_key, context.version, answer)
+            return says_not_controller(answered)
+
+        answer = await self._until_active(attempt, refused, timeout_ms)
+        throttle_ms = getattr(answered, "throttle_time_ms", 0)
+        if throttle_ms:
+            context.connection.mute(throttle_ms)  # the controller says how long, and we have the connection
+        return answer
 
     def another(self) -> "ControllerLink":
         """A link with connections of its own, for who waits long or must not wait behind others' answers."""

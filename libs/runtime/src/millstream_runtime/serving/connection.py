@@ -23,6 +23,7 @@ from millstream_wire.header import encode_response_header, read_request_header
 from millstream_wire.schema import Request, Response
 
 if TYPE_CHECKING:
+    from millstream_runtime.serving.request_time import RequestTime
     from millstream_runtime.serving.server import Server
 
 logger = logging.getLogger(__name__)
@@ -56,6 +57,8 @@ class Route:
     """The handler is `async def`: it outlives the frame."""
     latency: Latency
     shortcut: Shortcut | None = None
+    request_time: "RequestTime | None" = None
+    """Where the time of a request is counted, while somebody has a quota for it."""
 
 
 def divided(own: Route | None, theirs: Route, is_theirs: Callable[[Any], bool]) -> Route:
@@ -243,6 +246,8 @@ class ServedConnection(ChannelUser):
     def _call(self, route: Route, request: Request[Any], context: RequestContext, started: float) -> None:
         try:
             reply = route.handle(route.app, request, context)
+            if route.request_time is not None:
+                reply = route.request_time.count(reply, context, self._time() - started)
             if reply is None or isinstance(reply, (Response, RawReply, bytes)):
                 route.latency.observe((self._time() - started) * 1000)
                 if reply is not None:

@@ -4,8 +4,10 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from millstream_cluster.quotas.addresses import numbers_of
+from millstream_cluster.quotas.windows import Windows
 from millstream_cluster.records import Endpoint
-from millstream_runtime.network.links import Limits
+from millstream_runtime.network.links import Limits, ListenerLimits
 from millstream_runtime.nodes.registration import AdvertisedListener
 from millstream_runtime.properties import Properties, PropertyError, parse_address
 from millstream_runtime.service import ServiceFailed
@@ -16,6 +18,8 @@ from millstream_runtime.world import World
 
 logger = logging.getLogger(__name__)
 
+CONNECTIONS_MAX = "max.connections"
+CREATION_RATE = "max.connection.creation.rate"
 WILDCARDS = ("", "0.0.0.0", "::")
 """Addresses to listen on, none to connect to."""
 LOOPBACKS = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
@@ -51,8 +55,12 @@ def limits_of(properties: Properties) -> Limits:
     defaults = Limits()
     return Limits(
         frame_max_bytes=properties.integer("socket.request.max.bytes", defaults.frame_max_bytes, least=1),
-        connections_max=properties.integer("max.connections", defaults.connections_max, least=0),
+        connections_max=properties.integer(CONNECTIONS_MAX, defaults.connections_max, least=0),
         connections_per_ip_max=properties.integer("max.connections.per.ip", defaults.connections_per_ip_max, least=0),
+        connections_per_ip_overrides=_per_address(properties, "max.connections.per.ip.overrides"),
+        connection_creation_rate_max=properties.integer(CREATION_RATE, defaults.connection_creation_rate_max, least=0),
+        of_listeners=_limits_of_listeners(properties),
+        quota_windows=quota_windows_of(properties),
         connections_max_idle_ms=properties.integer(
             "connections.max.idle.ms", defaults.connections_max_idle_ms, least=1
         ),
@@ -61,6 +69,35 @@ def limits_of(properties: Properties) -> Limits:
         send_buffer_bytes=properties.integer("socket.send.buffer.bytes", defaults.send_buffer_bytes, least=-1),
         receive_buffer_bytes=properties.integer("socket.receive.buffer.bytes", defaults.receive_buffer_bytes, least=-1),
     )
+
+
+def quota_windows_of(properties: Properties, prefix: str = "") -> Windows:
+    """`prefix`: of the keys; "controller." for changes of metadata."""
+    defaults = Windows()
+    return Windows(
+        samples=properties.integer(f"{prefix}quota.window.num", defaults.samples, least=2),
+        window_ms=properties.integer(f"{prefix}quota.window.size.seconds", defaults.window_ms // 1_000, least=1)
+        * 1_000,
+    )
+
+
+def _limits_of_listeners(properties: Properties) -> dict[str, ListenerLimits]:
+    """By names in lower case, as Kafka's keys have them."""
+    names = [item.partition("://")[0].lower() for item in properties.texts("listeners", "")]
+
+    def own(name: str, key: str) -> int | None:
+        full = f"listener.name.{name}.{key}"
+        return None if properties.optional(full) is None else properties.integer(full, least=0)
+
+    limits = {name: ListenerLimits(own(name, CONNECTIONS_MAX), own(name, CREATION_RATE)) for name in names}
+    return {name: each for name, each in limits.items() if each != ListenerLimits()}
+
+
+def _per_address(properties: Properties, key: str) -> dict[str, int]:
+    try:
+        return numbers_of(properties.text(key, ""))
+    except ValueError as error:
+        raise PropertyError(f"{key} {error}") from None
 
 
 async def listen_on(

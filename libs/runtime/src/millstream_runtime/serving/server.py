@@ -7,19 +7,24 @@ means is not. One connection's requests and answers are in `connection.py`.
 import asyncio
 import inspect
 from collections.abc import Callable, Coroutine, Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic
 
 from millstream_cluster.principal import ANONYMOUS
+from millstream_cluster.quotas.bounds import QuotasByEntity
 from millstream_runtime.network.channel import Channel
+from millstream_runtime.network.connection_quotas import ConnectionQuotas
 from millstream_runtime.network.links import DEFAULT_LIMITS, Limits, Listener
 from millstream_runtime.serving import api_versions
 from millstream_runtime.serving.api_versions import ANYBODY, NO_FEATURES, Features, Identity
 from millstream_runtime.serving.audit.audit import Audit
+from millstream_runtime.serving.audit.event import handshake_failed
 from millstream_runtime.serving.connection import Route, ServedConnection, divided
 from millstream_runtime.serving.context import Connection, RawReply, RequestContext
 from millstream_runtime.serving.guard import NO_GUARD, Guard
 from millstream_runtime.serving.handlers import App, Handler, Handlers, serve
 from millstream_runtime.serving.peer import OWN_HOSTS, ClientPeer, ListenerKind, introduced
+from millstream_runtime.serving.request_time import RequestTime
 from millstream_runtime.world import World
 from millstream_security.authorization.authorizer import Authorizer
 from millstream_wire.api import API, ApiKey
@@ -64,18 +69,28 @@ class Server(Generic[App]):
         self.identity = identity
         self.accounts = accounts
         self.authorizer = authorizer
-        self.audit = Audit(world)
+        self.audit = Audit(world, name)
         self.counters = world.metrics.server(name)
         self.advertised = _advertised(handlers, frozenset(unadvertised), versions or {})
         served: dict[ApiKey, Handler[App]] = dict(handlers)
         served[ApiKey.API_VERSIONS] = serve(ApiVersionsRequest, self._answer_api_versions)
-        self.routes = {int(key): self._route(key, handler, versions or {}) for key, handler in served.items()}
+        self._plain = {int(key): self._route(key, handler, versions or {}) for key, handler in served.items()}
+        """How each API is served while nobody has a quota for the time that it takes."""
+        self.routes = dict(self._plain)
+        """What connections look at: as `_plain`, or with the time counted."""
+        self.request_time = RequestTime(world, limits.quota_windows)
+        self.connection_quotas = ConnectionQuotas(limits)
+        self.counters.throttled = (
+            self.request_time.quota.throttled,
+            self.connection_quotas.throttled,
+            self.connection_quotas.throttled_addresses,
+        )
         self._listeners: list[Listener] = []
         self._connections: dict[int, ServedConnection] = {}
         self._accepted = 0
         self._tasks: set[asyncio.Task[Any]] = set()
         self._unshared: dict[int, Route | None] = {}
-        """What stood in `routes` before another server of this process took its part."""
+        """What stood in `_plain` before another server of this process took its part."""
         self._shared_with: Server[Any] | None = None
 
     @property
@@ -109,15 +124,34 @@ class Server(Generic[App]):
             return connection
 
         wrap = guard.tls.wrap if guard.tls is not None else None
-        listener = await self.world.network.listen(host, port, accept, limits=self.limits, wrap=wrap)
+        entrance = self.connection_quotas.entrance(listener_name, is_for_nodes=kind is ListenerKind.NODES)
+        listener = await self.world.network.listen(
+            host,
+            port,
+            accept,
+            limits=self.limits,
+            wrap=wrap,
+            entrance=entrance,
+            on_failed_handshake=lambda peer, reason: self.audit.note(handshake_failed(listener_name, peer, reason)),
+        )
         self._listeners.append(listener)
         return listener
 
     def limit(self, limits: Limits) -> None:
         """Let these hold for connections that come from now on."""
         self.limits = limits
+        self.connection_quotas.limit(limits)
         for listener in self._listeners:
             listener.limits = limits
+
+    def on_quotas(self, quotas: QuotasByEntity) -> None:
+        """Keep clients to these from now on: the time that their requests take, and how fast they connect."""
+        self.connection_quotas.on_quotas(quotas)
+        quota = self.request_time.quota
+        was_active = quota.active
+        quota.configure(quotas)
+        if quota.active != was_active:
+            self._reroute()
 
     async def close(self) -> None:
         """Stop listening, cancel what is under way, close every connection."""
@@ -135,18 +169,20 @@ class Server(Generic[App]):
         """Pass on to another server of this process the requests that these say are its own."""
         self._shared_with = other
         for key, is_theirs in claims.items():
-            own = self._unshared.setdefault(int(key), self.routes.get(key))
-            self.routes[key] = divided(own, other.routes[key], is_theirs)
+            own = self._unshared.setdefault(int(key), self._plain.get(key))
+            self._plain[key] = divided(own, other._plain[key], is_theirs)
+        self._reroute()
 
     def unshare(self) -> None:
         """Answer all requests here again."""
         for key, own in self._unshared.items():
             if own is None:
-                del self.routes[key]
+                del self._plain[key]
             else:
-                self.routes[key] = own
+                self._plain[key] = own
         self._unshared.clear()
         self._shared_with = None
+        self._reroute()
 
     def forget(self, connection: Connection) -> None:
         del self._connections[connection.number]
@@ -158,6 +194,15 @@ class Server(Generic[App]):
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
+
+    def _reroute(self) -> None:
+        """Connections keep the table: it changes in place. A shortcut is for what needs no looking at."""
+        routes = self._plain
+        if self.request_time.quota.active:
+            counted = self.request_time
+            routes = {key: replace(route, shortcut=None, request_time=counted) for key, route in self._plain.items()}
+        self.routes.clear()
+        self.routes.update(routes)
 
     def _route(self, key: ApiKey, handler: Handler[App], narrowed: Mapping[ApiKey, tuple[int, int]]) -> Route:
         request = handler.request

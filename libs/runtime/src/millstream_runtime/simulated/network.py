@@ -14,8 +14,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from millstream_runtime.network.channel import Channel, ChannelUser
+from millstream_runtime.network.connection_quotas import Entrance
 from millstream_runtime.network.frames import Part
-from millstream_runtime.network.links import DEFAULT_LIMITS, Accept, Limits, Wrap
+from millstream_runtime.network.links import (
+    DEFAULT_LIMITS,
+    Accept,
+    Limits,
+    OnFailedHandshake,
+    Wrap,
+    ignore_failed_handshake,
+)
 from millstream_runtime.simulated.loop import virtual_loop
 
 SILENCE_MS = 8_000
@@ -145,8 +153,17 @@ class HostNetwork:
         return connection.ends[0]
 
     async def listen(
-        self, host: str, port: int, accept: Accept, *, limits: Limits = DEFAULT_LIMITS, wrap: Wrap | None = None
+        self,
+        host: str,
+        port: int,
+        accept: Accept,
+        *,
+        limits: Limits = DEFAULT_LIMITS,
+        wrap: Wrap | None = None,
+        entrance: Entrance | None = None,
+        on_failed_handshake: OnFailedHandshake = ignore_failed_handshake,
     ) -> "SimulatedListener":
+        """Everybody is taken in."""
         assert wrap is None, "nothing is encrypted here"
         address = (self._host, port or self._network.free_port())
         if address in self._network.listeners:

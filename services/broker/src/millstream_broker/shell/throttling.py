@@ -6,24 +6,30 @@ The cluster's own traffic, that of nodes, is nobody's quota.
 from collections.abc import Iterable
 from uuid import UUID
 
-from millstream_broker.core.quotas import Client, Quota
 from millstream_broker.shell.partition.hosted import HostedPartition
 from millstream_cluster.image import Image
+from millstream_cluster.quotas.client_quota import ClientQuota
+from millstream_cluster.quotas.keys import FETCHED, PRODUCED, REQUEST_TIME
+from millstream_cluster.quotas.windows import Windows
 from millstream_runtime.serving.context import RequestContext
-from millstream_runtime.serving.peer import ClientPeer
+from millstream_runtime.serving.request_time import client_of
 from millstream_runtime.world import World
 from millstream_wire.messages import ProduceRequest
 
 
 class Throttling:
-    def __init__(self, world: World, *, samples: int, window_ms: int) -> None:
-        self.produce = Quota("producer_byte_rate", samples=samples, window_ms=window_ms)
-        self.fetch = Quota("consumer_byte_rate", samples=samples, window_ms=window_ms)
+    def __init__(self, world: World, windows: Windows) -> None:
+        self.produce = ClientQuota(PRODUCED, windows)
+        self.fetch = ClientQuota(FETCHED, windows)
+        self.changes_answers = False
+        """Whether a fetch may have to be answered with a time to wait."""
         self._world = world
 
     def on_image(self, image: Image) -> None:
-        self.produce.configure(image.client_quotas)
-        self.fetch.configure(image.client_quotas)
+        quotas = image.client_quotas
+        self.produce.configure(quotas)
+        self.fetch.configure(quotas)
+        self.changes_answers = self.fetch.active or any(REQUEST_TIME in values for values in quotas.values())
 
     def produced(self, request: ProduceRequest, image: Image, context: RequestContext, *, by_id: bool) -> int:
         """Count a request's batches; the milliseconds its client has to wait."""
@@ -43,9 +49,9 @@ class Throttling:
     def fetch_max_bytes(self, context: RequestContext) -> int | None:
         """The most that one Fetch of this client may be answered with, or None."""
         client = client_of(context)
-        return None if client is None else self.fetch.burst_bytes(client)
+        return None if client is None else self.fetch.burst(client)
 
-    def _charge(self, quota: Quota, size: int, context: RequestContext) -> int:
+    def _charge(self, quota: ClientQuota, size: int, context: RequestContext) -> int:
         client = client_of(context)
         if client is None:
             return 0
@@ -53,9 +59,3 @@ class Throttling:
         if throttle_ms:
             context.connection.mute(throttle_ms)
         return throttle_ms
-
-
-def client_of(context: RequestContext) -> Client | None:
-    """The user and client id whose quota a request counts towards; None for a node's."""
-    peer = context.peer
-    return (peer.principal.name, context.client_id or "") if isinstance(peer, ClientPeer) else None

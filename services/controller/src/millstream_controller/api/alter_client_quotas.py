@@ -1,4 +1,4 @@
-"""AlterClientQuotas (49), versions 0 and 1: byte rates of users and client ids. Left out: what brokers do not enforce."""
+"""AlterClientQuotas (49), versions 0 and 1. Left out: names of hosts, of which every node would think its own; an ip is an address."""
 
 from millstream_cluster.acls import AclOperation
 from millstream_controller.core.client_quotas import QuotaChange, alter_client_quotas, entity_of

@@ -6,12 +6,15 @@ from millstream_cluster.acls import AclOperation, AclResource
 from millstream_controller.core.partitions.new_partitions import Growth, create_partitions, leaves_some
 from millstream_controller.shell.active import NotActive
 from millstream_controller.shell.controller import Controller
+from millstream_controller.shell.mutations import told
 from millstream_runtime.serving.context import RequestContext
 from millstream_runtime.serving.refusals import joined, refuse_where
 from millstream_wire.error_response import error_response
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import CreatePartitionsRequest, CreatePartitionsResponse
 from millstream_wire.messages.create_partitions import CreatePartitionsTopic, CreatePartitionsTopicResult
+
+STRICT_SINCE = 3
 
 
 async def handle_create_partitions(
@@ -23,8 +26,10 @@ async def handle_create_partitions(
         wanted = [_growth(topic) for topic in request.topics]
         if request.timeout_ms <= 0 and leaves_some(wanted):
             return joined(error_response(request, context.version, ErrorCode.REQUEST_TIMED_OUT), denied)
-        answers = await controller.active.execute(
-            lambda machine: create_partitions(machine, wanted, validate_only=request.validate_only)
+        active = controller.active
+        allowance = controller.mutations.allowance(active.machine.image, context, strict_since=STRICT_SINCE)
+        answers = await active.execute(
+            lambda machine: create_partitions(machine, wanted, validate_only=request.validate_only, allowance=allowance)
         )
     except NotActive:
         refused = [
@@ -38,7 +43,7 @@ async def handle_create_partitions(
             for name, outcome in answers
         ]
     )
-    return joined(answer, denied)
+    return joined(told(answer, allowance, context), denied)
 
 
 def _denied(request: CreatePartitionsRequest, context: RequestContext) -> CreatePartitionsResponse | None:

@@ -1,4 +1,4 @@
-"""CreateTopics (19), versions 2 to 7. Left out: nothing; quotas on it come with quotas."""
+"""CreateTopics (19), versions 2 to 7."""
 
 from collections import Counter
 
@@ -7,12 +7,15 @@ from millstream_cluster.configs import ConfigEntry
 from millstream_controller.core.topics.new_topics import CreatedTopic, NewTopic, create_topics, leaves_some
 from millstream_controller.shell.active import NotActive
 from millstream_controller.shell.controller import Controller
+from millstream_controller.shell.mutations import told
 from millstream_runtime.serving.context import RequestContext
 from millstream_runtime.serving.refusals import joined, refuse_where
 from millstream_wire.error_response import error_response
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import CreateTopicsRequest, CreateTopicsResponse
 from millstream_wire.messages.create_topics import CreatableTopic, CreatableTopicConfigs, CreatableTopicResult
+
+STRICT_SINCE = 6
 
 
 async def handle_create_topics(
@@ -25,9 +28,15 @@ async def handle_create_topics(
         wanted = [_new_topic(topic) for topic in request.topics]
         if request.timeout_ms <= 0 and leaves_some(wanted):
             return joined(error_response(request, context.version, ErrorCode.REQUEST_TIMED_OUT), denied)
-        created = await controller.active.execute(
+        active = controller.active
+        allowance = controller.mutations.allowance(active.machine.image, context, strict_since=STRICT_SINCE)
+        created = await active.execute(
             lambda machine: create_topics(
-                machine, wanted, validate_only=request.validate_only, new_id=controller.new_id
+                machine,
+                wanted,
+                validate_only=request.validate_only,
+                new_id=controller.new_id,
+                allowance=allowance,
             )
         )
     except NotActive:
@@ -36,7 +45,7 @@ async def handle_create_topics(
         ]
         return joined(CreateTopicsResponse(topics=refused), denied)
     answer = CreateTopicsResponse(topics=[_result(topic, shown=topic.name in shown) for topic in created])
-    return joined(answer, denied)
+    return joined(told(answer, allowance, context), denied)
 
 
 def _denied(request: CreateTopicsRequest, context: RequestContext) -> CreateTopicsResponse | None:

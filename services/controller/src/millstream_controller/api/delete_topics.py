@@ -7,6 +7,7 @@ from millstream_cluster.image import Image
 from millstream_controller.core.topics.deleted_topics import DeletedTopic, TopicRef, delete_topics, leaves_some
 from millstream_controller.shell.active import NotActive
 from millstream_controller.shell.controller import Controller
+from millstream_controller.shell.mutations import told
 from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import DeleteTopicsRequest, DeleteTopicsResponse
@@ -14,6 +15,7 @@ from millstream_wire.messages.delete_topics import DeletableTopicResult
 from millstream_wire.schema import ZERO_UUID
 
 VERSION_WITH_IDS = 6
+STRICT_SINCE = 5
 
 
 async def handle_delete_topics(
@@ -35,12 +37,13 @@ async def handle_delete_topics(
         if request.timeout_ms <= 0 and leaves_some(wanted):
             late = [_result(ref.name, ref, ErrorCode.REQUEST_TIMED_OUT, None) for ref in wanted]
             return DeleteTopicsResponse(responses=[*late, *denied])
-        deleted = await active.execute(lambda machine: delete_topics(machine, wanted))
+        allowance = controller.mutations.allowance(active.machine.image, context, strict_since=STRICT_SINCE)
+        deleted = await active.execute(lambda machine: delete_topics(machine, wanted, allowance))
     except NotActive:
         refused = [_result(ref.name, ref, ErrorCode.NOT_CONTROLLER, None) for ref in wanted]
         return DeleteTopicsResponse(responses=[*refused, *denied])
     done = [_result(topic.name, topic, topic.outcome.error, topic.outcome.message) for topic in deleted]
-    return DeleteTopicsResponse(responses=[*done, *denied])
+    return told(DeleteTopicsResponse(responses=[*done, *denied]), allowance, context)
 
 
 def _denied(image: Image, wanted: list[TopicRef], may: May) -> tuple[list[TopicRef], list[DeletableTopicResult]]:
@@ -63,8 +66,8 @@ def _denied(image: Image, wanted: list[TopicRef], may: May) -> tuple[list[TopicR
         if is_shown and (topic is None or may(AclOperation.DELETE, AclResource.TOPIC, name)):
             left.append(ref)
             continue
-        seen = TopicRef(name, topic.topic_id) if is_shown and topic is not None else ref
-        denied.append(_result(seen.name, seen, ErrorCode.TOPIC_AUTHORIZATION_FAILED, None))
+        told = name if is_shown else ref.name  # the other one of id and name only where it was asked by id
+        denied.append(_result(told, ref, ErrorCode.TOPIC_AUTHORIZATION_FAILED, None))
     return left, denied
 
 

@@ -1,15 +1,16 @@
 """AlterClientQuotas as a decision: an answer per entity, all of an entity's changes or none.
 
-Checked as Kafka checks it. What brokers do not enforce is refused: a quota that is stored and not kept protects nobody.
+Checked as Kafka checks it. What some node cannot read, or does not enforce, is refused until the cluster's level is raised.
 """
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from millstream_cluster import records as r
 from millstream_cluster.decision import Decision
+from millstream_cluster.quotas.addresses import canonical
+from millstream_cluster.quotas.keys import QUOTA_KEYS
 from millstream_controller.core.machine import ControllerMachine
 from millstream_controller.core.refusal import DONE, Outcome, Refused
 from millstream_wire.errors import ErrorCode
@@ -17,15 +18,8 @@ from millstream_wire.errors import ErrorCode
 Entity = tuple[tuple[str, str | None], ...]
 """(type, name) pairs, one of each type; None is the default."""
 
-IP = "ip"
-ENFORCED = ("producer_byte_rate", "consumer_byte_rate")
-UNENFORCED: Mapping[bool, tuple[str, ...]] = {
-    False: ("request_percentage", "controller_mutation_rate"),
-    True: ("connection_creation_rate",),
-}
-"""Kafka's other keys: for users and clients, for addresses."""
-LONG_MAX = (1 << 63) - 1
-_PRINTED = ("client-id", "user", IP)
+IP = r.QuotaEntityType.IP
+_PRINTED = (r.QuotaEntityType.CLIENT_ID, r.QuotaEntityType.USER, IP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +60,10 @@ def _printed(entity: Entity) -> str:
 
 def _changed(machine: ControllerMachine, entity: Entity, changes: Sequence[QuotaChange]) -> list[r.ClientQuotaChanged]:
     _check_entity(entity)
+    parts = [r.QuotaEntity(r.QuotaEntityType(kind), name) for kind, name in entity]
     for change in changes:
         if change.value is not None:
-            _check(change.key, change.value, is_address=dict(entity).keys() == {IP})
-    parts = [r.QuotaEntity(r.QuotaEntityType(kind), name) for kind, name in entity if kind != IP]
+            _check(machine, frozenset(part.type for part in parts), change.key, change.value)
     owner = tuple(sorted(parts, key=lambda part: part.type, reverse=True))
     present = machine.image.client_quotas.get(owner, {})
     return [
@@ -82,27 +76,33 @@ def _changed(machine: ControllerMachine, entity: Entity, changes: Sequence[Quota
 def _check_entity(entity: Entity) -> None:
     if not entity:
         raise _invalid("Invalid empty client quota entity")
-    kinds = [kind for kind, _ in entity]
+    names = dict(entity)
     for kind, name in entity:
-        if kind not in (*r.QuotaEntityType, IP):
+        if kind not in tuple(r.QuotaEntityType):
             raise _invalid(f"Unhandled client quota entity type: {kind}")
         if name == "":
             raise _invalid(f"Empty {kind} not supported")
-    if IP in kinds and len(kinds) > 1:
+    if IP in names and len(names) > 1:
         raise _invalid("Invalid quota entity combination, IP entity shouldnot be combined with User or ClientId")
+    address = names.get(IP)
+    if address is not None and canonical(address) is None:
+        raise _invalid(f"{address} is not a valid IP or resolvable host.")
 
 
-def _check(key: str, value: float, *, is_address: bool) -> None:
-    if key in UNENFORCED[is_address]:
-        raise _invalid(f"Quota {key} is not enforced by this release, which knows {' and '.join(ENFORCED)}")
-    if is_address or key not in ENFORCED:
-        raise _invalid(f"Invalid configuration key {key}")
-    if not value > 0:  # not a number, too
-        raise _invalid(f"Quota {key} must be greater than 0")
-    if value > LONG_MAX or math.isinf(value):
-        raise _invalid(f"Proposed value for {key} is too large for a LONG.")
-    if value != int(value):
-        raise _invalid(f"{key} cannot be a fractional value.")
+def _check(machine: ControllerMachine, kinds: frozenset[r.QuotaEntityType], name: str, value: float) -> None:
+    key = QUOTA_KEYS.get(name)
+    if key is None or not kinds <= key.kinds:
+        raise _invalid(f"Invalid configuration key {name}")
+    wrong = key.wrong_with(value)
+    if wrong is not None:
+        raise _invalid(wrong)
+    level = machine.image.metadata_version
+    if level < key.since:
+        message = (
+            f"this cluster's metadata.version is {level}, at which not every node enforces {name}; "
+            f"raise it to {key.since} with kafka-features first"
+        )
+        raise _invalid(message)
 
 
 def _invalid(message: str) -> Refused:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from millstream_cluster.quotas.mutation_quota import Allowance
 from millstream_wire.errors import ErrorCode
 
 
@@ -27,3 +28,9 @@ class Outcome:
 
 
 DONE = Outcome()
+
+
+def charge(allowance: Allowance, partitions: int) -> None:
+    """Refuse what creates or deletes more partitions than its client may."""
+    if not allowance.take(partitions):
+        raise Refused(ErrorCode.THROTTLING_QUOTA_EXCEEDED)

@@ -3,14 +3,19 @@
 import asyncio
 from uuid import UUID
 
+from millstream_cluster.quotas.windows import Windows
 from millstream_cluster.records import ControllerElected
 from millstream_controller.shell.active import Active, NotActive
+from millstream_controller.shell.mutations import Mutations
 from millstream_runtime.world import World
+
+DEFAULT_WINDOWS = Windows()
 
 
 class Controller:
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, quota_windows: Windows = DEFAULT_WINDOWS) -> None:
         self.world = world
+        self.mutations = Mutations(world, quota_windows)
         self._followed: ControllerElected | None = None
         self._active: Active | None = None
         self._knows = asyncio.Event()

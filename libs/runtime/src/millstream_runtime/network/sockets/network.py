@@ -6,12 +6,20 @@ import logging
 import resource
 import socket
 import sys
-from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from millstream_runtime.network.links import DEFAULT_LIMITS, Accept, Limits, Wrap
+from millstream_runtime.network.connection_quotas import ConnectionQuotas, Entrance
+from millstream_runtime.network.links import (
+    DEFAULT_LIMITS,
+    Accept,
+    Limits,
+    OnFailedHandshake,
+    Wrap,
+    ignore_failed_handshake,
+)
 from millstream_runtime.network.sockets.channel import SocketChannel
 from millstream_runtime.network.sockets.disk_threads import DiskThreads
 from millstream_runtime.network.sockets.pool import BufferPool
@@ -30,6 +38,7 @@ SWEPT_PER_TICK = 256
 ACCEPTS_PER_TICK = 64
 NO_DESCRIPTORS_PAUSE_SECONDS = 1.0
 REFUSALS_LOGGED_SECONDS = 10.0
+LEAVING_MAX = 1_000
 RESERVED_SHARE, RESERVED_MAX = 8, 1000  # of the descriptors, an eighth or so many are for files only
 
 
@@ -57,7 +66,15 @@ class SocketNetwork:
         return self.adopt(sock, f"{host}:{port}", use, limits)
 
     async def listen(
-        self, host: str, port: int, accept: Accept, *, limits: Limits = DEFAULT_LIMITS, wrap: Wrap | None = None
+        self,
+        host: str,
+        port: int,
+        accept: Accept,
+        *,
+        limits: Limits = DEFAULT_LIMITS,
+        wrap: Wrap | None = None,
+        entrance: Entrance | None = None,
+        on_failed_handshake: OnFailedHandshake = ignore_failed_handshake,
     ) -> "SocketListener":
         family, address = (await _resolve(host or "0.0.0.0", port))[0]
         sock = socket.create_server(address, family=family, backlog=limits.backlog)
@@ -68,7 +85,8 @@ class SocketNetwork:
             if size >= 0:
                 sock.setsockopt(socket.SOL_SOCKET, option, size)  # each connection inherits it
         sock.setblocking(False)
-        return SocketListener(self, sock, accept, limits, self._encryption(wrap, sock.getsockname()[1]))
+        entrance = entrance or ConnectionQuotas(limits).entrance()
+        return SocketListener(self, sock, accept, limits, entrance, self._encryption(wrap, on_failed_handshake))
 
     def adopt(
         self,
@@ -94,15 +112,15 @@ class SocketNetwork:
         channel.start(use)
         return channel
 
-    def _encryption(self, wrap: Wrap | None, port: int | None = None) -> "Encryption | None":
-        """`port`: of the listener; None where we connect."""
+    def _encryption(self, wrap: Wrap | None, on_failed: OnFailedHandshake | None = None) -> "Encryption | None":
+        """`on_failed`: of the listener; None where we connect."""
         if wrap is None:
             return None
         from millstream_runtime.network.sockets.encryption import Encryption, Workspace
 
         if self._workspace is None:
             self._workspace = Workspace()
-        return Encryption(wrap, self._workspace, port)
+        return Encryption(wrap, self._workspace, on_failed)
 
     async def _shake_hands(
         self, sock: socket.socket, peer: str, use: Accept, limits: Limits, wrap: Wrap
@@ -136,6 +154,14 @@ class SocketNetwork:
         self._sweep_timer = loop.call_later(SWEEP_SECONDS, self._sweep) if self._channels else None
 
 
+@dataclass(frozen=True, slots=True)
+class _Held:
+    sock: socket.socket
+    host: str
+    port: int
+    until_ms: int
+
+
 class SocketListener:
     def __init__(
         self,
@@ -143,6 +169,7 @@ class SocketListener:
         sock: socket.socket,
         accept: Accept,
         limits: Limits,
+        entrance: Entrance,
         encryption: "Encryption | None" = None,
     ) -> None:
         self.host, self.port = sock.getsockname()[:2]
@@ -151,11 +178,16 @@ class SocketListener:
         self._accept = accept
         self._encryption = encryption
         self.limits = limits
-        self._open = 0
-        self._open_from: Counter[str] = Counter()
+        self._entrance = entrance
+        entrance.on_room = self._admit_held
+        self._held: _Held | None = None
+        """Who is to be taken in next, and has to wait; those behind wait to be accepted."""
+        self._leaving: set[socket.socket] = set()
+        """Who came too fast from one address, and has not been told to leave yet."""
         self._closed = False
         self._refused = 0
         self._refusals_logged_at = -REFUSALS_LOGGED_SECONDS
+        self._waiting_logged_at = -REFUSALS_LOGGED_SECONDS
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(sock, self._on_readable)
 
@@ -164,6 +196,11 @@ class SocketListener:
             self._closed = True
             self._loop.remove_reader(self._sock)
             self._sock.close()
+            self._entrance.close()
+            if self._held is not None:
+                self._held.sock.close()
+            for sock in self._leaving:
+                sock.close()
             if self._encryption is not None:
                 self._encryption.close()
 
@@ -181,18 +218,51 @@ class SocketListener:
                 self._loop.remove_reader(self._sock)
                 self._loop.call_later(NO_DESCRIPTORS_PAUSE_SECONDS, self._listen_again)
                 return
-            if self._open >= self.limits.connections_max:
-                self._refuse(sock, "max.connections")
-            elif self._open_from[address[0]] >= self.limits.connections_per_ip_max:
-                self._refuse(sock, "max.connections.per.ip")
-            elif sock.fileno() > last_descriptor:  # the kernel gives the lowest that is free
+            if sock.fileno() > last_descriptor:  # the kernel gives the lowest that is free
                 self._refuse(sock, "file_descriptors")
-            else:
-                self._take(sock, address[0], address[1])
+                continue
+            wait_ms = self._entrance.arrive(self._now_ms())
+            if wait_ms or not self._entrance.has_room:
+                self._hold(sock, address[0], address[1], wait_ms)
+                return
+            self._admit(sock, address[0], address[1])
+
+    def _now_ms(self) -> int:
+        return int(self._loop.time() * 1000)
 
     def _listen_again(self) -> None:
-        if not self._closed:
+        if not self._closed and self._held is None:
             self._loop.add_reader(self._sock, self._on_readable)
+
+    def _hold(self, sock: socket.socket, host: str, port: int, wait_ms: int) -> None:
+        self._held = _Held(sock, host, port, self._now_ms() + wait_ms)
+        self._loop.remove_reader(self._sock)
+        if not self._entrance.has_room:
+            self._say_held()
+        if wait_ms:
+            self._loop.call_later((wait_ms + 1) / 1000, self._admit_held)
+
+    def _admit_held(self) -> None:
+        held = self._held
+        if held is None or self._closed or self._now_ms() < held.until_ms or not self._entrance.has_room:
+            return
+        self._held = None
+        self._admit(held.sock, held.host, held.port)
+        self._listen_again()
+
+    def _admit(self, sock: socket.socket, host: str, port: int) -> None:
+        refusal = self._entrance.enter(host, self._now_ms())
+        if refusal is None:
+            self._take(sock, host, port)
+        elif refusal.after_ms and len(self._leaving) < LEAVING_MAX:
+            self._leaving.add(sock)
+            self._loop.call_later(refusal.after_ms / 1000, self._put_out, sock, refusal.reason)
+        else:
+            self._refuse(sock, refusal.reason)
+
+    def _put_out(self, sock: socket.socket, reason: str) -> None:
+        self._leaving.discard(sock)
+        self._refuse(sock, reason)
 
     def _refuse(self, sock: socket.socket, reason: str) -> None:
         sock.close()
@@ -203,22 +273,24 @@ class SocketListener:
         now = self._loop.time()
         if now - self._refusals_logged_at >= REFUSALS_LOGGED_SECONDS:
             logger.warning(
-                "connections refused port=%d count=%d open=%d reason=%s", self.port, self._refused, self._open, reason
+                "connections refused port=%d count=%d open=%d reason=%s",
+                self.port,
+                self._refused,
+                self._entrance.open,
+                reason,
             )
             self._refusals_logged_at, self._refused = now, 0
 
+    def _say_held(self) -> None:
+        now = self._loop.time()
+        if now - self._waiting_logged_at >= REFUSALS_LOGGED_SECONDS:
+            logger.warning("connections wait port=%d open=%d reason=max.connections", self.port, self._entrance.open)
+            self._waiting_logged_at = now
+
     def _take(self, sock: socket.socket, host: str, port: int) -> None:
         sock.setblocking(False)
-        self._open += 1
-        self._open_from[host] += 1
-        gone = partial(self._gone, host)
+        gone = partial(self._entrance.leave, host)
         self._network.adopt(sock, f"{host}:{port}", self._accept, self.limits, gone, self._encryption)
-
-    def _gone(self, host: str) -> None:
-        self._open -= 1
-        self._open_from[host] -= 1
-        if not self._open_from[host]:
-            del self._open_from[host]
 
 
 def _last_for_sockets() -> int:

@@ -11,10 +11,11 @@ from millstream_cluster.ids import LeaderEpoch, NodeId, PartitionEpoch
 from millstream_cluster.members import Topic
 from millstream_cluster.metadata_version import MetadataVersion
 from millstream_cluster.placement import Candidate, place
+from millstream_cluster.quotas.mutation_quota import UNLIMITED, Allowance
 from millstream_controller.core.machine import ControllerMachine
 from millstream_controller.core.nodes.nodes import RECORDS_MAX
 from millstream_controller.core.partitions.electorate import Electorate
-from millstream_controller.core.refusal import DONE, Outcome, Refused
+from millstream_controller.core.refusal import DONE, Outcome, Refused, charge
 from millstream_wire.errors import ErrorCode
 
 
@@ -28,7 +29,11 @@ class Growth:
 
 
 def create_partitions(
-    machine: ControllerMachine, wanted: Sequence[Growth], *, validate_only: bool
+    machine: ControllerMachine,
+    wanted: Sequence[Growth],
+    *,
+    validate_only: bool,
+    allowance: Allowance = UNLIMITED,
 ) -> Decision[r.MetadataRecord, tuple[tuple[str, Outcome], ...]]:
     """Grow those topics that pass every check; an answer per topic."""
     named = Counter(growth.topic for growth in wanted)
@@ -38,7 +43,9 @@ def create_partitions(
         try:
             if named[growth.topic] > 1:
                 raise Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
-            records += _grow(machine, growth, RECORDS_MAX - len(records))
+            grown = _grow(machine, growth, RECORDS_MAX - len(records))
+            charge(allowance, len(grown))
+            records += grown
             answers[growth.topic] = DONE
         except Refused as refused:
             answers[growth.topic] = Outcome.of(refused)

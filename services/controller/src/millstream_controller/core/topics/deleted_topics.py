@@ -9,8 +9,9 @@ from millstream_cluster import records as r
 from millstream_cluster.configs import EffectiveConfigs
 from millstream_cluster.decision import Decision
 from millstream_cluster.members import Topic
+from millstream_cluster.quotas.mutation_quota import UNLIMITED, Allowance
 from millstream_controller.core.machine import ControllerMachine
-from millstream_controller.core.refusal import DONE, Outcome, Refused
+from millstream_controller.core.refusal import DONE, Outcome, Refused, charge
 from millstream_wire.errors import ErrorCode
 
 
@@ -39,7 +40,7 @@ _NO_ID = Outcome(ErrorCode.UNKNOWN_TOPIC_ID, "This server does not host this top
 
 
 def delete_topics(
-    machine: ControllerMachine, wanted: Sequence[TopicRef]
+    machine: ControllerMachine, wanted: Sequence[TopicRef], allowance: Allowance = UNLIMITED
 ) -> Decision[r.MetadataRecord, tuple[DeletedTopic, ...]]:
     """Delete those topics that exist and may be deleted; one that is given by name and by id is not."""
     answers = [DeletedTopic(None, None, _NEITHER) for ref in wanted if ref.name is None and ref.topic_id is None]
@@ -67,7 +68,7 @@ def delete_topics(
             found[topic.topic_id] = topic
     records: list[r.MetadataRecord] = []
     for topic in found.values():
-        outcome = _outcome(machine, topic)
+        outcome = _outcome(machine, topic, allowance)
         if outcome is DONE:
             records.append(r.TopicDeleted(topic.topic_id))
         answers.append(DeletedTopic(topic.name, topic.topic_id, outcome))
@@ -91,9 +92,10 @@ def leaves_some(wanted: Sequence[TopicRef]) -> bool:
     return 1 in named.values()
 
 
-def _outcome(machine: ControllerMachine, topic: Topic) -> Outcome:
+def _outcome(machine: ControllerMachine, topic: Topic, allowance: Allowance) -> Outcome:
     try:
         _check(machine, topic)
+        charge(allowance, len(topic.partitions))
     except Refused as refused:
         return Outcome.of(refused)
     return DONE

@@ -16,11 +16,12 @@ from millstream_cluster.ids import (
 )
 from millstream_cluster.metadata_version import MetadataVersion
 from millstream_cluster.placement import Candidate
+from millstream_cluster.quotas.mutation_quota import UNLIMITED, Allowance
 from millstream_controller.core.machine import ControllerMachine
 from millstream_controller.core.nodes.nodes import RECORDS_MAX
 from millstream_controller.core.partitions.electorate import Electorate
 from millstream_controller.core.partitions.new_partitions import check_assignments, first_state, place_replicas
-from millstream_controller.core.refusal import DONE, Outcome, Refused
+from millstream_controller.core.refusal import DONE, Outcome, Refused, charge
 from millstream_controller.core.topics.topic_configs import check_configs, check_topic_together
 from millstream_controller.core.topics.topic_names import INTERNAL_TOPICS, check_topic_name, collision_key
 from millstream_wire.errors import ErrorCode
@@ -52,11 +53,16 @@ class CreatedTopic:
 
 
 def create_topics(
-    machine: ControllerMachine, wanted: Sequence[NewTopic], *, validate_only: bool, new_id: Callable[[], UUID]
+    machine: ControllerMachine,
+    wanted: Sequence[NewTopic],
+    *,
+    validate_only: bool,
+    new_id: Callable[[], UUID],
+    allowance: Allowance = UNLIMITED,
 ) -> Decision[r.MetadataRecord, tuple[CreatedTopic, ...]]:
     """Create those topics that pass every check; `validate_only` answers the same and creates none."""
     duplicates = {name for name, count in Counter(topic.name for topic in wanted).items() if count > 1}
-    batch = _Batch(machine, new_id)
+    batch = _Batch(machine, new_id, allowance)
     answers: list[CreatedTopic] = []
     for topic in wanted:
         if topic.name in duplicates:
@@ -79,8 +85,9 @@ def leaves_some(wanted: Sequence[NewTopic]) -> bool:
 class _Batch:
     """The topics of one request: later ones see what earlier ones took."""
 
-    def __init__(self, machine: ControllerMachine, new_id: Callable[[], UUID]) -> None:
+    def __init__(self, machine: ControllerMachine, new_id: Callable[[], UUID], allowance: Allowance) -> None:
         self.records: list[r.MetadataRecord] = []
+        self._allowance = allowance
         self._machine = machine
         self._new_id = new_id
         self._candidates = machine.candidates()
@@ -98,6 +105,7 @@ class _Batch:
         own = self._machine.settings.coordinator_topics.of(topic.name)
         if own is not None and len(replicas[0]) > 1:
             configs.setdefault(MIN_ISR, str(own.min_isr_of(len(replicas[0]))))
+        charge(self._allowance, len(replicas))
         topic_id = self._new_id()
         self.records.append(r.TopicCreated(topic.name, topic_id, topic.name in INTERNAL_TOPICS))
         self.records += [first_state(topic_id, number, nodes, self._electable) for number, nodes in enumerate(replicas)]

@@ -4,7 +4,9 @@ from itertools import pairwise
 
 import pytest
 
-from millstream_broker.core.quotas import BUCKETS_MAX, Quota, WindowedRate
+from millstream_cluster.quotas.accounts import ACCOUNTS_MAX
+from millstream_cluster.quotas.client_quota import ClientQuota
+from millstream_cluster.quotas.windows import Windows
 from millstream_cluster.records import QuotaEntity, QuotaEntityType
 
 KEY = "producer_byte_rate"
@@ -27,8 +29,8 @@ LEVELS = [
 ]
 
 
-def quota(*entities: tuple[QuotaEntity, ...], bound: float = 100.0) -> Quota:
-    made = Quota(KEY, samples=11, window_ms=1000)
+def quota(*entities: tuple[QuotaEntity, ...], bound: float = 100.0) -> ClientQuota:
+    made = ClientQuota(KEY, Windows())
     made.configure({each: {KEY: bound} for each in entities})
     return made
 
@@ -37,18 +39,19 @@ def test_nothing_is_counted_while_nobody_has_a_quota() -> None:
     idle = quota()
     assert not idle.active
     assert idle.charge(("u", "c"), 1 << 40, 0) == 0
-    assert idle.burst_bytes(("u", "c")) is None
+    assert idle.burst(("u", "c")) is None
     idle.configure({entity(user="u"): {"consumer_byte_rate": 1.0}})
     assert not idle.active
+    assert idle.accounts == 0
 
 
 @pytest.mark.parametrize(("exact", "general"), list(pairwise(LEVELS)))
 def test_the_more_exact_level_holds(exact: tuple[QuotaEntity, ...], general: tuple[QuotaEntity, ...]) -> None:
-    made = Quota(KEY, samples=11, window_ms=1000)
+    made = ClientQuota(KEY, Windows())
     made.configure({general: {KEY: 1.0}, exact: {KEY: 7.0}})
-    assert made.burst_bytes(("u", "c")) == 70
+    assert made.burst(("u", "c")) == 70
     made.configure({general: {KEY: 1.0}})
-    assert made.burst_bytes(("u", "c")) == 10
+    assert made.burst(("u", "c")) == 10
 
 
 @pytest.mark.parametrize("level", LEVELS[2:3] + LEVELS[5:6])
@@ -66,22 +69,6 @@ def test_clients_of_one_id_share_it_whoever_they_are_and_others_have_their_own()
     assert made.charge(("u", "b"), 1000, 0) == 0
 
 
-def test_a_burst_within_the_windows_is_no_rate_and_one_beyond_waits_until_it_is_none() -> None:
-    rate = WindowedRate(samples=11, window_ms=1000)
-    rate.record(1000, 0)
-    assert rate.throttle_ms(100, 0) == 0
-    rate.record(500, 0)
-    assert rate.throttle_ms(100, 0) == 5_000
-    assert rate.throttle_ms(100, 900) == 4_100
-
-
-def test_what_is_older_than_the_windows_is_forgotten() -> None:
-    rate = WindowedRate(samples=11, window_ms=1000)
-    rate.record(10_000, 0)
-    assert rate.throttle_ms(100, 10_999) > 0
-    assert rate.throttle_ms(100, 11_000) == 0
-
-
 @pytest.mark.parametrize("size", [10, 700, 5_000, 10_000])
 def test_a_client_that_obeys_moves_what_its_quota_allows(size: int) -> None:
     made = quota(entity(client="c"), bound=1000.0)
@@ -93,11 +80,38 @@ def test_a_client_that_obeys_moves_what_its_quota_allows(size: int) -> None:
     assert 0.9 * allowed - size <= moved <= 1.1 * allowed + 10_000 + size
 
 
-def test_few_clients_are_remembered_and_a_change_begins_anew() -> None:
+def test_what_was_used_counts_towards_a_changed_quota() -> None:
     made = quota(entity(client=None))
-    for number in range(BUCKETS_MAX + 5):
+    assert made.charge(("u", "c"), 1000, 0) == 0
+    made.configure({entity(client=None): {KEY: 50.0}})
+    assert made.charge(("u", "c"), 10, 0) == 10_200
+    made.configure({})
+    made.configure({entity(client=None): {KEY: 50.0}})
+    assert made.charge(("u", "c"), 10, 0) == 0, "while nobody had a quota, nothing was counted"
+
+
+def test_few_clients_are_remembered() -> None:
+    made = quota(entity(client=None))
+    for number in range(ACCOUNTS_MAX + 5):
         made.charge(("u", str(number)), 1000, 0)
+        assert made.accounts <= ACCOUNTS_MAX
     assert made.charge(("u", "0"), 1000, 0) == 0
-    assert made.charge(("u", str(BUCKETS_MAX)), 1000, 0) > 0
-    made.configure({entity(client=None): {KEY: 101.0}})
-    assert made.charge(("u", str(BUCKETS_MAX)), 1000, 0) == 0
+    assert made.charge(("u", str(ACCOUNTS_MAX)), 1000, 0) > 0
+
+
+def test_who_was_silent_for_long_is_forgotten() -> None:
+    made = quota(entity(client=None))
+    for number in range(50):
+        made.charge(("u", str(number)), 1, 0)
+    made.charge(("u", "a"), 1, Windows().span_ms)
+    made.charge(("u", "a"), 1, 2 * Windows().span_ms)
+    assert made.accounts == 1
+
+
+def test_what_one_waits_has_a_bound_where_the_quota_has_one_and_is_counted() -> None:
+    made = ClientQuota("request_percentage", Windows(), units=10_000, throttle_max_ms=1_000)
+    made.configure({entity(client=None): {"request_percentage": 1.0}})
+    assert made.charge(("u", "c"), 100_000, 0) == 0
+    assert made.charge(("u", "c"), 5_000, 0) == 500
+    assert made.charge(("u", "c"), 1_000_000, 0) == 1_000
+    assert (made.throttled.times, made.throttled.total_ms) == (2, 1_500)
