@@ -63,17 +63,8 @@ class HostedNetwork(SocketNetwork):
         limits = replace(limits, connections_max_idle_ms=NEVER_IDLE_MS)  # or a week that passes at once would close it
         return await super().connect(host, port, use, limits=limits, wrap=wrap)
 
-    async def listen(
-        self,
-        host: str,
-        port: int,
-        accept: Accept,
-        *,
-        limits: Limits = DEFAULT_LIMITS,
-        wrap: Wrap | None = None,
-        entrance: Entrance | None = None,
-    ) -> SocketListener:
-        listener = await super().listen(host, port, accept, limits=limits, wrap=wrap, entrance=entrance)
+    async def listen(self, *arguments: Any, **more: Any) -> SocketListener:
+        listener = await super().listen(*arguments, **more)
         self._listeners.append(listener)
         return listener
 
