@@ -15,7 +15,6 @@ from millstream.testing.host.moving_loop import MovingLoop
 from millstream.testing.host.owner import Owner
 from millstream_log.disk import Disk
 from millstream_runtime.metrics import Metrics
-from millstream_runtime.network.connection_quotas import Entrance
 from millstream_runtime.network.links import DEFAULT_LIMITS, Accept, Limits, Wrap
 from millstream_runtime.network.sockets.channel import SocketChannel
 from millstream_runtime.network.sockets.network import SocketListener, SocketNetwork
