@@ -16,7 +16,14 @@ from millstream.testing.host.owner import Owner
 from millstream_log.disk import Disk
 from millstream_runtime.metrics import Metrics
 from millstream_runtime.network.connection_quotas import Entrance
-from millstream_runtime.network.links import DEFAULT_LIMITS, Accept, Limits, Wrap
+from millstream_runtime.network.links import (
+    DEFAULT_LIMITS,
+    Accept,
+    Limits,
+    OnFailedHandshake,
+    Wrap,
+    ignore_failed_handshake,
+)
 from millstream_runtime.network.sockets.channel import SocketChannel
 from millstream_runtime.network.sockets.network import SocketListener, SocketNetwork
 from millstream_runtime.world import World
@@ -72,8 +79,17 @@ class HostedNetwork(SocketNetwork):
         limits: Limits = DEFAULT_LIMITS,
         wrap: Wrap | None = None,
         entrance: Entrance | None = None,
+        on_failed_handshake: OnFailedHandshake = ignore_failed_handshake,
     ) -> SocketListener:
-        listener = await super().listen(host, port, accept, limits=limits, wrap=wrap, entrance=entrance)
+        listener = await super().listen(
+            host,
+            port,
+            accept,
+            limits=limits,
+            wrap=wrap,
+            entrance=entrance,
+            on_failed_handshake=on_failed_handshake,
+        )
         self._listeners.append(listener)
         return listener
 
