@@ -68,7 +68,7 @@ class Server(Generic[App]):
         self.identity = identity
         self.accounts = accounts
         self.authorizer = authorizer
-        self.audit = Audit(world)
+        self.audit = Audit(world, name)
         self.counters = world.metrics.server(name)
         self.advertised = _advertised(handlers, frozenset(unadvertised), versions or {})
         served: dict[ApiKey, Handler[App]] = dict(handlers)
