@@ -15,7 +15,15 @@ from millstream_runtime.metrics import Latency
 from millstream_runtime.network.channel import Channel, ChannelUser
 from millstream_runtime.network.frames import Frame, Part
 from millstream_runtime.serving import api_versions
-from millstream_runtime.serving.context import CloseConnection, Connection, RawReply, RequestContext, ignore_mute
+from millstream_runtime.serving.context import (
+    CloseConnection,
+    Completion,
+    Connection,
+    Deferred,
+    RawReply,
+    RequestContext,
+    ignore_mute,
+)
 from millstream_runtime.serving.gate import Gate
 from millstream_wire.api import ApiKey
 from millstream_wire.codec import DecodeError, decode, encode_parts
@@ -83,9 +91,43 @@ class _Pending:
 
     __slots__ = ("awaited", "parts")
 
-    def __init__(self, awaited: "asyncio.Future[Any] | None", parts: list[Part] | None) -> None:
+    def __init__(self, awaited: "asyncio.Future[Any] | Deferred | None", parts: list[Part] | None) -> None:
         self.awaited = awaited
         self.parts = parts
+
+
+class _Completion(Completion):
+    """Puts an answer in its place once it is there."""
+
+    __slots__ = ("_connection", "_context", "_pending", "_route", "_started")
+
+    def __init__(
+        self, connection: "ServedConnection", route: Route, context: RequestContext, pending: _Pending, started: float
+    ) -> None:
+        self._connection = connection
+        self._route = route
+        self._context = context
+        self._pending = pending
+        self._started = started
+
+    def complete(self, reply: Any) -> None:
+        self._connection.answered(self._route, self._context, self._pending, reply, self._started)
+
+    def fail(self, error: Exception) -> None:
+        self._connection.failed(self._route, self._context, error)
+
+    def on_done(self, done: "asyncio.Future[Any]") -> None:
+        """The same for a future."""
+        if done.cancelled():
+            self._connection.close("the request was cancelled")
+            return
+        error = done.exception()
+        if error is None:
+            self.complete(done.result())
+        elif isinstance(error, Exception):
+            self.fail(error)
+        else:
+            raise error
 
 
 class ServedConnection(ChannelUser):
@@ -240,7 +282,7 @@ class ServedConnection(ChannelUser):
             else:
                 self._answer_later(route, context, reply, started)
         except Exception as error:
-            self._failed(route, context, error)
+            self.failed(route, context, error)
         return True
 
     def _call(self, route: Route, request: Request[Any], context: RequestContext, started: float) -> None:
@@ -255,41 +297,37 @@ class ServedConnection(ChannelUser):
                 return
             self._answer_later(route, context, reply, started)
         except Exception as error:
-            self._failed(route, context, error)
+            self.failed(route, context, error)
 
     def _answer_later(self, route: Route, context: RequestContext, reply: Any, started: float) -> None:
-        awaited = reply if asyncio.isfuture(reply) else route.start(cast(Coroutine[Any, Any, Any], reply))
         if not route.owns_bytes:
             context.frame = b""  # the handler has returned: the bytes are not its any more
+        if isinstance(reply, Deferred):
+            pending = _Pending(reply, None)
+            reply.bind(_Completion(self, route, context, pending, started))
+            self._enqueue(pending)
+            return
+        awaited = reply if asyncio.isfuture(reply) else route.start(cast(Coroutine[Any, Any, Any], reply))
         pending = _Pending(awaited, None)
         self._enqueue(pending)
-        awaited.add_done_callback(self._completion(route, context, pending, started))
+        awaited.add_done_callback(_Completion(self, route, context, pending, started).on_done)
 
-    def _completion(
-        self, route: Route, context: RequestContext, pending: _Pending, started: float
-    ) -> Callable[["asyncio.Future[Any]"], None]:
-        def complete(done: "asyncio.Future[Any]") -> None:
-            if done.cancelled():
-                self.close("the request was cancelled")
-                return
-            try:
-                reply = done.result()
-                parts: list[Part] = []
-                if reply is not None:
-                    parts = encoded(route.api_key, context.version, context.correlation_id, reply)
-            except Exception as error:
-                self._failed(route, context, error)
-                return
+    def answered(self, route: Route, context: RequestContext, pending: _Pending, reply: Any, started: float) -> None:
+        """The answer to an earlier request is there."""
+        try:
+            parts: list[Part] = []
+            if reply is not None:
+                parts = encoded(route.api_key, context.version, context.correlation_id, reply)
             route.latency.observe((self._time() - started) * 1000)
             if self._closed:
                 _release(parts)
             else:
                 pending.parts = parts
                 self._drain()
+        except Exception as error:
+            self.failed(route, context, error)
 
-        return complete
-
-    def _failed(self, route: Route, context: RequestContext, error: Exception) -> None:
+    def failed(self, route: Route, context: RequestContext, error: Exception) -> None:
         """A bug of ours, unless the handler says otherwise: the peer learns by the broken connection that the outcome is unknown."""
         if isinstance(error, CloseConnection):
             logger.info("connection closed server=%s peer=%s reason=%s", self._server.name, self._channel.peer, error)
