@@ -12,12 +12,13 @@ from itertools import count
 from typing import Any
 
 from authorization_rows import ROWS
-from authorization_scene import Grant, Scene, made
+from authorization_scene import GONE, GROUPS, IDS, TOPICS, Grant, Scene, made
 from wire_client import WireClient, framed
 
 from millstream_cluster.acls import CLUSTER_NAME, EVERYBODY, AclOperation, AclPattern, AclPermission, AclResource
 from millstream_wire import messages as m
 from millstream_wire.api import API, ApiKey
+from millstream_wire.errors import ErrorCode
 
 SETTINGS = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
@@ -34,6 +35,12 @@ ANY_ACL = {
     "permission_type": 1,
 }
 PATIENCE_S = 60
+NOT_YET = (
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.NOT_COORDINATOR,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+)
 NAMES = {
     AclResource.TOPIC: "t-",
     AclResource.GROUP: "g-",
@@ -161,3 +168,31 @@ def connected(bootstrap: str) -> Iterator[Server]:
         yield server
     finally:
         server.close()
+
+
+def furnish(server: Server) -> None:
+    """Topics, offsets of groups and transactional ids that the rows speak of, while the administrator may do everything."""
+    topics = [{"name": name, "num_partitions": 1, "replication_factor": 1} for name in (*TOPICS, *GONE)]
+    server.ask(ADMINISTRATOR, made(m.CreateTopicsRequest, topics=topics, timeout_ms=10_000), 5)
+    asked = made(m.MetadataRequest, topics=[{"name": name} for name in (*TOPICS, *GONE)])
+    answer = _until_known(server, asked, 12)
+    server.scene = Scene({topic.name: topic.topic_id for topic in answer.topics})
+    for group in GROUPS:
+        _until_known(server, made(m.FindCoordinatorRequest, coordinator_keys=[group]), 4)
+        offsets = [{"name": name, "partitions": [{"partition_index": 0, "committed_offset": 7}]} for name in TOPICS]
+        commit = made(m.OffsetCommitRequest, group_id=group, generation_id_or_member_epoch=-1, topics=offsets)
+        _until_known(server, commit, 8)
+    for transactional_id in IDS:
+        _until_known(server, made(m.FindCoordinatorRequest, key_type=1, coordinator_keys=[transactional_id]), 4)
+        begun = made(m.InitProducerIdRequest, transactional_id=transactional_id, transaction_timeout_ms=60_000)
+        _until_known(server, begun, 4)
+
+
+def _until_known(server: Server, request: Any, version: int) -> Any:
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        answer = server.ask(ADMINISTRATOR, request, version)
+        if not any(f"error_code={code.value}" in repr(answer) for code in NOT_YET):
+            return answer
+        assert time.monotonic() < deadline, request
+        time.sleep(0.1)

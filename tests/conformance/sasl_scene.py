@@ -3,7 +3,7 @@
 import contextlib
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from struct import pack
@@ -25,6 +25,7 @@ from millstream_wire.messages.alter_user_scram_credentials import ScramCredentia
 
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 USERS = {"alice": "alice-secret", "bob": "bob-secret", "adam": "adam-secret"}
+PLAIN_USERS = {name: password for name, password in USERS.items() if name != "bob"}
 TOKEN_SECRET = "conformance-token-secret"
 ISSUER, AUDIENCE = "https://issuer.example", "kafka"
 JAAS = "org.apache.kafka.common.security"
@@ -51,9 +52,9 @@ def bearer(user: str, *, key: Any = KEY, algorithm: str = "RS256", lifetime_s: i
     return jwt.encode({**told, **claims}, signing, algorithm=algorithm, headers={"kid": "k1"})
 
 
-def settings(listener: str, keys: Path) -> dict[str, str]:
+def settings(listener: str, keys: Path, plain_users: Mapping[str, str] = PLAIN_USERS) -> dict[str, str]:
     own = f"listener.name.{listener}."
-    users = " ".join(f'user_{name}="{password}"' for name, password in USERS.items() if name != "bob")
+    users = " ".join(f'user_{name}="{password}"' for name, password in plain_users.items())
     return {
         f"{own}sasl.enabled.mechanisms": ",".join(MECHANISMS),
         f"{own}plain.sasl.jaas.config": f"{JAAS}.plain.PlainLoginModule required {users};",
@@ -76,10 +77,10 @@ class Place:
 
 
 @contextlib.contextmanager
-def our_place(directory: Path, **more: str) -> Iterator[Place]:
+def our_place(directory: Path, *, plain_users: Mapping[str, str] = PLAIN_USERS, **more: str) -> Iterator[Place]:
     port = servers.free_port()
     plain, sasl = f"127.0.0.1:{port + 5}", f"127.0.0.1:{port}"
-    told = settings("sasl_plaintext", write_keys(directory)) | {
+    told = settings("sasl_plaintext", write_keys(directory), plain_users) | {
         "listeners": f"SASL_PLAINTEXT://{sasl},PLAINTEXT://{plain}",
         "inter.broker.listener.name": "PLAINTEXT",
         "authorizer.class.name": "",
@@ -92,7 +93,7 @@ def our_place(directory: Path, **more: str) -> Iterator[Place]:
 
 
 @contextlib.contextmanager
-def kafkas_place(directory: Path, **more: str) -> Iterator[Place]:
+def kafkas_place(directory: Path, *, plain_users: Mapping[str, str] = PLAIN_USERS, **more: str) -> Iterator[Place]:
     keys = write_keys(directory)
     allowed = [f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.{kind}=file://{keys}" for kind in ("urls", "files")]
     broker = KafkaBroker(directory, jvm=[*SMALL_JVM, *allowed])
@@ -100,7 +101,7 @@ def kafkas_place(directory: Path, **more: str) -> Iterator[Place]:
     listeners = f"PLAINTEXT://{broker.bootstrap},SASL_PLAINTEXT://{sasl}"
     own = "listener.name.sasl_plaintext.oauthbearer."
     broker.configure(
-        settings("sasl_plaintext", keys)
+        settings("sasl_plaintext", keys, plain_users)
         | {
             "listeners": f"{listeners},CONTROLLER://127.0.0.1:{broker.controller_port}",
             "advertised.listeners": listeners,

@@ -2,21 +2,22 @@
 
 import time
 from collections.abc import Iterator
+from uuid import UUID
 
 import pytest
 import servers
 from authorization_rows import ROWS
-from authorization_scene import ACL, GONE, GROUPS, IDS, TOPICS, Scene, made, seen, versions_of
+from authorization_scene import ACL, made, seen, versions_of
 from authorization_users import (
     ADMINISTRATOR,
     ANY_ACL,
-    PATIENCE_S,
     SETTINGS,
     Server,
     User,
     acl,
     acls_of,
     connected,
+    furnish,
     users,
 )
 from kafka_broker import KafkaBroker
@@ -24,7 +25,6 @@ from kafka_tools import KafkaUnavailable, kafka_libs, run_tools
 
 from millstream_cluster.acls import AclOperation, AclResource
 from millstream_wire import messages as m
-from millstream_wire.errors import ErrorCode
 
 USERS = users()
 TOOLS_TIMEOUT_S = 240
@@ -32,19 +32,14 @@ STRICTER = ("FETCH-as-replica",)
 """Where ours refuse more: nobody fetches as a replica but the node itself, and Kafka takes whoever may act for the cluster."""
 UNSTABLE = (("TXN_OFFSET_COMMIT-6", 6),)
 """Versions that Kafka does not offer yet."""
-NOT_YET = (
-    ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-    ErrorCode.NOT_COORDINATOR,
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-)
 
 
 @pytest.fixture(scope="module")
 def ours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     settings = [f"{key}={value}" for key, value in SETTINGS.items()]
     with servers.node(tmp_path_factory.mktemp("closed"), *settings) as node, connected(node.bootstrap) as server:
-        prepare(server)
+        furnish(server)
+        server.create_acls(acls_of(USERS))
         yield server
 
 
@@ -58,37 +53,11 @@ def kafkas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     broker.start()
     try:
         with connected(broker.bootstrap) as server:
-            prepare(server)
+            furnish(server)
+            server.create_acls(acls_of(USERS))
             yield server
     finally:
         broker.stop()
-
-
-def prepare(server: Server) -> None:
-    """Topics, offsets of groups and transactional ids; then the ACLs, before which everybody may do everything."""
-    topics = [{"name": name, "num_partitions": 1, "replication_factor": 1} for name in (*TOPICS, *GONE)]
-    server.ask(ADMINISTRATOR, made(m.CreateTopicsRequest, topics=topics, timeout_ms=10_000), 5)
-    answer = server.ask(
-        ADMINISTRATOR, made(m.MetadataRequest, topics=[{"name": name} for name in (*TOPICS, *GONE)]), 12
-    )
-    server.scene = Scene({topic.name: topic.topic_id for topic in answer.topics})
-    for group in GROUPS:
-        until_known(server, made(m.FindCoordinatorRequest, coordinator_keys=[group]), 4)
-        offsets = [{"name": name, "partitions": [{"partition_index": 0, "committed_offset": 7}]} for name in TOPICS]
-        commit = made(m.OffsetCommitRequest, group_id=group, generation_id_or_member_epoch=-1, topics=offsets)
-        until_known(server, commit, 8)
-    for transactional_id in IDS:
-        until_known(server, made(m.FindCoordinatorRequest, key_type=1, coordinator_keys=[transactional_id]), 4)
-        begun = made(m.InitProducerIdRequest, transactional_id=transactional_id, transaction_timeout_ms=60_000)
-        until_known(server, begun, 4)
-    server.create_acls(acls_of(USERS))
-
-
-def until_known(server: Server, request: object, version: int) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while any(f"error_code={code.value}" in repr(server.ask(ADMINISTRATOR, request, version)) for code in NOT_YET):
-        assert time.monotonic() < deadline, request
-        time.sleep(0.1)
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -154,6 +123,15 @@ def test_missing_topics_are_created_for_who_may_create_and_see_them(ours: Server
         time.sleep(1)
         everything = server.ask(ADMINISTRATOR, made(m.MetadataRequest, topics=None), 9)
         assert {topic.name for topic in everything.topics if "made" in topic.name} == {"t-made-2", "t-made-3"}
+
+
+def test_who_asks_by_name_to_delete_what_he_may_only_describe_is_not_told_its_id(ours: Server, kafkas: Server) -> None:
+    host = "127.0.2.20"
+    for server in (ours, kafkas):
+        server.create_acls([acl(host, (AclResource.TOPIC, AclOperation.DESCRIBE))])
+        request = made(m.DeleteTopicsRequest, topics=[{"name": "t-a"}], timeout_ms=1_000)
+        (told,) = server.ask(host, request, 6).responses
+        assert (told.name, told.topic_id, told.error_code) == ("t-a", UUID(int=0), 29)
 
 
 def test_acls_are_made_described_and_deleted_as_kafka_does(ours: Server, kafkas: Server) -> None:

@@ -168,6 +168,19 @@ def test_the_life_of_a_delegation_token_is_as_with_kafka(ours: Place, kafkas: Pl
     assert mine[-1][0] == 58
 
 
+def test_tokens_of_somebody_are_those_he_may_renew_too(ours: Place, kafkas: Place) -> None:
+    for place in (ours, kafkas):
+        with Peer(place.sasl) as peer:
+            peer.log_in(login("SCRAM-SHA-256", "alice"))
+            alice = Administrator(peer)
+            made = alice.create("User:adam")
+            until_described(alice, 1)
+            assert alice.described("adam") == alice.described("alice") == (0, [("alice", "alice", ("adam",))])
+            assert alice.described("bob") == (0, [])
+            assert alice.expire(bytes(made.hmac)).error_code == 0
+            until_described(alice, 0)
+
+
 def test_a_token_that_is_over_is_swept_as_with_kafka(ours: Place, kafkas: Place) -> None:
     for place in (ours, kafkas):
         with Peer(place.sasl) as peer:

@@ -7,6 +7,7 @@ import random
 import socket
 import ssl
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -373,3 +374,48 @@ def test_the_principal_is_what_the_certificate_says(authority: Authority) -> Non
     assert short.peer_of(certificate) == ClientPeer(Principal("User", "az"))
     with pytest.raises(Unwelcome, match=r"no rule of ssl\.principal\.mapping\.rules fits CN=Az Client"):
         guard(SecurityProtocol.SSL, "RULE:nobody/x/").peer_of(certificate)
+
+
+def come_back(port: int, context: ssl.SSLContext, session: ssl.SSLSession | None) -> tuple[bool, ssl.SSLSession | None]:
+    """Whether we were served by a session that was resumed; and the session. Raises OSError."""
+    with (
+        socket.create_connection(("127.0.0.1", port), timeout=10) as plain,
+        context.wrap_socket(plain, server_hostname="127.0.0.1", session=session) as tls,
+    ):
+        tls.sendall(framed(b"echo"))
+        served = tls.recv(8) == framed(b"echo")
+        return served and bool(tls.session_reused), tls.session
+
+
+def resumed_after(authority: Authority, lives_s: float, meanwhile: Callable[[], None], wait_s: float) -> list[bool]:
+    """TLS 1.2, where OpenSSL takes a client back without a look at its certificate: whether it does at once, and then."""
+    context = shows(authority, authority.issue("CN=client", ends=timedelta(seconds=lives_s)).file)
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+
+    async def scenario() -> list[bool]:
+        async with Door(authority, ssl_client_auth="required") as door:
+            _, session = await asyncio.to_thread(come_back, door.listener.port, context, None)
+            at_once, _ = await asyncio.to_thread(come_back, door.listener.port, context, session)
+            meanwhile()
+            await asyncio.sleep(wait_s)
+            try:
+                then, _ = await asyncio.to_thread(come_back, door.listener.port, context, session)
+            except OSError:
+                then = False
+            assert len(door.users) == 2
+            return [at_once, then]
+
+    return asyncio.run(scenario())
+
+
+def test_a_session_is_not_resumed_with_a_certificate_that_has_expired_since(authority: Authority) -> None:
+    assert resumed_after(authority, 5, lambda: None, 6.5) == [True, False]
+
+
+def test_a_session_is_not_resumed_once_another_authority_is_trusted(authority: Authority, tmp_path: Path) -> None:
+    other = Authority(tmp_path / "other", "CN=Other CA")
+
+    def exchange() -> None:
+        authority.file.write_bytes(other.file.read_bytes())
+
+    assert resumed_after(authority, 600, exchange, 1.5) == [True, False]

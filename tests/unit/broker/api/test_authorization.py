@@ -12,7 +12,8 @@ from millstream_cluster.ids import NodeId
 from millstream_runtime.serving.context import CloseConnection
 from millstream_runtime.serving.peer import NodePeer
 from millstream_wire.errors import ErrorCode
-from millstream_wire.messages import ListOffsetsRequest, ProduceRequest
+from millstream_wire.messages import DescribeProducersRequest, ListOffsetsRequest, ProduceRequest
+from millstream_wire.messages.describe_producers import TopicRequest
 from millstream_wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsTopic
 from millstream_wire.messages.produce import PartitionProduceData, TopicProduceData
 
@@ -82,6 +83,8 @@ def test_what_may_be_read_is_and_the_rest_is_refused(node: Any, batch: Any, valu
     node.close()
     (read,) = partitions(node.call(fetch(), 12))
     assert (read.error_code, read.high_watermark, len(read.records)) == (DENIED, -1, 0)
+    (read,) = partitions(node.call(fetch(isolation_level=1), 12))
+    assert read.aborted_transactions == []  # as Kafka has it of what it does not even look for
     node.grant(AclOperation.READ, "orders")
     (read,) = partitions(node.call(fetch(), 12))
     assert values(read.records) == [(0, "a")]
@@ -122,6 +125,14 @@ def test_describing_follows_from_writing(node: Any) -> None:
     ]
     reply = node.call(ListOffsetsRequest(topics=asked), 7)
     assert {topic.name: topic.partitions[0].error_code for topic in reply.topics} == {"mine": 0, "theirs": DENIED}
+
+
+def test_what_is_no_name_is_refused_for_that_whoever_asks(node: Any) -> None:
+    node.close()
+    asked = [TopicRequest(name=name, partition_indexes=[0]) for name in ("no name!", "theirs")]
+    reply = node.call(DescribeProducersRequest(topics=asked), 0)
+    codes = {topic.name: topic.partitions[0].error_code for topic in reply.topics}
+    assert codes == {"no name!": ErrorCode.INVALID_TOPIC_EXCEPTION, "theirs": DENIED}
 
 
 def test_a_transaction_needs_its_id_first(node: Any, batch: Any) -> None:

@@ -244,3 +244,10 @@ def test_a_plain_listener_that_others_reach_is_told_of(caplog: pytest.LogCapture
     assert [record.message.split(" address")[0] for record in caplog.records] == [
         "listener is open to everybody listener=OPEN"
     ]
+
+
+def test_a_controller_that_writes_to_brokers_shows_them_what_nodes_show(files: dict[str, object]) -> None:
+    given = {MAP: "C:SSL,IN:SSL", "inter.broker.listener.name": "IN"}
+    for writes, protocol in ((False, SecurityProtocol.PLAINTEXT), (True, SecurityProtocol.SSL)):
+        security = controller_security_of(told(**given, **files), Endpoint("C", "h", 1), writes_to_brokers=writes)
+        assert security.nodes.protocol is protocol

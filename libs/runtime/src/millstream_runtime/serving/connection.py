@@ -6,12 +6,10 @@ Whatever a peer sends, the worst that happens is that its own connection closes,
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Coroutine, Sequence
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from millstream_runtime.metrics import Latency
 from millstream_runtime.network.channel import Channel, ChannelUser
 from millstream_runtime.network.frames import Frame, Part
 from millstream_runtime.serving import api_versions
@@ -25,13 +23,13 @@ from millstream_runtime.serving.context import (
     ignore_mute,
 )
 from millstream_runtime.serving.gate import Gate
+from millstream_runtime.serving.route import Route, Shortcut
 from millstream_wire.api import ApiKey
 from millstream_wire.codec import DecodeError, decode, encode_parts
 from millstream_wire.header import encode_response_header, read_request_header
 from millstream_wire.schema import Request, Response
 
 if TYPE_CHECKING:
-    from millstream_runtime.serving.request_time import RequestTime
     from millstream_runtime.serving.server import Server
 
 logger = logging.getLogger(__name__)
@@ -40,46 +38,6 @@ _CORRELATION_BYTES: Final = 4
 _FIXED = Struct(">hhi")  # API key, version, correlation id: how every request begins
 _SASL_HANDSHAKE: Final = 17
 _SASL_AUTHENTICATE: Final = 36
-
-
-# As in the rows of `handlers.Handler`, with their types erased.
-Handle = Callable[[Any, Any, RequestContext], Any]
-Shortcut = Callable[[Any, Frame, int, RequestContext], Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Route:
-    """How one API is served."""
-
-    api_key: ApiKey
-    name: str
-    request: type[Request[Any]]
-    least: int
-    most: int
-    handle: Handle
-    app: Any
-    """What the handler is about; most often the server's."""
-    start: Callable[[Coroutine[Any, Any, Any]], "asyncio.Task[Any]"]
-    """Runs the rest of a handler, for as long as the server of its app is open."""
-    owns_bytes: bool
-    """The handler is `async def`: it outlives the frame."""
-    latency: Latency
-    shortcut: Shortcut | None = None
-    request_time: "RequestTime | None" = None
-    """Where the time of a request is counted, while somebody has a quota for it."""
-
-
-def divided(own: Route | None, theirs: Route, is_theirs: Callable[[Any], bool]) -> Route:
-    """One API with two servers behind one listener; whose a request is can be seen in it."""
-    if own is None:
-        return theirs
-    ours = own
-
-    def handle(_: Any, request: Any, context: RequestContext) -> Any:
-        route = theirs if is_theirs(request) else ours
-        return route.handle(route.app, request, context)
-
-    return replace(theirs, handle=handle, owns_bytes=ours.owns_bytes or theirs.owns_bytes, shortcut=None)
 
 
 class _Rejected(Exception):

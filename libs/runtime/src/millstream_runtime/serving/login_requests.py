@@ -37,10 +37,15 @@ def describe_tokens(
     shown = [
         _described(token, secret_key)
         for token in image.logins.tokens.values()
-        if (owners is None or token.owner in owners)
-        and (asker in (token.owner, token.requester, *token.renewers) or _may_see(token, context))
+        if (owners is None or not owners.isdisjoint(_concerned(token)))
+        and (asker in _concerned(token) or _may_see(token, context))
     ]
     return DescribeDelegationTokenResponse(tokens=shown)
+
+
+def _concerned(token: r.DelegationTokenSet) -> tuple[str, ...]:
+    """Whom Kafka takes for its owners where it is asked for those of somebody."""
+    return token.owner, token.requester, *token.renewers
 
 
 def _may_see(token: r.DelegationTokenSet, context: RequestContext) -> bool:

@@ -1,13 +1,13 @@
 """DescribeProducers (API key 61), version 0: the idempotent producers a partition remembers."""
 
 from millstream_broker.shell.broker import Broker
-from millstream_cluster.acls import AclOperation
+from millstream_cluster.acls import AclOperation, AclResource
 from millstream_cluster.answers.topic_name import wrong_with_topic_name
 from millstream_runtime.serving.context import RequestContext
-from millstream_runtime.serving.refusals import joined, refuse_some
+from millstream_runtime.serving.refusals import joined, refuse_where
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import DescribeProducersRequest, DescribeProducersResponse
-from millstream_wire.messages.describe_producers import PartitionResponse, ProducerState, TopicResponse
+from millstream_wire.messages.describe_producers import PartitionResponse, ProducerState, TopicRequest, TopicResponse
 
 _NO_SUCH_TOPIC = "This server does not host this topic-partition."
 
@@ -15,7 +15,11 @@ _NO_SUCH_TOPIC = "This server does not host this topic-partition."
 def handle_describe_producers(
     broker: Broker, request: DescribeProducersRequest, context: RequestContext
 ) -> DescribeProducersResponse:
-    refused = refuse_some(request, context, "topics", AclOperation.READ)
+    def is_permitted(topic: TopicRequest) -> bool:
+        """What is no name is refused for that, whoever asks."""
+        return bool(wrong_with_topic_name(topic.name)) or context.may(AclOperation.READ, AclResource.TOPIC, topic.name)
+
+    refused = refuse_where(request, context, "topics", is_permitted, AclOperation.READ)
     topics = [
         TopicResponse(
             name=topic.name, partitions=[_describe(broker, topic.name, index) for index in topic.partition_indexes]

@@ -44,7 +44,11 @@ COPIES_SINCE = 11
 """From here on consumers may say their rack, and read from followers."""
 LEADER_HINTS_SINCE = 16
 SESSION_ID_MAX = 2**31 - 1
-_NOT_THERE = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
+_NOT_LOOKED_AT = (
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.UNKNOWN_TOPIC_ID,
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+)
 
 
 def answer_usual_fetch(
@@ -340,7 +344,7 @@ class _Fetch(Deferred):
                 partition_index=each.wanted.index,
                 error_code=each.code,
                 high_watermark=-1,
-                aborted_transactions=[] if each.code in _NOT_THERE else None,
+                aborted_transactions=[] if each.code in _NOT_LOOKED_AT else None,
                 records=b"",
             )
             if self._is_follower and each.code is ErrorCode.OFFSET_OUT_OF_RANGE and each.replica is not None:

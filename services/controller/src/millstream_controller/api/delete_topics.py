@@ -66,8 +66,8 @@ def _denied(image: Image, wanted: list[TopicRef], may: May) -> tuple[list[TopicR
         if is_shown and (topic is None or may(AclOperation.DELETE, AclResource.TOPIC, name)):
             left.append(ref)
             continue
-        seen = TopicRef(name, topic.topic_id) if is_shown and topic is not None else ref
-        denied.append(_result(seen.name, seen, ErrorCode.TOPIC_AUTHORIZATION_FAILED, None))
+        told = name if is_shown else ref.name  # the other one of id and name only where it was asked by id
+        denied.append(_result(told, ref, ErrorCode.TOPIC_AUTHORIZATION_FAILED, None))
     return left, denied
 
 
