@@ -112,6 +112,10 @@ chaos: setup ## Real processes under faults, judged (SEED=1 SECONDS=90 FAMILY=mi
 	@exec $(BIN)/python tests/chaos --seed $(or $(SEED),1) --seconds $(or $(SECONDS),90) --family $(or $(FAMILY),mixed) \
 		--against $(or $(AGAINST),millstream) $(ARGS)
 
+.PHONY: operator-test
+operator-test: setup ## The operator against a real API server, with processes for pods
+	tests/operator/run $(ARGS)
+
 .PHONY: e2e
 e2e: setup ## The product on a real Kubernetes cluster, from nothing to archived Parquet
 	tests/e2e/run

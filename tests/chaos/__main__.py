@@ -28,7 +28,11 @@ def main() -> int:
         except KafkaUnavailable as reason:
             print(f"chaos: Apache Kafka is not to be had: {reason}", file=sys.stderr)
             return EXIT_USAGE
-    asked = list(Family) if options.family == MIXED else [Family(name) for name in options.family.split(",")]
+    asked = (
+        [each for each in Family if each is not Family.REST]
+        if options.family == MIXED
+        else [Family(name) for name in options.family.split(",")]
+    )
     families = _possible(asked, no_network, no_disks, losing=options.factor > 1 or options.lose_data)
     if not families:
         print("chaos: nothing that was asked for is possible here", file=sys.stderr)

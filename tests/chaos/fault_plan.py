@@ -23,6 +23,8 @@ class Family(StrEnum):
     """kill -9, and what was not flushed is gone from the disk."""
     EMPTY = "empty"
     """kill -9, and the disk is empty."""
+    REST = "rest"
+    """Nothing is done: what faults are measured by on a machine that has other work."""
 
 
 LOSES_DATA = frozenset({Family.POWER, Family.EMPTY})

@@ -86,6 +86,8 @@ class Striker:
                     self._problem(f"{fault.victim} did not stop in time")
             case Family.FULL:
                 node.disk.fill()
+            case Family.REST:
+                pass
             case Family.CUT:
                 self._cut(fault, inwards=True, outwards=True)
             case Family.ONE_WAY:
@@ -105,6 +107,8 @@ class Striker:
                 node.resume()
             case Family.FULL:
                 node.disk.drain()
+            case Family.REST:
+                pass
             case _:
                 node.start()
 

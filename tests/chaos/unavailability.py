@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import median
 
+from fault_plan import Family
 from history import COMMITTED, Acked, Commit, Ended, Event, Healed, Struck, Whole
 
 TOPIC = "orders"
@@ -131,8 +132,12 @@ def _windows(history: Sequence[Event], last: float) -> list[_Window]:
 
 
 def _kind(group: Sequence[Struck]) -> str:
-    kinds = [f"{each.family} {each.victim.rpartition('-')[0]}" for each in group]
+    kinds = [_of_one(each) for each in group]
     return kinds[0] if len(kinds) == 1 else "two at a time"
+
+
+def _of_one(fault: Struck) -> str:
+    return Family.REST if fault.family == Family.REST else f"{fault.family} {fault.victim.rpartition('-')[0]}"
 
 
 def _until_whole(group: Sequence[Struck], healed: dict[int, float], whole: dict[int, float]) -> float | None:

@@ -4,7 +4,11 @@
 
 {{- define "millstream.image" -}}
 {{- $registry := .root.Values.images.registry -}}
-{{ if $registry }}{{ trimSuffix "/" $registry }}/{{ end }}millstream-{{ .role }}:{{ .root.Values.images.tag }}
+{{ if $registry }}{{ trimSuffix "/" $registry }}/{{ end }}millstream-{{ .role }}:{{ .tag | default .root.Values.images.tag }}
+{{- end -}}
+
+{{- define "millstream.operatorImage" -}}
+{{ include "millstream.image" (dict "root" . "role" "operator" "tag" .Values.operator.imageTag) }}
 {{- end -}}
 
 {{- define "millstream.labels" -}}

@@ -14,7 +14,7 @@ from millstream_controller.core.logins.scram_credentials import credential_set
 from millstream_runtime.properties import PropertyError
 from millstream_security.sasl.errors import SaslConfigError
 from millstream_security.sasl.scram_argument import parse_scram_argument
-from millstream_security.sasl.scram_messages import base64
+from millstream_security.sasl.scram_mechanism import base64
 
 _SALT_BYTES = 24
 _SECRET_BYTES = 32

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from millstream_runtime.nodes.audit_topic import AUDIT_TOPIC
 from millstream_runtime.properties import Properties, PropertyError, parse_address
 from millstream_runtime.serving.authorization import STANDARD_AUTHORIZER
 from millstream_security.protocol import SecurityProtocol
@@ -74,6 +75,8 @@ def properties_of(role: Role, roles: Sequence[Role], given: Properties, place: P
     controllers = _take_controllers(values) if _main_role(roles) is not Role.CONTROLLER else {}
     if address_of is not _main_role(roles):
         _use_own_listener(role, values, place)
+    if role is Role.CONTROLLER and len(roles) > 1:
+        values.pop(AUDIT_TOPIC, None)  # another role of the process is connected to brokers, and writes for all of them
     if role is Role.CONTROLLER and controllers:
         values.pop("advertised.listeners", None)
         values |= controllers

@@ -8,6 +8,7 @@ import kopf
 from millstream_operator.config import OperatorConfig
 from millstream_operator.handlers.watch import register
 from millstream_operator.kube.objects import Objects, connect
+from millstream_operator.metrics import OperatorMetrics
 from millstream_operator.reconcile.certificates import Certificates
 from millstream_operator.reconcile.connections import Connections
 from millstream_operator.reconcile.resource import Surroundings
@@ -25,13 +26,15 @@ class OperatorApp:
         self._world = world
         self._config = config
         self._reconcilers: Reconcilers | None = None
+        self._metrics = OperatorMetrics(world.monotonic_ms)
+        world.metrics.register(self._metrics)
         self.ready = asyncio.Event()
         self.listeners: dict[str, tuple[str, int]] = {}
 
     async def run(self) -> None:
         async with connect() as objects:
             around = self._surroundings(objects)
-            self._reconcilers = reconcilers = Reconcilers(around)
+            self._reconcilers = reconcilers = Reconcilers(around, self._metrics)
             registry = kopf.OperatorRegistry()
             register(registry, reconcilers)
             try:

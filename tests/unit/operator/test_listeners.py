@@ -13,7 +13,8 @@ from millstream_controller.config import ControllerConfig
 from millstream_coordinator.config import CoordinatorConfig
 from millstream_operator.certificates.authority import Authority
 from millstream_operator.plan.certificates import KEYSTORE, TRUST, USERS_TRUST, Lives, next_authority, node_files
-from millstream_operator.plan.cluster import Pods, plan_cluster
+from millstream_operator.plan.cluster import plan_cluster
+from millstream_operator.plan.workload import Workload
 from millstream_operator.resources.identity import ClusterIdentity
 from millstream_operator.resources.listeners import CERTIFICATES, listeners, node_certificate
 from millstream_operator.resources.network_policy import network_policies
@@ -21,6 +22,7 @@ from millstream_operator.resources.stateful_set import properties
 from millstream_runtime.properties import Properties
 
 CLUSTER = ClusterIdentity("demo", "apps", "uid-1")
+NOBODY = {role: Workload() for role in Role}
 CONFIGS = {Role.BROKER: BrokerConfig, Role.CONTROLLER: ControllerConfig, Role.COORDINATOR: CoordinatorConfig}
 NOW = datetime.now(UTC)
 
@@ -131,7 +133,7 @@ def test_the_nodes_door_is_closed_to_other_pods() -> None:
 
 
 def test_pods_mount_their_certificates_and_the_services_know_every_port() -> None:
-    plan = plan_cluster(CLUSTER, spec(**OUTSIDE), Pods(), None, operator_namespace="ops")
+    plan = plan_cluster(CLUSTER, spec(**OUTSIDE), NOBODY, None, operator_namespace="ops")
     sets = {m["metadata"]["name"]: m for m in plan.manifests if m["kind"] == "StatefulSet"}
     for name, found in sets.items():
         pod = found["spec"]["template"]["spec"]
@@ -187,3 +189,10 @@ def test_nodes_files_stay_until_something_is_due() -> None:
     users_changed = node_files(first, wanted, ca, rotated, lives, NOW)
     assert (users_changed[KEYSTORE], users_changed[TRUST]) == (first[KEYSTORE], first[TRUST])
     assert users_changed[USERS_TRUST] == rotated.trust
+
+
+@pytest.mark.parametrize("role", [Role.BROKER, Role.COORDINATOR])
+def test_a_plain_clusters_listeners_are_called_what_they_speak(role: Role) -> None:
+    """A listener of another name has to be in listener.security.protocol.map: coordinators of plain clusters did not start."""
+    [listener] = listeners({"security": {"enabled": False}}, role)
+    assert listener.name == listener.protocol

@@ -3,11 +3,13 @@
 from typing import Any
 
 from millstream_cluster.ids import Role
-from millstream_operator.plan.cluster import Pods, plan_cluster, superfluous
+from millstream_operator.plan.cluster import plan_cluster, superfluous
+from millstream_operator.plan.workload import Workload
 from millstream_operator.resources.identity import HTTP_PORT, KAFKA_PORTS, ClusterIdentity
 from millstream_operator.resources.network_policy import network_policies
 
 CLUSTER = ClusterIdentity("demo", "apps", "uid-1")
+NOBODY = {role: Workload() for role in Role}
 STRANGER = ("apps", {"app": "shop"})
 OPERATOR = ("ops", {"app.kubernetes.io/name": "millstream-operator"})
 API_SERVER = ("", {})
@@ -79,11 +81,11 @@ def test_controllers_and_coordinators_connect_to_their_own_and_the_former_to_the
 
 
 def test_policies_can_be_asked_away_and_then_go() -> None:
-    with_them = plan_cluster(CLUSTER, spec(), Pods(), None, operator_namespace="ops")
+    with_them = plan_cluster(CLUSTER, spec(), NOBODY, None, operator_namespace="ops")
     found = [m for m in with_them.manifests if m["kind"] == "NetworkPolicy"]
     assert len(found) == 3
     assert superfluous(with_them, "NetworkPolicy", found, CLUSTER.uid) == []
     somebody_elses = {"metadata": {"name": "hand-made"}}
-    without = plan_cluster(CLUSTER, spec(networkPolicy={"enabled": False}), Pods(), None, operator_namespace="ops")
+    without = plan_cluster(CLUSTER, spec(networkPolicy={"enabled": False}), NOBODY, None, operator_namespace="ops")
     gone = superfluous(without, "NetworkPolicy", [*found, somebody_elses], CLUSTER.uid)
     assert sorted(gone) == ["demo-broker", "demo-controller", "demo-coordinator"]

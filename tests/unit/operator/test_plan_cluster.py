@@ -3,11 +3,27 @@
 from typing import Any
 
 from millstream_cluster.ids import Role
-from millstream_operator.plan.cluster import ClusterPlan, Pods, plan_cluster, readiness
+from millstream_operator.plan.cluster import ClusterPlan, plan_cluster
 from millstream_operator.plan.conditions import Condition, merge
+from millstream_operator.plan.partitions import PartitionStanding
+from millstream_operator.plan.workload import Pod, Workload
 from millstream_operator.resources.identity import ClusterIdentity
 
 CLUSTER = ClusterIdentity("demo", "apps", "uid-1")
+NOBODY = {role: Workload() for role in Role}
+
+
+def plan(wanted: dict[str, Any], brokers: Workload | None = None, *partitions: PartitionStanding) -> ClusterPlan:
+    workloads = NOBODY if brokers is None else NOBODY | {Role.BROKER: brokers}
+    return plan_cluster(CLUSTER, wanted, workloads, partitions or None, operator_namespace="ops")
+
+
+def partition(*replicas: int, isr: tuple[int, ...] = ()) -> PartitionStanding:
+    return PartitionStanding("orders", 0, replicas[0], replicas, isr or replicas, 2)
+
+
+def brokers_at(replicas: int, *pods: Pod) -> Workload:
+    return Workload(replicas, pods=pods)
 
 
 def spec(brokers: int = 3) -> dict[str, Any]:
@@ -20,64 +36,72 @@ def spec(brokers: int = 3) -> dict[str, Any]:
     }
 
 
-def stateful_sets(plan: ClusterPlan) -> dict[str, dict[str, Any]]:
-    return {m["metadata"]["name"]: m for m in plan.manifests if m["kind"] == "StatefulSet"}
+def stateful_sets(found: ClusterPlan) -> dict[str, dict[str, Any]]:
+    return {m["metadata"]["name"]: m for m in found.manifests if m["kind"] == "StatefulSet"}
 
 
 def test_every_role_gets_pods_and_everything_is_owned() -> None:
-    plan = plan_cluster(CLUSTER, spec(), Pods(), None, operator_namespace="ops")
-    sets = stateful_sets(plan)
+    found = plan(spec())
+    sets = stateful_sets(found)
     assert {name: found["spec"]["replicas"] for name, found in sets.items()} == {
         "demo-broker": 3,
         "demo-controller": 2,
         "demo-coordinator": 2,
     }
-    assert {m["metadata"]["ownerReferences"][0]["uid"] for m in plan.manifests} == {"uid-1"}
+    assert {m["metadata"]["ownerReferences"][0]["uid"] for m in found.manifests} == {"uid-1"}
 
 
 def test_pods_do_not_change_with_the_number_of_replicas() -> None:
     def templates(brokers: int) -> list[Any]:
-        plan = plan_cluster(CLUSTER, spec(brokers), Pods(), None, operator_namespace="ops")
-        return [found["spec"]["template"] for found in stateful_sets(plan).values()]
+        return [found["spec"]["template"] for found in stateful_sets(plan(spec(brokers))).values()]
 
     assert templates(3) == templates(5)
 
 
 def test_a_broker_is_told_its_name_and_the_users_settings() -> None:
-    pod = stateful_sets(plan_cluster(CLUSTER, spec(), Pods(), None, operator_namespace="ops"))["demo-broker"]["spec"][
-        "template"
-    ]["spec"]
+    pod = stateful_sets(plan(spec()))["demo-broker"]["spec"]["template"]["spec"]
     arguments = pod["containers"][0]["args"]
     assert "advertised.listeners=PLAINTEXT://$(POD_NAME).demo-broker.apps.svc:9092" in arguments
     assert "num.partitions=4" in arguments
 
 
 def test_shrinking_waits_until_the_brokers_that_would_go_are_empty() -> None:
-    blocked = plan_cluster(CLUSTER, spec(2), Pods(replicas=3), {0: 1, 2: 7}, operator_namespace="ops")
+    blocked = plan(spec(2), brokers_at(3), partition(0, 1), partition(2, 0))
     assert stateful_sets(blocked)["demo-broker"]["spec"]["replicas"] == 3
     assert blocked.refusal is not None
-    assert "broker-2 holds 7" in blocked.refusal.message
-    unknown = plan_cluster(CLUSTER, spec(2), Pods(replicas=3), None, operator_namespace="ops")
+    assert "broker-2 holds 1" in blocked.refusal.message
+    unknown = plan(spec(2), brokers_at(3))
     assert stateful_sets(unknown)["demo-broker"]["spec"]["replicas"] == 3
-    free = plan_cluster(CLUSTER, spec(2), Pods(replicas=3), {0: 1, 1: 4}, operator_namespace="ops")
+    free = plan(spec(2), brokers_at(3), partition(0, 1))
     assert stateful_sets(free)["demo-broker"]["spec"]["replicas"] == 2
     assert free.refusal is None
 
 
-def test_pods_go_one_at_a_time_by_evictions_and_by_rolls() -> None:
-    manifests = plan_cluster(CLUSTER, spec(), Pods(), None, operator_namespace="ops").manifests
+def away_max(found: ClusterPlan) -> dict[str, int]:
+    budgets = [m for m in found.manifests if m["kind"] == "PodDisruptionBudget"]
+    return {m["metadata"]["name"]: m["spec"]["maxUnavailable"] for m in budgets}
+
+
+def test_an_eviction_takes_one_pod_of_a_role_and_a_broker_only_where_all_stay_above_their_minimum() -> None:
+    whole = plan(spec(), brokers_at(3), partition(0, 1, 2), partition(1))
+    assert away_max(whole) == {"demo-broker": 1, "demo-controller": 1, "demo-coordinator": 1}
+    at_minimum = plan(spec(), brokers_at(3), partition(0, 1, 2, isr=(0, 1)))
+    assert away_max(at_minimum) == {"demo-broker": 0, "demo-controller": 1, "demo-coordinator": 1}
+    assert away_max(plan(spec(), brokers_at(3)))["demo-broker"] == 0, "nobody knows what is in sync"
+
+
+def test_while_pods_are_exchanged_none_of_their_role_may_be_evicted() -> None:
+    outdated = Pod(Role.BROKER, 0, "demo-broker-0", "uid", is_outdated=True)
+    assert away_max(plan(spec(), brokers_at(1, outdated), partition(0, 1, 2)))["demo-broker"] == 0
+
+
+def test_kubernetes_exchanges_no_pod_by_itself() -> None:
+    manifests = plan(spec()).manifests
     budgets = [m["spec"] for m in manifests if m["kind"] == "PodDisruptionBudget"]
-    assert [budget["maxUnavailable"] for budget in budgets] == [1, 1, 1]
     for found in (m["spec"] for m in manifests if m["kind"] == "StatefulSet"):
         assert found["selector"] in [budget["selector"] for budget in budgets]
-        assert found["updateStrategy"] == {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
+        assert found["updateStrategy"] == {"type": "OnDelete"}
         assert found["template"]["spec"]["terminationGracePeriodSeconds"] > 30, "longer than a process takes to leave"
-
-
-def test_ready_means_every_pod() -> None:
-    pods = {Role.BROKER: Pods(3, 2), Role.CONTROLLER: Pods(2, 2), Role.COORDINATOR: Pods(2, 2)}
-    assert readiness(pods, spec(), None).message == "ready so far: 2 of 3 brokers"
-    assert readiness({**pods, Role.BROKER: Pods(3, 3)}, spec(), None).status is True
 
 
 def test_the_transition_time_moves_only_with_the_status() -> None:
@@ -90,7 +114,7 @@ def test_the_transition_time_moves_only_with_the_status() -> None:
 
 def test_pods_keep_to_what_the_restricted_level_allows_and_only_controllers_have_a_token() -> None:
     """The API server judges it in tests/e2e; here is what it does not ask for as well."""
-    for name, found in stateful_sets(plan_cluster(CLUSTER, spec(), Pods(), None, operator_namespace="ops")).items():
+    for name, found in stateful_sets(plan(spec())).items():
         pod = found["spec"]["template"]["spec"]
         [container] = pod["containers"]
         assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}

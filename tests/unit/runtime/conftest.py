@@ -55,6 +55,11 @@ def hosts(request):
 
 
 @pytest.fixture
+def real_hosts():
+    return RealHosts()
+
+
+@pytest.fixture
 def simulated_hosts():
     return SimulatedHosts()
 

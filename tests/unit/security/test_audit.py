@@ -53,7 +53,7 @@ class Said:
         caplog.set_level(logging.INFO, "millstream.audit")
         self._caplog = caplog
         seed = random.Random(1)
-        self.audit = Audit(SimulatedWorld(SimulatedNetwork(seed, Conditions()), "b", seed))
+        self.audit = Audit(SimulatedWorld(SimulatedNetwork(seed, Conditions()), "b", seed), "broker-0")
         authorizer = Authorizer(AuthorizerConfig(), AclsImage)
         connection = Connection(1, "10.0.0.7:5", "SASL", peer=peer, authorizer=authorizer, audit=self.audit)
         self.context = RequestContext(ApiKey.DELETE_GROUPS, 2, 1, "c", b"", connection, 0)
@@ -191,6 +191,19 @@ def test_what_somebody_else_says_is_not_said_twice(play: Play, reply: Any) -> No
         assert delete_groups(said, lambda *_: reply) is reply
 
     assert play(scene) == []
+
+
+def test_what_nodes_get_done_is_said_and_what_they_only_try_is_not(play: Play) -> None:
+    there = DeleteGroupsResponse(results=[DeletableGroupResult(group_id="g", error_code=ErrorCode.GROUP_ID_NOT_FOUND)])
+
+    async def scene(said: Said) -> None:
+        delete_groups(said, lambda *_: there)
+        delete_groups(said, lambda *_: DONE)
+
+    who = "change principal=Node:1 host=10.0.0.7"
+    assert play(scene, NodePeer.of(NodeId(1))) == [
+        f"{who} api=DELETE_GROUPS resource=GROUP:g answer=NONE detail=delete"
+    ]
 
 
 def test_refusals_do_not_hide_what_was_changed(play: Play) -> None:

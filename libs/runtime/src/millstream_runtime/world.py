@@ -15,6 +15,7 @@ from mypy_extensions import mypyc_attr
 
 from millstream_runtime.metrics import Metrics
 from millstream_runtime.network.links import Network
+from millstream_runtime.serving.audit.records import AuditRecords
 
 T = TypeVar("T")
 
@@ -28,6 +29,8 @@ class World(ABC):
         self.random = generator
         self.metrics = metrics
         """One per process; services register their own metrics."""
+        self.audit_records = AuditRecords()
+        """One per process: what its roles have said in the audit log and who has the connections for it writes to a topic."""
         self.monotonic_s = monotonic_s
         """The event loop's clock, as fine as it goes."""
         self.own_addresses: dict[tuple[str, int], tuple[str, int]] = {}

@@ -14,6 +14,7 @@ import kopf
 
 from millstream_operator.plan.scope import Body, cluster_key
 from millstream_operator.reconcile.resync import Reconcilers
+from millstream_operator.resources.identity import CLUSTER_LABEL
 
 GROUP, VERSION = "millstream.dev", "v1alpha1"
 RETRY_DELAY_S = 10
@@ -49,6 +50,7 @@ def register(registry: kopf.OperatorRegistry, reconcilers: Reconcilers) -> None:
     }
     for plural, reconciler in reconcilers.by_plural.items():
         _watch(registry, plural, reconcilers, reconciler.kind)
+    _watch_pods(registry, reconcilers)
     for plural, (policy, delete) in deletes.items():
         _delete(registry, plural, policy, delete)
         _delete_without_finalizer(registry, plural, policy, delete)
@@ -61,6 +63,17 @@ def _watch(registry: kopf.OperatorRegistry, plural: str, reconcilers: Reconciler
             await reconcilers.look_at(kind, dict(body))
 
     kopf.on.event(GROUP, VERSION, plural, registry=registry, id=f"{plural}-changed")(changed)
+
+
+def _watch_pods(registry: kopf.OperatorRegistry, reconcilers: Reconcilers) -> None:
+    """A pod that came or went may let the next one be exchanged, and decides who may be evicted."""
+
+    async def changed(body: kopf.Body, **_: Any) -> None:
+        metadata = body["metadata"]
+        await reconcilers.look_at_cluster(metadata["namespace"], metadata["labels"][CLUSTER_LABEL])
+
+    selector = {CLUSTER_LABEL: kopf.PRESENT}
+    kopf.on.event("", "v1", "pods", registry=registry, id="pods-changed", labels=selector)(changed)
 
 
 def at_home(body: Body) -> bool:

@@ -4,7 +4,6 @@ Which brokers get new partitions is the controller's decision: it makes one afte
 Topics are reconciled several at a time, so a plan made here would not know of the others.
 """
 
-from collections import Counter
 from typing import assert_never
 from uuid import UUID
 
@@ -116,10 +115,3 @@ async def delete(cluster: KafkaCluster, topic_id: UUID) -> None:
     [result] = answer.responses
     if result.error_code != ErrorCode.UNKNOWN_TOPIC_ID:
         check(result.error_code, result.error_message)
-
-
-async def partitions_held(cluster: KafkaCluster) -> dict[int, int]:
-    """How many replicas each broker holds, over all topics; brokers that are down hold theirs still."""
-    metadata = await cluster.metadata(None)
-    partitions = [partition for topic in metadata.topics for partition in topic.partitions]
-    return dict(Counter(node for partition in partitions for node in partition.replica_nodes))

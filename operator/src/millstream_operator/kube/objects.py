@@ -17,6 +17,7 @@ PLURALS = {
     "Cluster": "clusters",
     "ConsumerGroup": "consumergroups",
     "Deployment": "deployments",
+    "Event": "events",
     "MetadataSlot": "metadataslots",
     "NetworkPolicy": "networkpolicies",
     "Pod": "pods",
@@ -43,6 +44,10 @@ class KubernetesError(Exception):
     def not_found(self) -> bool:
         return self.status == 404
 
+    @property
+    def conflict(self) -> bool:
+        return self.status == 409
+
 
 @asynccontextmanager
 async def connect() -> AsyncIterator["Objects"]:
@@ -59,12 +64,12 @@ class Objects:
     def __init__(self, client: api.ApiClient) -> None:
         self._client = client
 
-    async def apply(self, manifests: Sequence[Mapping[str, Any]]) -> None:
-        for manifest in manifests:
-            metadata = manifest["metadata"]
-            path = _path(manifest["apiVersion"], manifest["kind"], metadata["namespace"], metadata["name"])
-            query = [("fieldManager", FIELD_MANAGER), ("force", "true")]
-            await self._call("PATCH", path, query, manifest, content_type="application/apply-patch+yaml")
+    async def apply(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
+        """The object as it is then."""
+        metadata = manifest["metadata"]
+        path = _path(manifest["apiVersion"], manifest["kind"], metadata["namespace"], metadata["name"])
+        query = [("fieldManager", FIELD_MANAGER), ("force", "true")]
+        return await self._call("PATCH", path, query, manifest, content_type="application/apply-patch+yaml")
 
     async def create(self, manifest: Mapping[str, Any]) -> None:
         """Raises KubernetesError where there is one of that name already."""
@@ -91,19 +96,26 @@ class Objects:
         items: list[dict[str, Any]] = found["items"]
         return items
 
-    async def delete(self, api_version: str, kind: str, namespace: str, name: str, propagation: str) -> None:
+    async def delete(
+        self, api_version: str, kind: str, namespace: str, name: str, propagation: str, *, uid: str = ""
+    ) -> bool:
+        """Whether it was there. With a uid only that very object: one of the same name made since stays."""
+        body = {"preconditions": {"uid": uid}} if uid else None
         try:
             query = [("propagationPolicy", propagation)]
-            await self._call("DELETE", _path(api_version, kind, namespace, name), query)
+            await self._call("DELETE", _path(api_version, kind, namespace, name), query, body)
         except KubernetesError as error:
-            if not error.not_found:
-                raise
+            if error.not_found or (uid and error.conflict):
+                return False
+            raise
+        return True
 
     async def merge_patch(
         self, api_version: str, kind: str, namespace: str, name: str, patch: Mapping[str, Any], *, subresource: str = ""
-    ) -> None:
+    ) -> dict[str, Any]:
+        """The object as it is then."""
         path = _path(api_version, kind, namespace, name) + (f"/{subresource}" if subresource else "")
-        await self._call("PATCH", path, [], patch, content_type="application/merge-patch+json")
+        return await self._call("PATCH", path, [], patch, content_type="application/merge-patch+json")
 
     async def _call(
         self,

@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 MESSAGE_LENGTH_MAX = 1000
+BLOCKED = frozenset({"RollBlocked", "PodDoesNotStart", "ScaleDownBlocked"})
+"""Reasons for which a Cluster stays behind what it was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +16,17 @@ class Condition:
     status: bool | None
     reason: str
     message: str = ""
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether a person should look at it."""
+        return (self.status is not True and self.type == "Ready") or self.reason in BLOCKED
+
+
+def turned(previous: Iterable[Mapping[str, Any]], conditions: Sequence[Condition]) -> list[Condition]:
+    """Those that say something else than before; a message that only counts on is nothing new."""
+    before = {condition["type"]: (condition["status"], condition["reason"]) for condition in previous}
+    return [each for each in conditions if before.get(each.type) != (_status(each), each.reason)]
 
 
 def merge(
@@ -24,7 +37,7 @@ def merge(
     now = datetime.fromtimestamp(now_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     merged = []
     for condition in conditions:
-        status = {True: "True", False: "False", None: "Unknown"}[condition.status]
+        status = _status(condition)
         old = before.get(condition.type)
         unchanged = old is not None and old["status"] == status
         merged.append(
@@ -38,3 +51,7 @@ def merge(
             }
         )
     return merged
+
+
+def _status(condition: Condition) -> str:
+    return {True: "True", False: "False", None: "Unknown"}[condition.status]

@@ -98,7 +98,7 @@ class Certificates:
             await self._objects.create(secret_manifest(metadata, authority.as_files()))
         else:
             metadata["resourceVersion"] = found["metadata"]["resourceVersion"]
-            await self._objects.apply([secret_manifest(metadata, authority.as_files())])
+            await self._objects.apply(secret_manifest(metadata, authority.as_files()))
         until = authority.certificate.not_valid_after_utc.date().isoformat()
         logger.info("authority made secret=%s/%s valid_until=%s", cluster.namespace, name, until)
         return authority
@@ -111,7 +111,7 @@ class Certificates:
         now = utc(self._world.now_ms())
         files = node_files(found, wanted, authorities.nodes, authorities.users, lives, now)
         if files != found:
-            await self._objects.apply([secret_manifest(cluster.metadata(name, role), files)])
+            await self._objects.apply(secret_manifest(cluster.metadata(name, role), files))
             logger.info("certificates written secret=%s/%s", cluster.namespace, name)
 
 

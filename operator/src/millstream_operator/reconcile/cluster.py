@@ -1,4 +1,4 @@
-"""Clusters: apply what a Cluster owns, and say how many of its pods are ready."""
+"""Clusters: apply what a Cluster owns, exchange its pods one at a time, and say how its partitions and pods are."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -6,83 +6,190 @@ from typing import Any
 
 from millstream_cluster.ids import Role
 from millstream_operator.certificates.authority import BadAuthority
-from millstream_operator.kafka.cluster import ClusterUnreachable
-from millstream_operator.kafka.topics import partitions_held
+from millstream_operator.kafka.cluster import ClusterUnreachable, Refused
+from millstream_operator.kafka.partitions import standing_of
+from millstream_operator.kube.applied import Applied, Found
+from millstream_operator.kube.events import Event
 from millstream_operator.kube.objects import KubernetesError
-from millstream_operator.plan.cluster import ClusterPlan, Pods, plan_cluster, readiness, shrinks, superfluous
+from millstream_operator.metrics import ClusterSeen, OperatorMetrics
+from millstream_operator.plan.cluster import ClusterPlan, plan_cluster, superfluous
 from millstream_operator.plan.conditions import Condition
+from millstream_operator.plan.health import partition_fields, readiness
+from millstream_operator.plan.partitions import PartitionStanding, Totals
+from millstream_operator.plan.roll import Roll, plan_roll
 from millstream_operator.plan.scope import Body
-from millstream_operator.reconcile.resource import Surroundings, Turns, parse_bootstrap, write_status
+from millstream_operator.plan.workload import Workload, workload_of
+from millstream_operator.reconcile.resource import (
+    API_VERSION,
+    Surroundings,
+    Turns,
+    note_first,
+    parse_bootstrap,
+    tell,
+    write_status,
+)
 from millstream_operator.resources.identity import CLUSTER_LABEL, ClusterIdentity
 from millstream_operator.resources.listeners import is_secured
 
 logger = logging.getLogger(__name__)
 
+Standing = Sequence[PartitionStanding] | None
+"""None where no broker answered."""
+
+OWNED = (
+    ("v1", "Service"),
+    ("v1", "ServiceAccount"),
+    ("apps/v1", "StatefulSet"),
+    ("policy/v1", "PodDisruptionBudget"),
+    ("networking.k8s.io/v1", "NetworkPolicy"),
+    ("rbac.authorization.k8s.io/v1", "Role"),
+    ("rbac.authorization.k8s.io/v1", "RoleBinding"),
+)
 PRUNED = (("networking.k8s.io/v1", "NetworkPolicy"), ("v1", "Service"))
 """What a Cluster may cease to ask for."""
+DRIFT_MS = 60_000
+"""How often it is looked whether somebody else changed what a Cluster owns."""
+
+
+class _Memory:
+    """What need not be found out again at each look; without it everything is."""
+
+    def __init__(self) -> None:
+        self.applied = Applied()
+        self.owned_seen_ms: int | None = None
 
 
 class ClusterReconciler:
     kind = "Cluster"
 
-    def __init__(self, around: Surroundings) -> None:
+    def __init__(self, around: Surroundings, metrics: OperatorMetrics) -> None:
         self._around = around
+        self._metrics = metrics
         self._turns = Turns()
+        self._waiting: set[str] = set()
+        self._memory: dict[str, _Memory] = {}
 
     async def reconcile(self, body: Body, siblings: Sequence[Body]) -> None:
+        """As it is now, and not when it was listed. Who comes while another waits for its turn has nothing to add to what that one will see."""
+        uid: str = body["metadata"]["uid"]
+        if uid in self._waiting:
+            return
+        self._waiting.add(uid)
         async with self._turns.of(body):
-            if body["metadata"].get("deletionTimestamp"):
+            self._waiting.discard(uid)
+            metadata = body["metadata"]
+            current = await self._around.objects.get(API_VERSION, self.kind, metadata["namespace"], metadata["name"])
+            if current is None or current["metadata"]["uid"] != uid or current["metadata"].get("deletionTimestamp"):
+                self._memory.pop(uid, None)
+                self._metrics.forget(metadata["namespace"], metadata["name"])
                 return
-            cluster, spec = ClusterIdentity.of(body), body["spec"]
-            before = await self._pods(cluster)
-            held = await self._partitions_held(body) if shrinks(spec, before[Role.BROKER]) else None
-            plan = plan_cluster(
-                cluster, spec, before[Role.BROKER], held, operator_namespace=self._around.operator_namespace
-            )
-            try:
-                if is_secured(spec):
-                    await self._around.certificates.reconcile(body)
-                await self._around.objects.apply(plan.manifests)
-                await self._prune(cluster, plan)
-            except (KubernetesError, BadAuthority) as error:
-                reason = "ApplyFailed" if isinstance(error, KubernetesError) else "BadAuthority"
-                condition = Condition("Ready", False, reason, str(error))
-                await write_status(self._around, self.kind, body, {}, condition)
-                return
-            pods = await self._pods(cluster)
-            condition = readiness(pods, spec, plan.refusal)
-            await write_status(self._around, self.kind, body, self._fields(cluster, pods), condition)
+            await self._look_and_act(current)
 
-    async def _prune(self, cluster: ClusterIdentity, plan: ClusterPlan) -> None:
-        objects, namespace = self._around.objects, cluster.namespace
+    async def _look_and_act(self, body: Body) -> None:
+        cluster, spec = ClusterIdentity.of(body), body["spec"]
+        workloads = await self._workloads(cluster)
+        partitions = await self._partitions(body, workloads)
+        plan = plan_cluster(cluster, spec, workloads, partitions, operator_namespace=self._around.operator_namespace)
+        try:
+            if is_secured(spec):
+                await self._around.certificates.reconcile(body)
+            refused = await self._apply(cluster, plan)
+        except BadAuthority as error:
+            await write_status(self._around, self.kind, body, {}, Condition("Ready", False, "BadAuthority", str(error)))
+            return
+        roll, noted = await self._roll(body, workloads, partitions)
+        ready = plan.refusal or readiness(workloads, spec, partitions)
+        if refused:
+            ready = Condition("Ready", False, "ApplyFailed", "; ".join(str(error) for error in refused))
+        fields = self._fields(cluster, workloads) | partition_fields(partitions) | {"roll": noted}
+        self._metrics.saw(
+            cluster.namespace,
+            cluster.name,
+            ClusterSeen(None if partitions is None else Totals.of(partitions), ready, roll.condition),
+        )
+        await write_status(self._around, self.kind, body, fields, ready, roll.condition)
+
+    async def _apply(self, cluster: ClusterIdentity, plan: ClusterPlan) -> list[KubernetesError]:
+        memory = self._memory.setdefault(cluster.uid, _Memory())
+        now_ms = self._around.world.monotonic_ms()
+        found: Found | None = None
+        if memory.owned_seen_ms is None or now_ms - memory.owned_seen_ms >= DRIFT_MS:
+            found = await self._owned(cluster)
+            memory.owned_seen_ms = now_ms
+        refused = await memory.applied.apply(self._around.objects, plan.manifests, found)
+        if found is not None:
+            await self._prune(cluster, plan, found)
+        return refused
+
+    async def _owned(self, cluster: ClusterIdentity) -> Found:
         label = f"{CLUSTER_LABEL}={cluster.name}"
+        return {
+            (kind, each["metadata"]["name"]): each
+            for api_version, kind in OWNED
+            for each in await self._around.objects.list(api_version, kind, cluster.namespace, label)
+        }
+
+    async def _prune(self, cluster: ClusterIdentity, plan: ClusterPlan, found: Found) -> None:
         for api_version, kind in PRUNED:
-            found = await objects.list(api_version, kind, namespace, label)
-            for name in superfluous(plan, kind, found, cluster.uid):
-                await objects.delete(api_version, kind, namespace, name, "Background")
-                logger.info("object removed kind=%s namespace=%s name=%s", kind, namespace, name)
+            of_kind = [each for (its_kind, _), each in found.items() if its_kind == kind]
+            for name in superfluous(plan, kind, of_kind, cluster.uid):
+                await self._around.objects.delete(api_version, kind, cluster.namespace, name, "Background")
+                logger.info("object removed kind=%s namespace=%s name=%s", kind, cluster.namespace, name)
 
-    async def _pods(self, cluster: ClusterIdentity) -> dict[Role, Pods]:
-        return {role: await self._pods_of(cluster, role) for role in Role}
+    async def _roll(
+        self, body: Body, workloads: Mapping[Role, Workload], partitions: Standing
+    ) -> tuple[Roll, dict[str, str] | None]:
+        """Take the next step of a change of the pods, if one is due; and what the status notes about it.
 
-    async def _pods_of(self, cluster: ClusterIdentity, role: Role) -> Pods:
-        found = await self._around.objects.get("apps/v1", "StatefulSet", cluster.namespace, cluster.service(role))
-        if found is None:
-            return Pods()
-        return Pods(replicas=found["spec"]["replicas"], ready=(found.get("status") or {}).get("readyReplicas", 0))
+        Who may be evicted was closed when the pods were seen to be outdated, so what is seen after that nobody else changes. The step is noted
+        before it is taken, against the Cluster as it was read before anything was looked at: of two operators one has its way.
+        """
+        noted: dict[str, str] | None = (body.get("status") or {}).get("roll")
+        uid = noted["uid"] if noted else None
+        roll = plan_roll(workloads, partitions, uid)
+        if roll.replace is None:
+            still_there = any(pod.uid == uid for workload in workloads.values() for pod in workload.pods)
+            return roll, noted if still_there else None
+        cluster = ClusterIdentity.of(body)
+        workloads = await self._workloads(cluster)
+        roll = plan_roll(workloads, await self._partitions(body, workloads), uid)
+        pod = roll.replace
+        if pod is None:
+            return roll, noted
+        wanted = {"pod": pod.name, "uid": pod.uid}
+        if noted != wanted:
+            written = await note_first(self._around, self.kind, body, {"roll": wanted})
+            if written is None:
+                return roll, noted
+            await tell(self._around, self.kind, body, Event("PodReplaced", roll.condition.message))
+        await self._around.objects.delete("v1", "Pod", cluster.namespace, pod.name, "Background", uid=pod.uid)
+        logger.info("pod replaced namespace=%s pod=%s", cluster.namespace, pod.name)
+        return roll, wanted
 
-    async def _partitions_held(self, body: Body) -> dict[int, int] | None:
+    async def _workloads(self, cluster: ClusterIdentity) -> dict[Role, Workload]:
+        objects, label = self._around.objects, f"{CLUSTER_LABEL}={cluster.name}"
+        sets = await objects.list("apps/v1", "StatefulSet", cluster.namespace, label)
+        pods = await objects.list("v1", "Pod", cluster.namespace, label)
+        by_name = {each["metadata"]["name"]: each for each in sets}
+        return {role: workload_of(role, by_name.get(cluster.service(role)), pods) for role in Role}
+
+    async def _partitions(self, body: Body, workloads: Mapping[Role, Workload]) -> Standing:
+        if not workloads[Role.BROKER].ready:
+            return None
         cluster = ClusterIdentity.of(body)
         try:
-            return await partitions_held(await self._around.connections.to(body, parse_bootstrap(cluster.bootstrap)))
-        except (ClusterUnreachable, BadAuthority) as error:
+            return await standing_of(await self._around.connections.to(body, parse_bootstrap(cluster.bootstrap)))
+        except (ClusterUnreachable, Refused, BadAuthority) as error:
             logger.warning("cluster unreachable cluster=%s error=%s", cluster.name, error)
             return None
 
-    def _fields(self, cluster: ClusterIdentity, pods: Mapping[Role, Pods]) -> dict[str, Any]:
+    def _fields(self, cluster: ClusterIdentity, workloads: Mapping[Role, Workload]) -> dict[str, Any]:
+        def ready(role: Role) -> str:
+            return f"{workloads[role].ready}/{workloads[role].replicas}"
+
         return {
             "bootstrap": cluster.bootstrap,
-            "brokers": f"{pods[Role.BROKER].ready}/{pods[Role.BROKER].replicas}",
-            "controllers": f"{pods[Role.CONTROLLER].ready}/{pods[Role.CONTROLLER].replicas}",
-            "coordinators": f"{pods[Role.COORDINATOR].ready}/{pods[Role.COORDINATOR].replicas}",
+            "brokers": ready(Role.BROKER),
+            "controllers": ready(Role.CONTROLLER),
+            "coordinators": ready(Role.COORDINATOR),
         }

@@ -11,8 +11,10 @@ from weakref import WeakValueDictionary
 
 from millstream_operator.certificates.authority import BadAuthority
 from millstream_operator.kafka.cluster import Address, ClusterUnreachable, KafkaCluster, Refused
+from millstream_operator.kube import events
+from millstream_operator.kube.events import Event
 from millstream_operator.kube.objects import KubernetesError, Objects
-from millstream_operator.plan.conditions import Condition, merge
+from millstream_operator.plan.conditions import Condition, merge, turned
 from millstream_operator.plan.scope import Body, cluster_key, serves
 from millstream_operator.reconcile.certificates import Certificates
 from millstream_operator.reconcile.connections import Connections
@@ -111,14 +113,15 @@ def parse_bootstrap(bootstrap: str) -> Address:
 
 
 async def write_status(
-    around: Surroundings, kind: str, body: Body, fields: Mapping[str, Any], condition: Condition
+    around: Surroundings, kind: str, body: Body, fields: Mapping[str, Any], *conditions: Condition
 ) -> None:
-    """Merge fields and the condition into the status, if that changes it; a resource that is gone needs none."""
+    """Merge fields and the conditions into the status, if that changes it, and tell what changed as Events; a resource that is gone needs none."""
     metadata = body["metadata"]
     current = dict(body.get("status") or {})
     generation = metadata.get("generation", 0)
-    conditions = merge(current.get("conditions") or (), [condition], generation, around.world.now_ms())
-    wanted = {**fields, "conditions": conditions, "observedGeneration": generation}
+    before = current.get("conditions") or ()
+    merged = merge(before, conditions, generation, around.world.now_ms())
+    wanted = {**fields, "conditions": merged, "observedGeneration": generation}
     changed = {key: value for key, value in wanted.items() if current.get(key) != value}
     if not changed:
         return
@@ -128,18 +131,37 @@ async def write_status(
         await around.objects.merge_patch(
             API_VERSION, kind, metadata["namespace"], metadata["name"], {"status": patch}, subresource="status"
         )
+        for condition in turned(before, conditions):
+            await tell(around, kind, body, Event(condition.reason, condition.message, condition.is_bad))
     except KubernetesError as error:
         if not error.not_found:
             raise
 
 
+async def tell(around: Surroundings, kind: str, body: Body, event: Event) -> None:
+    await events.tell(around.objects, kind, body, event, around.world.now_ms())
+
+
 async def note_status(around: Surroundings, kind: str, body: Body, fields: Mapping[str, Any]) -> Body:
     """Write fields before they come true; the resource as it is then."""
     metadata = body["metadata"]
-    await around.objects.merge_patch(
+    return await around.objects.merge_patch(
         API_VERSION, kind, metadata["namespace"], metadata["name"], {"status": dict(fields)}, subresource="status"
     )
-    return {**body, "status": {**(body.get("status") or {}), **fields}}
+
+
+async def note_first(around: Surroundings, kind: str, body: Body, fields: Mapping[str, Any]) -> Body | None:
+    """As `note_status`, unless somebody has written the resource since `body` was read: None then."""
+    metadata = body["metadata"]
+    patch = {"metadata": {"resourceVersion": metadata["resourceVersion"]}, "status": dict(fields)}
+    try:
+        return await around.objects.merge_patch(
+            API_VERSION, kind, metadata["namespace"], metadata["name"], patch, subresource="status"
+        )
+    except KubernetesError as error:
+        if error.conflict:
+            return None
+        raise
 
 
 def _replacing(old: Any, new: Any) -> Any:

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from millstream_operator.kube.objects import KubernetesError
+from millstream_operator.metrics import OperatorMetrics, Resource
 from millstream_operator.plan.scope import Body
 from millstream_operator.reconcile.cluster import ClusterReconciler
 from millstream_operator.reconcile.consumer_group import ConsumerGroupReconciler
-from millstream_operator.reconcile.resource import Surroundings
+from millstream_operator.reconcile.resource import API_VERSION, Surroundings
 from millstream_operator.reconcile.topic import TopicReconciler
 from millstream_operator.reconcile.user import UserReconciler
 
@@ -29,15 +30,16 @@ class Reconciler(Protocol):
 class Reconcilers:
     """All kinds; remembers when it last saw the API server, which is how the process knows that it is well."""
 
-    def __init__(self, around: Surroundings) -> None:
+    def __init__(self, around: Surroundings, metrics: OperatorMetrics) -> None:
         self._around = around
+        self._metrics = metrics
         self._turns = asyncio.Semaphore(AT_ONCE_MAX)
         self._last_success_ms = around.world.monotonic_ms()
         self.topics = TopicReconciler(around)
         self.groups = ConsumerGroupReconciler(around)
         self.users = UserReconciler(around)
         self.by_plural: Mapping[str, Reconciler] = {
-            "clusters": ClusterReconciler(around),
+            "clusters": ClusterReconciler(around, metrics),
             "topics": self.topics,
             "consumergroups": self.groups,
             "users": self.users,
@@ -52,6 +54,12 @@ class Reconcilers:
         siblings = [] if kind == "Cluster" else await self._around.every(kind)
         await self._reconcile(self._by_kind[kind], body, siblings)
 
+    async def look_at_cluster(self, namespace: str, name: str) -> None:
+        """Something about its pods has changed."""
+        body = await self._around.objects.get(API_VERSION, "Cluster", namespace, name)
+        if body is not None:
+            await self._reconcile(self._by_kind["Cluster"], body, [])
+
     async def run(self) -> None:
         while True:
             for kind in self._by_kind:
@@ -65,6 +73,7 @@ class Reconcilers:
             logger.warning("api server unreachable kind=%s error=%s", kind, error)
             return
         self._last_success_ms = self._around.world.monotonic_ms()
+        self._metrics.keep(kind, (_resource(kind, body) for body in bodies))
         async with asyncio.TaskGroup() as tasks:
             for body in bodies:
                 tasks.create_task(self._reconcile(self._by_kind[kind], body, bodies))
@@ -75,10 +84,14 @@ class Reconcilers:
             try:
                 await reconciler.reconcile(body, siblings)
             except Exception:
-                metadata = body["metadata"]
+                resource = _resource(reconciler.kind, body)
+                self._metrics.failed(resource)
                 logger.exception(
-                    "reconcile failed kind=%s namespace=%s name=%s",
-                    reconciler.kind,
-                    metadata["namespace"],
-                    metadata["name"],
+                    "reconcile failed kind=%s namespace=%s name=%s", resource.kind, resource.namespace, resource.name
                 )
+            else:
+                self._metrics.succeeded(_resource(reconciler.kind, body))
+
+
+def _resource(kind: str, body: Body) -> Resource:
+    return Resource(kind, body["metadata"]["namespace"], body["metadata"]["name"])

@@ -145,7 +145,7 @@ class UserReconciler:
         if found is None:
             await objects.create(manifest)
         else:
-            await objects.apply([manifest])
+            await objects.apply(manifest)
         written = await objects.get("v1", "Secret", namespace, name)
         return files, "" if written is None else written["metadata"]["resourceVersion"]
 

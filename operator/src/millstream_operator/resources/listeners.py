@@ -19,7 +19,7 @@ MTLS_PORT = 9098
 CERTIFICATES = "/etc/millstream/certificates"
 NODES_UNIT = "nodes"
 MECHANISM = "SCRAM-SHA-512"
-PLAIN_NAMES = {Role.BROKER: "PLAINTEXT", Role.CONTROLLER: "CONTROLLER", Role.COORDINATOR: "COORDINATOR"}
+PLAIN_NAMES = {Role.BROKER: "PLAINTEXT", Role.CONTROLLER: "CONTROLLER", Role.COORDINATOR: "PLAINTEXT"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +74,11 @@ def listener_properties(cluster: ClusterIdentity, spec: Mapping[str, Any], role:
     }
     if not is_secured(spec):
         return told
-    protocols = {each.name: each.protocol for each in found} | {"CONTROLLER": "SSL"}
+    protocols = {each.name: each.protocol for each in found} | {"CONTROLLER": "SSL", "INTERNAL": "SSL"}
     told |= {
         "listener.security.protocol.map": ",".join(f"{name}:{protocol}" for name, protocol in protocols.items()),
         "controller.listener.names": "CONTROLLER",
+        "inter.broker.listener.name": "INTERNAL",
         "ssl.keystore.type": "PEM",
         "ssl.keystore.location": f"{CERTIFICATES}/keystore.pem",
         "ssl.truststore.type": "PEM",
@@ -87,7 +88,7 @@ def listener_properties(cluster: ClusterIdentity, spec: Mapping[str, Any], role:
     for each in found:
         told |= {f"listener.name.{each.name.lower()}.{key}": value for key, value in each.settings.items()}
     if role is not Role.CONTROLLER:
-        told |= {"inter.broker.listener.name": "INTERNAL", "sasl.enabled.mechanisms": MECHANISM}
+        told["sasl.enabled.mechanisms"] = MECHANISM
     return told
 
 

@@ -16,9 +16,9 @@ SPEC_FIELDS = {Role.BROKER: "brokers", Role.CONTROLLER: "controllers", Role.COOR
 
 
 def stateful_set(
-    cluster: ClusterIdentity, spec: Mapping[str, Any], role: Role, replicas: int, *, roll: Manifest, leaving_s_max: int
+    cluster: ClusterIdentity, spec: Mapping[str, Any], role: Role, replicas: int, *, leaving_s_max: int
 ) -> Manifest:
-    """`roll`: how its pods are exchanged; `leaving_s_max`: how long one that is asked to stop may take."""
+    """`leaving_s_max`: how long a pod that is asked to stop may take."""
     wanted = spec[SPEC_FIELDS[role]]
     labels = cluster.labels(role)
     manifest: Manifest = {
@@ -29,7 +29,8 @@ def stateful_set(
             "serviceName": cluster.service(role),
             "replicas": replicas,
             "podManagementPolicy": "Parallel",
-            "updateStrategy": roll,
+            # Kubernetes asks nobody what is in sync: the operator exchanges the pods (plan/roll.py).
+            "updateStrategy": {"type": "OnDelete"},
             "selector": {"matchLabels": labels},
             "template": {"metadata": {"labels": labels}, "spec": _pod(cluster, spec, role, leaving_s_max)},
         },

@@ -32,6 +32,8 @@ from millstream_cluster.image import Image
 from millstream_cluster.records import MetadataRecord
 from millstream_log import CorruptFile, DataDir, LogError, UnusableDirectory
 from millstream_log.disk import DISK, Disk
+from millstream_runtime.nodes.audit_topic import AuditTopic
+from millstream_runtime.nodes.client import Nodes
 from millstream_runtime.nodes.controllers import ControllerLink
 from millstream_runtime.nodes.follower import MetadataFollower
 from millstream_runtime.nodes.registration import NodeIdentity, Registration, health_of
@@ -64,6 +66,8 @@ class BrokerApp:
         self.follower: MetadataFollower | None = None
         self.registration: Registration | None = None
         """Once it registers: to be looked at, not touched."""
+        if config.audit_topic is not None:
+            world.audit_records.is_read = True
 
     def health(self) -> Health:
         return health_of(self.registration, self.ready)
@@ -167,8 +171,9 @@ class BrokerApp:
                 upkeep = Upkeep(lambda: broker.config, world, partitions)
                 whereabouts = Whereabouts(broker, lambda: registration.broker_epoch)
                 isr_proposals = IsrProposals(broker, lambda: registration.broker_epoch)
-                parts = (registration, broker.topic_creation, broker.share_groups, whereabouts, isr_proposals)
+                parts = (registration, broker.topic_creation, whereabouts, isr_proposals)
                 children += [tasks.create_task(part.run()) for part in parts]
+                children.append(tasks.create_task(_keep_shares(broker)))
                 children.append(tasks.create_task(self._watch(directories, hosting, registration)))
                 noted = applied.run(world, lambda: follower.applied, config.checkpoint_interval_ms)
                 children.append(tasks.create_task(noted))
@@ -204,6 +209,8 @@ class BrokerApp:
             partitions, world, settle=hosting.on_moved, bytes_per_s=lambda: broker.config.log_dirs_bytes_per_s
         )
         chores = [hosting.run, partitions.removals.run, replication.run, broker.moves.run]
+        if self.config.audit_topic is not None:
+            chores.append(self._audit_topic(self.config.audit_topic, broker).run)
         if self.config.cleaner.enabled:
             chores.append(Cleaner(lambda: broker.config.cleaner, world, partitions).run)
         return chores
@@ -217,6 +224,11 @@ class BrokerApp:
             node_id=NodeId(config.node_id),
             credentials=config.security.controllers,
         )
+
+    def _audit_topic(self, topic: str, broker: Broker) -> AuditTopic:
+        credentials = self.config.security.nodes
+        nodes = Nodes(self._world, client_id=self.name, node_id=NodeId(self.config.node_id), credentials=credentials)
+        return AuditTopic(topic, nodes, self._world, lambda: broker.image, want=broker.topic_creation.want)
 
     async def _watch(self, directories: LogDirs, hosting: Hosting, registration: Registration) -> None:
         def on_failed(failed: Sequence[DataDir]) -> None:
@@ -330,6 +342,11 @@ class BrokerApp:
             on_session_lost=hosting.on_session_lost,
         )
         return self.registration
+
+
+async def _keep_shares(broker: Broker) -> None:
+    await broker.share_groups_begun.wait()
+    await broker.share_groups.run()
 
 
 def _on_image(image: Image, broker: Broker, server: Server[Broker]) -> None:

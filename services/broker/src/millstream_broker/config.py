@@ -18,6 +18,7 @@ from millstream_cluster.ids import COORDINATOR_ID_BASE
 from millstream_cluster.image import Image
 from millstream_cluster.records import Endpoint, ResourceType
 from millstream_runtime.network.links import Limits
+from millstream_runtime.nodes.audit_topic import audit_topic_of
 from millstream_runtime.properties import Properties, PropertyError
 from millstream_runtime.serving.authorization import authorizer_config_of
 from millstream_runtime.serving.listeners import CONNECTIONS_MAX, CREATION_RATE, limits_of, listeners_of
@@ -136,6 +137,8 @@ class BrokerConfig:
     limits: Limits = field(default_factory=Limits)
     authorizer: AuthorizerConfig | None = None
     """authorizer.class.name, super.users, allow.everyone.if.no.acl.found; None: everybody may do everything."""
+    audit_topic: str | None = None
+    """millstream.audit.topic"""
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Every property of the process, for DescribeConfigs and topic defaults."""
 
@@ -181,6 +184,7 @@ class BrokerConfig:
             nodes_listener=nodes_listener,
             security=security,
             token_secret=properties.optional(TOKEN_SECRET),
+            audit_topic=audit_topic_of(properties),
             rack=properties.optional("broker.rack"),
             selects_closest_replica=properties.optional("replica.selector.class") == RACK_AWARE_SELECTOR,
             cluster_id=properties.optional("cluster.id"),

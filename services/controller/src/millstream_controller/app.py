@@ -5,7 +5,8 @@ Who is active is decided by the store's compare-and-swap alone. What a request m
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 
 from millstream_cluster.errors import ClusterError
 from millstream_cluster.ids import uuid_text
@@ -23,6 +24,8 @@ from millstream_controller.shell.metrics import ControllerMetrics
 from millstream_controller.shell.open_store import OpenStore, open_store
 from millstream_controller.shell.standby import Standby, ignore
 from millstream_controller.shell.store import Fenced, Store, StoreBroken, StoreUnavailable
+from millstream_runtime.nodes.audit_topic import AuditTopic
+from millstream_runtime.nodes.client import Nodes
 from millstream_runtime.service import Health, ServiceFailed
 from millstream_runtime.serving.accounts import Accounts
 from millstream_runtime.serving.listeners import LOOPBACKS, be_at_home, listen_on
@@ -63,6 +66,8 @@ class ControllerApp:
         self._loaded = asyncio.Event()
         self._state = "starting"
         self._writer = f"{world.random.getrandbits(64):016x}"
+        if config.audit_topic is not None:
+            world.audit_records.is_read = True
 
     def health(self) -> Health:
         active = self._controller.find_active()
@@ -89,7 +94,8 @@ class ControllerApp:
             self.listeners |= await listen_on(server, [self.config.listener], security=self.config.security)
             self._be_at_home()
             store = await self._open_store(self.config.store, self.world, self._writer)
-            await self._govern(store)
+            async with self._auditing():
+                await self._govern(store)
         except (StoreBroken, WrongCluster, LogWentBack) as error:
             raise ServiceFailed(str(error)) from error
         except (ClusterError, RecordsError) as error:
@@ -111,6 +117,22 @@ class ControllerApp:
         if self.config.advertised is not None:
             return self.config.advertised.host, self.config.advertised.port or port
         return host, port
+
+    @asynccontextmanager
+    async def _auditing(self) -> AsyncIterator[None]:
+        """Meanwhile audit records are written, where they are wanted."""
+        config = self.config
+        if config.audit_topic is None:
+            yield
+            return
+        nodes = Nodes(self.world, client_id=self.name, node_id=config.node_id, credentials=config.security.nodes)
+        audit_topic = AuditTopic(config.audit_topic, nodes, self.world, self._image)
+        writing = asyncio.get_running_loop().create_task(audit_topic.run())
+        try:
+            yield
+        finally:
+            writing.cancel()
+            await asyncio.wait([writing])
 
     def _be_at_home(self) -> None:
         host, port = self.listeners[self.config.listener.name]
@@ -213,7 +235,7 @@ class ControllerApp:
             raise
         except Fenced as error:
             logger.info("controller deposed id=%d epoch=%d reason=%s", self.config.node_id, active.epoch, error)
-            await self._refuse_namesake(store)
+            await self._refuse_namesake(store, active.epoch)
         except StoreUnavailable as error:
             logger.warning("controller steps down id=%d epoch=%d reason=%s", self.config.node_id, active.epoch, error)
             await asyncio.sleep(STORE_RETRY_S)
@@ -222,10 +244,13 @@ class ControllerApp:
             self._state = "loading"
             await active.stop(NotActive("the controller stops"))
 
-    async def _refuse_namesake(self, store: Store) -> None:
-        """Two processes of one id would depose each other for ever."""
+    async def _refuse_namesake(self, store: Store, epoch: int) -> None:
+        """Two processes of one id would depose each other for ever.
+
+        In an earlier epoch it was this one's own life before, whose last request reached the store late.
+        """
         elected = (await self._load(store)).image.controller
-        if elected is not None and elected.controller_id == self.config.node_id:
+        if elected is not None and elected.controller_id == self.config.node_id and elected.epoch >= epoch:
             raise ServiceFailed(
                 f"another process is controller {self.config.node_id} too, at {elected.host}:{elected.port}: "
                 "node.id must be unique"

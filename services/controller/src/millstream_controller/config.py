@@ -12,6 +12,7 @@ from millstream_cluster.records import Endpoint
 from millstream_controller.core.logins.token_settings import TokenSettings
 from millstream_controller.core.settings import Settings
 from millstream_runtime.network.links import Limits
+from millstream_runtime.nodes.audit_topic import audit_topic_of
 from millstream_runtime.properties import Properties, PropertyError, parse_address
 from millstream_runtime.serving.authorization import authorizer_config_of
 from millstream_runtime.serving.listeners import WILDCARDS, limits_of, quota_windows_of
@@ -61,11 +62,14 @@ class ControllerConfig:
     """controller.quota.window.num, controller.quota.window.size.seconds"""
     authorizer: AuthorizerConfig | None = None
     """authorizer.class.name, super.users, allow.everyone.if.no.acl.found; None: everybody may do everything."""
+    audit_topic: str | None = None
+    """millstream.audit.topic"""
 
     @staticmethod
     def from_properties(properties: Properties) -> "ControllerConfig":
         listener = _endpoint("listeners", properties.text("listeners", DEFAULT_LISTENER))
-        security = controller_security_of(properties, listener)
+        audit_topic = audit_topic_of(properties)
+        security = controller_security_of(properties, listener, writes_to_brokers=audit_topic is not None)
         advertised = properties.optional("advertised.listeners")
         if advertised is None and listener.host in WILDCARDS:
             raise PropertyError("advertised.listeners must say how other nodes reach this controller")
@@ -91,6 +95,7 @@ class ControllerConfig:
             limits=limits_of(properties),
             quota_windows=quota_windows_of(properties, "controller."),
             authorizer=authorizer_config_of(properties, has_credentials=security.asks_for_credentials),
+            audit_topic=audit_topic,
         )
 
 

@@ -29,6 +29,7 @@ from millstream_coordinator.shell.topic_creation import TopicCreation
 from millstream_coordinator.shell.transactions.markers import Markers
 from millstream_coordinator.shell.transactions.nodes import TransactionNodes
 from millstream_coordinator.shell.transactions.transactions import transaction_shards
+from millstream_runtime.nodes.audit_topic import AuditTopic
 from millstream_runtime.nodes.client import Nodes
 from millstream_runtime.nodes.controllers import ControllerLink
 from millstream_runtime.nodes.follower import MetadataFollower
@@ -70,6 +71,10 @@ class CoordinatorApp:
         self._kinds: tuple[Shards[Any], ...] = ()
         self._server: Server[Coordinator] | None = None
         self._interest = Interest()
+        self._audits = config.audit_topic is not None and door is None
+        """Whether this is the role of its process that writes the audit records: with a broker beside, that does."""
+        if self._audits:
+            world.audit_records.is_read = True
 
     def machines(self) -> dict[str, Machine]:
         """The state of each shard that is served here, by the name of its partition: to be looked at, not touched."""
@@ -150,6 +155,13 @@ class CoordinatorApp:
             await nodes.close()
             await link.close()
 
+    def _audit_topic(self, follower: MetadataFollower) -> AuditTopic:
+        assert self.config.audit_topic is not None
+        nodes = Nodes(
+            self._world, client_id=self.name, node_id=self.config.node_id, credentials=self.config.security.nodes
+        )
+        return AuditTopic(self.config.audit_topic, nodes, self._world, lambda: follower.image)
+
     def _controllers(self) -> ControllerLink:
         config = self.config
         return ControllerLink(
@@ -183,6 +195,8 @@ class CoordinatorApp:
             children += (tasks.create_task(kind.run()) for kind in self._kinds)
             children.append(tasks.create_task(self._housekeeping.run()))
             children.append(tasks.create_task(coordinator.topic_creation.run()))
+            if self._audits:
+                children.append(tasks.create_task(self._audit_topic(follower).run()))
             try:
                 await registration.unfenced.wait()
                 self.ready.set()

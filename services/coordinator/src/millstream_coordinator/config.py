@@ -12,6 +12,7 @@ from millstream_coordinator.core.group_shard.limits import GroupLimits
 from millstream_coordinator.core.share.limits import ShareLimits
 from millstream_coordinator.core.transactions.limits import TransactionLimits
 from millstream_runtime.network.links import Limits
+from millstream_runtime.nodes.audit_topic import audit_topic_of
 from millstream_runtime.properties import Properties, PropertyError
 from millstream_runtime.serving.authorization import authorizer_config_of
 from millstream_runtime.serving.listeners import limits_of, listeners_of
@@ -70,6 +71,8 @@ class CoordinatorConfig:
     limits: Limits = field(default_factory=Limits)
     authorizer: AuthorizerConfig | None = None
     """authorizer.class.name, super.users, allow.everyone.if.no.acl.found; None: everybody may do everything."""
+    audit_topic: str | None = None
+    """millstream.audit.topic"""
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Every property of the process, for DescribeConfigs."""
 
@@ -88,6 +91,7 @@ class CoordinatorConfig:
             nodes_listener=nodes_listener,
             security=security,
             token_secret=properties.optional(TOKEN_SECRET),
+            audit_topic=audit_topic_of(properties),
             rack=properties.optional("broker.rack"),
             cluster_id=properties.optional("cluster.id"),
             heartbeat_interval_ms=properties.integer("broker.heartbeat.interval.ms", 500, least=1),

@@ -35,7 +35,10 @@ def test_a_missing_topic_is_asked_for_once_the_metadata_is_known(node: Any) -> N
     ]
     node.call(MetadataRequest(topics=[MetadataRequestTopic(name="other")], allow_auto_topic_creation=False), 9)
     assert node.broker.topic_creation.wanted == ["new"]
-    node.call(FindCoordinatorRequest(key="group"), 2)
+    assert (
+        asyncio.run(node.call_async(FindCoordinatorRequest(key="group"), 2)).error_code
+        == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    )
     assert node.broker.topic_creation.wanted == ["new", "__consumer_offsets"]
 
 

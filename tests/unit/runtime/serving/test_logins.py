@@ -2,8 +2,11 @@
 
 import asyncio
 import logging
+import time
+from dataclasses import replace
 
 import pytest
+from certificates import Authority
 
 from millstream_cluster import records as r
 from millstream_cluster.ids import NodeId
@@ -16,6 +19,7 @@ from millstream_runtime.properties import Properties
 from millstream_runtime.serving.accounts import Accounts
 from millstream_runtime.serving.guard import Guard
 from millstream_runtime.serving.handlers import serve
+from millstream_runtime.serving.logins import UNDER_WAY_MAX
 from millstream_runtime.serving.peer import ClientPeer, NodePeer
 from millstream_runtime.serving.server import Server
 from millstream_security.authorization.authorizer import Authorizer, AuthorizerConfig
@@ -25,6 +29,8 @@ from millstream_security.sasl.login import Login
 from millstream_security.sasl.scram_mechanism import ScramCredential, ScramMechanism
 from millstream_security.sasl.scram_messages import base64
 from millstream_security.sasl.settings import SaslSettings
+from millstream_security.tls.contexts import ClientTls, ServerTls
+from millstream_security.tls.settings import TlsSettings
 from millstream_wire.api import API, ApiKey
 from millstream_wire.codec import encode
 from millstream_wire.header import RequestHeader, encode_request_header
@@ -64,14 +70,21 @@ HANDLERS = {ApiKey.HEARTBEAT: serve(HeartbeatRequest, heartbeat)}
 class Place:
     """A server that asks for logins, and who came through."""
 
-    def __init__(self, hosts, **told: str) -> None:
+    def __init__(self, hosts, authority: Authority | None = None, **told: str) -> None:
+        """With an authority, over TLS."""
         self.hosts, self.peers, self.image, self.known = hosts, [], image(), asyncio.Event()
         self.known.set()
         values = {"sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256", "listener.name.out.plain.sasl.jaas.config": JAAS}
         values |= {key.replace("_", "."): value for key, value in told.items()}
+        tls = None
+        if authority is not None:
+            values["ssl.keystore.location"] = str(authority.issue("CN=node", "127.0.0.1").file)
+            values["ssl.truststore.location"] = str(authority.file)
         read = ListenerProperties("OUT", Properties(values).optional)
-        security = ListenerSecurity("OUT", SecurityProtocol.SASL_PLAINTEXT, read)
-        self.guard = Guard(security, sasl=SaslSettings.of(read))
+        self.protocol = SecurityProtocol.SASL_PLAINTEXT if authority is None else SecurityProtocol.SASL_SSL
+        if authority is not None:
+            tls, self.client_tls = ServerTls("OUT", TlsSettings.of(read)), ClientTls("OUT", TlsSettings.of(read))
+        self.guard = Guard(ListenerSecurity("OUT", self.protocol, read), tls, SaslSettings.of(read))
         self.world = hosts.world("server")
         accounts = Accounts(self.world, lambda: self.image if self.known.is_set() else None, self.known.wait, SECRET)
         authorizer = Authorizer(AuthorizerConfig(frozenset({"User:admin"})), AclsImage)
@@ -94,6 +107,9 @@ class Place:
         await client.request(HeartbeatRequest(group_id="g"), timeout_ms=TIMEOUT_MS)
         await client.close()
 
+    def over_tls(self, credentials: Credentials) -> Credentials:
+        return replace(credentials, protocol=self.protocol, tls=self.client_tls)
+
     async def raw(self) -> "Raw":
         made: list[Raw] = []
 
@@ -101,7 +117,9 @@ class Place:
             made.append(Raw(channel))
             return made[0]
 
-        await self.hosts.world("client").network.connect(*self.address, use)
+        tls = self.client_tls if self.protocol.uses_tls else None
+        wrap = None if tls is None else lambda incoming, outgoing: tls.wrap(incoming, outgoing, "127.0.0.1")
+        await self.hosts.world("client").network.connect(*self.address, use, wrap=wrap)
         return made[0]
 
 
@@ -315,3 +333,56 @@ def test_versions_are_told_before_the_login(hosts) -> None:
             raw.channel.close()
 
     hosts.run(scenario())
+
+
+@pytest.mark.parametrize("encrypted", [False, True], ids=["SASL_PLAINTEXT", "SASL_SSL"])
+def test_a_thousand_that_never_log_in_do_not_keep_others_out(
+    real_hosts, authority: Authority, caplog: pytest.LogCaptureFixture, encrypted: bool
+) -> None:
+    """Each second one goes as far as the handshake, and some come again when the listener has closed them."""
+
+    async def scenario() -> float:
+        async with Place(real_hosts, authority if encrypted else None) as place:
+            credentials = place.over_tls(SCRAM) if encrypted else SCRAM
+            old, slowest = await place.connect(credentials), 0.0
+            waiting = []
+            for number in range(UNDER_WAY_MAX + 200):
+                waiting.append(await place.raw())
+                if number % 2:
+                    waiting[-1].say(SaslHandshakeRequest(mechanism="SCRAM-SHA-256"))
+                if number % 100 == 0:
+                    began = time.monotonic()
+                    await old.request(HeartbeatRequest(group_id="g"), timeout_ms=TIMEOUT_MS)
+                    await place.ask_as(credentials)
+                    slowest = max(slowest, time.monotonic() - began)
+            assert place.server.connections <= UNDER_WAY_MAX + 3
+            assert waiting[0].closed.is_set(), "the most silent ones gave way"
+            for raw in waiting:
+                raw.channel.close()
+            await old.request(HeartbeatRequest(group_id="g"), timeout_ms=TIMEOUT_MS)
+            await old.close()
+            return slowest
+
+    with caplog.at_level(logging.INFO):
+        assert real_hosts.run(scenario()) < 2.0
+    said = [record.message for record in caplog.records if "too_many_others" in record.message]
+    assert 0 < len(said) <= 2, "said once and counted"
+    assert said[-1].endswith(" repeated=199") or len(said) == 1
+
+
+def test_who_never_logs_in_is_put_out_in_time_and_who_goes_on_is_not(simulated_hosts) -> None:
+    async def scenario() -> None:
+        async with Place(simulated_hosts) as place:
+            old = await place.connect(SCRAM)
+            silent = [await place.raw() for _ in range(UNDER_WAY_MAX)]
+            silent[0].say(SaslHandshakeRequest(mechanism="PLAIN"))
+            await silent[0].hears(1)
+            newest = await place.raw()
+            await asyncio.sleep(1)
+            assert [raw.closed.is_set() for raw in silent[:3]] == [False, True, False]
+            await asyncio.sleep(35)
+            assert place.server.connections == 1
+            assert newest.closed.is_set()
+            await old.request(HeartbeatRequest(group_id="g"), timeout_ms=TIMEOUT_MS)
+
+    simulated_hosts.run(scenario())

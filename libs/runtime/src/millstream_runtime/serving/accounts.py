@@ -2,13 +2,15 @@
 
 from base64 import b64decode
 from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
 from millstream_cluster.image import Image
 from millstream_cluster.principal import Principal
 from millstream_runtime.world import World
-from millstream_security.sasl.delegation_tokens import token_credential
 from millstream_security.sasl.scram_mechanism import ScramCredential, ScramMechanism
-from millstream_security.sasl.scram_server import TokenLogin
+
+if TYPE_CHECKING:
+    from millstream_security.sasl.scram_server import TokenLogin
 
 TOKENS_KEPT_MAX = 1_000
 SECRET_BYTES = 32
@@ -47,11 +49,13 @@ class Accounts:
             b64decode(found.salt), b64decode(found.stored_key), b64decode(found.server_key), found.iterations
         )
 
-    def token_of(self, mechanism: ScramMechanism, token_id: str) -> TokenLogin | None:
+    def token_of(self, mechanism: ScramMechanism, token_id: str) -> "TokenLogin | None":
         image = self._image()
         found = None if image is None else image.logins.tokens.get(token_id)
         if found is None or self._token_secret is None:
             return None
+        from millstream_security.sasl.scram_server import TokenLogin  # what nobody needs where nobody logs in
+
         kind, _, name = found.owner.partition(":")
         credential = self._token_credential(mechanism, self._token_secret, token_id)
         return TokenLogin(Principal(kind, name), credential, found.expires_ms)
@@ -69,6 +73,8 @@ class Accounts:
         key = mechanism, token_id
         known = self._token_credentials.get(key)
         if known is None:
+            from millstream_security.sasl.delegation_tokens import token_credential  # likewise
+
             if len(self._token_credentials) >= TOKENS_KEPT_MAX:
                 del self._token_credentials[next(iter(self._token_credentials))]
             known = self._token_credentials[key] = token_credential(mechanism, secret, token_id)

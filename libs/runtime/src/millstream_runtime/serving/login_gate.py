@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+TOO_MANY = Fail(None, "too many others have not logged in either", "none")
+
 
 class LoginGate(Gate):
     """Invariant: it is open exactly while somebody is logged in whose login is not over and who does not log in again."""
@@ -46,7 +48,14 @@ class LoginGate(Gate):
         self._patience: asyncio.TimerHandle | None = self._wait_for_login()
         self._waiting: asyncio.Task[None] | None = None
 
+    def give_way(self) -> None:
+        """Close: too many others are under way."""
+        self._logins.ends(self)
+        self._logins.note_failure(self._connection, TOO_MANY)
+        self._served.close(TOO_MANY.reason)
+
     def takes(self, frame: bytes) -> bool:
+        self._logins.goes_on(self)
         if not self._logins.accounts.known and self._authentication.stage is Stage.UNKNOWN:
             self._served.hold()
             self._waiting = self._loop.create_task(self._until_known(frame))
@@ -55,6 +64,7 @@ class LoginGate(Gate):
         return self._carry_out(verdict)
 
     def on_closed(self) -> None:
+        self._logins.ends(self)
         for timer in (*self._timers, self._end, self._patience):
             if timer is not None:
                 timer.cancel()
@@ -104,6 +114,7 @@ class LoginGate(Gate):
             self._connection.peer = ClientPeer(login.accepted.principal)
             self._on_known()
         self._logins.counters.logins += 1
+        self._logins.ends(self)
         for timer in (self._patience, self._end):
             if timer is not None:
                 timer.cancel()

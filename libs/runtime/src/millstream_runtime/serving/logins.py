@@ -31,10 +31,15 @@ logger = logging.getLogger(__name__)
 LOOK_INTERVAL_S = 1.0
 """How often a file of users is looked at."""
 NONCE_BITS = 130
+UNDER_WAY_MAX = 1_000
+"""Connections of one listener on which nobody has logged in yet."""
 
 
 class Logins:
-    """`begin` before the first connection; `run` for as long as the listener is open."""
+    """`begin` before the first connection; `run` for as long as the listener is open.
+
+    Invariant: at most UNDER_WAY_MAX are under way, in the order in which they last said something; the most silent one gives way.
+    """
 
     def __init__(
         self,
@@ -55,6 +60,7 @@ class Logins:
         self._users = settings.users
         self._users_file = _UsersFile(Path(settings.users_file)) if settings.users_file is not None else None
         self._keys = _bearer_keys(settings, world)
+        self._under_way: dict[LoginGate, None] = {}
         self._scram = ScramAccounts(accounts.credential_of, accounts.token_of, accounts.secret)
 
     async def begin(self) -> None:
@@ -76,7 +82,21 @@ class Logins:
 
     def guard(self, served: "ServedConnection", connection: Connection, on_known: Callable[[], None]) -> None:
         """Let nothing of this connection through before a login; `on_known` is told of each."""
-        served.guard(LoginGate(self, served, connection, on_known), self.rules.receive_max_bytes)
+        if len(self._under_way) >= UNDER_WAY_MAX:
+            next(iter(self._under_way)).give_way()
+        gate = LoginGate(self, served, connection, on_known)
+        self._under_way[gate] = None
+        served.guard(gate, self.rules.receive_max_bytes)
+
+    def goes_on(self, gate: LoginGate) -> None:
+        """Somebody who has not logged in yet has said something."""
+        if gate in self._under_way:
+            del self._under_way[gate]
+            self._under_way[gate] = None
+
+    def ends(self, gate: LoginGate) -> None:
+        """Somebody is logged in, or gone."""
+        self._under_way.pop(gate, None)
 
     def exchange_of(self, mechanism: str) -> ServerExchange:
         if mechanism == PLAIN:

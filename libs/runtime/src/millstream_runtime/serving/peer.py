@@ -57,6 +57,10 @@ Peer: TypeAlias = ClientPeer | NodePeer
 ANONYMOUS_CLIENT = ClientPeer(ANONYMOUS)
 
 
+def is_node(peer: Peer) -> bool:
+    return isinstance(peer, NodePeer)
+
+
 def is_coordinator(peer: Peer) -> bool:
     return isinstance(peer, NodePeer) and peer.role is Role.COORDINATOR
 

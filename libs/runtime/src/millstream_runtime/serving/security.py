@@ -69,16 +69,18 @@ def security_of(properties: Properties, listeners: Sequence[Endpoint], nodes_lis
     )
 
 
-def controller_security_of(properties: Properties, listener: Endpoint) -> Security:
+def controller_security_of(properties: Properties, listener: Endpoint, *, writes_to_brokers: bool = False) -> Security:
     """Of a controller: its own listener is also how it reaches the others. Raises PropertyError."""
     protocols = _Protocols(properties)
     controller_listener_of(properties)
     security = protocols.security(listener.name)
     protocols.know_the_others()
     controllers = _credentials(security, CONTROLLER_MECHANISM, properties.optional)
-    return Security(
-        {listener.name: _guard(security)}, controllers=controllers, others_ask=protocols.ask_for_credentials
-    )
+    brokers = properties.optional(INTER_BROKER_LISTENER)
+    nodes = PLAIN
+    if writes_to_brokers and brokers is not None:
+        nodes = _credentials(protocols.security(brokers), INTER_BROKER_MECHANISM, properties.optional)
+    return Security({listener.name: _guard(security)}, nodes, controllers, others_ask=protocols.ask_for_credentials)
 
 
 def controller_listener_of(properties: Properties) -> str:

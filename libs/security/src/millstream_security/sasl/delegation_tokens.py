@@ -2,8 +2,7 @@
 
 import hmac
 
-from millstream_security.sasl.scram_mechanism import ITERATIONS_MIN, ScramCredential, ScramMechanism
-from millstream_security.sasl.scram_messages import base64
+from millstream_security.sasl.scram_mechanism import ITERATIONS_MIN, ScramCredential, ScramMechanism, base64
 
 
 def token_hmac(secret_key: str, token_id: str) -> bytes:

@@ -4,12 +4,11 @@ import hmac
 from collections.abc import Mapping
 
 from millstream_security.sasl.exchange import ClientExchange, SaslRefused
-from millstream_security.sasl.scram_mechanism import ITERATIONS_MIN, ScramMechanism
+from millstream_security.sasl.scram_mechanism import ITERATIONS_MIN, ScramMechanism, base64
 from millstream_security.sasl.scram_messages import (
     ClientFirst,
     ScramMalformed,
     ServerFirst,
-    base64,
     read_server_final,
     unproved_final,
 )

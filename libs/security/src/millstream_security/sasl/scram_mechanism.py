@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+from base64 import b64encode
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -61,6 +62,11 @@ class ScramCredential:
     def of_salted_password(mechanism: ScramMechanism, salted: bytes, salt: bytes, iterations: int) -> "ScramCredential":
         stored_key = mechanism.digest(mechanism.hmac(salted, b"Client Key"))
         return ScramCredential(salt, stored_key, mechanism.hmac(salted, b"Server Key"), iterations)
+
+
+def base64(content: bytes) -> str:
+    """As SCRAM writes what is not text."""
+    return b64encode(content).decode()
 
 
 _SALT_LENGTH = 26

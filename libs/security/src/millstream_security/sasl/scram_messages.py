@@ -1,10 +1,12 @@
 """The four messages of SCRAM (RFC 5802, section 7), read strictly: what the grammar does not have is ScramMalformed."""
 
 import re
-from base64 import b64decode, b64encode
+from base64 import b64decode
 from binascii import Error as Base64Error
 from collections.abc import Mapping
 from dataclasses import dataclass
+
+from millstream_security.sasl.scram_mechanism import base64
 
 _NO_BINDING = "n"
 _NONCE = r"[\x21-\x2b\x2d-\x7e]+"  # printable, no comma
@@ -128,10 +130,6 @@ def _match(pattern: re.Pattern[str], token: bytes) -> re.Match[str]:
     if found is None:
         raise ScramMalformed("not the message that is due")
     return found
-
-
-def base64(content: bytes) -> str:
-    return b64encode(content).decode()
 
 
 def from_base64(text: str) -> bytes:

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 
 from millstream_cluster.principal import USER, Principal
 from millstream_security.sasl.exchange import Accepted, Challenge, SaslRefused, ServerExchange, Step
-from millstream_security.sasl.scram_mechanism import ScramCredential, ScramMechanism, pretended_credential
+from millstream_security.sasl.scram_mechanism import ScramCredential, ScramMechanism, base64, pretended_credential
 from millstream_security.sasl.scram_messages import (
     ClientFinal,
     ClientFirst,
     ScramMalformed,
     ServerFirst,
-    base64,
 )
 
 TOKEN_AUTH = "tokenauth"

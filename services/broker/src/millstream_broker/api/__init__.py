@@ -12,10 +12,15 @@ from millstream_broker.api.describe_topic_partitions import handle_describe_topi
 from millstream_broker.api.fetch import handle_fetch
 from millstream_broker.api.find_coordinator import handle_find_coordinator
 from millstream_broker.api.forwarded import handle_forwarded
-from millstream_broker.api.get_telemetry_subscriptions import handle_get_telemetry_subscriptions
 from millstream_broker.api.group_requests import handle_group_request, handle_list_groups, handle_list_transactions
 from millstream_broker.api.incremental_alter_configs import handle_incremental_alter_configs
 from millstream_broker.api.init_producer_id import handle_init_producer_id
+from millstream_broker.api.late import (
+    handle_get_telemetry_subscriptions,
+    handle_push_telemetry,
+    handle_share_acknowledge,
+    handle_share_fetch,
+)
 from millstream_broker.api.list_config_resources import handle_list_config_resources
 from millstream_broker.api.list_offsets import handle_list_offsets
 from millstream_broker.api.list_partition_reassignments import handle_list_partition_reassignments
@@ -28,9 +33,6 @@ from millstream_broker.api.login_requests import (
 from millstream_broker.api.metadata import handle_metadata
 from millstream_broker.api.offset_for_leader_epoch import handle_offset_for_leader_epoch
 from millstream_broker.api.produce import answer_single_produce, handle_produce
-from millstream_broker.api.push_telemetry import handle_push_telemetry
-from millstream_broker.api.share_acknowledge import handle_share_acknowledge
-from millstream_broker.api.share_fetch import handle_share_fetch
 from millstream_broker.api.topic_requests import handle_create_partitions, handle_create_topics, handle_delete_topics
 from millstream_broker.api.transaction_requests import handle_transaction_request
 from millstream_broker.api.write_txn_markers import handle_write_txn_markers

@@ -26,7 +26,7 @@ from millstream_cluster.acls import AclOperation, AclResource, May
 from millstream_log import LogError
 from millstream_log.errors import StorageError
 from millstream_runtime.serving.context import CloseConnection, RequestContext
-from millstream_runtime.serving.peer import is_coordinator
+from millstream_runtime.serving.peer import is_coordinator, is_node
 from millstream_runtime.serving.refusals import joined, refuse_where
 from millstream_wire.codec import decode
 from millstream_wire.error_response import error_response
@@ -236,6 +236,8 @@ def _append(
     transactional: bool,
 ) -> Appended:
     partition, log = replica.partition, replica.log
+    if broker.audit_topic is not None and replica.topic == broker.audit_topic and not is_node(context.peer):
+        raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{replica.topic} is written by nodes only")
     header = admit(
         batch,
         acks,

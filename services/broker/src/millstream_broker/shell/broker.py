@@ -7,6 +7,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from millstream_broker.config import BrokerConfig
@@ -23,7 +24,6 @@ from millstream_broker.shell.partition.moves import Moves
 from millstream_broker.shell.partition.partitions import HostedPartitions
 from millstream_broker.shell.producer_id_blocks import ProducerIdBlocks
 from millstream_broker.shell.replication.leader_throttling import LeaderThrottling
-from millstream_broker.shell.share.groups import ShareGroups
 from millstream_broker.shell.suspects import Suspects
 from millstream_broker.shell.throttling import Throttling
 from millstream_broker.shell.topic_changes import TopicChangesAwaited
@@ -36,11 +36,15 @@ from millstream_cluster.image import Image
 from millstream_log import DataDir, StorageError
 from millstream_runtime.nodes.controllers import ControllerLink
 from millstream_runtime.nodes.interest import Interest
+from millstream_runtime.nodes.live_coordinators import LiveCoordinators
 from millstream_runtime.serving.context import CloseConnection, RequestContext
 from millstream_runtime.world import World
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages.fetch import ReplicaState
 from millstream_wire.primitive import uuid_of
+
+if TYPE_CHECKING:
+    from millstream_broker.shell.share.groups import ShareGroups
 
 logger = logging.getLogger(__name__)
 
@@ -66,6 +70,7 @@ class Broker:
         self.config = config
         """As it is now, with what was set dynamically."""
         self._config_at_start = config
+        self.audit_topic = config.audit_topic
         self.world = world
         self.controllers = controllers
         self.partitions = partitions
@@ -78,10 +83,12 @@ class Broker:
         self.refused_batches = RefusedBatches()
         self._interest = Interest()
         self.suspects = Suspects(world, image, self._interest)
+        self.live_coordinators = LiveCoordinators(world, image, self._interest)
         self.verification = Verification(config, world, image, self._interest)
-        self.share_groups = ShareGroups(config, world, delays, image, self.topic_creation, self._interest)
+        self._share_groups: ShareGroups | None = None
+        self.share_groups_begun = asyncio.Event()
         self.producer_ids = ProducerIdBlocks(config, controllers)
-        self.metrics = BrokerMetrics(config.node_id, partitions, self.share_groups)
+        self.metrics = BrokerMetrics(config.node_id, partitions, lambda: self.share_groups)
         self.client_metrics = ClientMetrics(config, world, image)
         self.log_dir_space = log_dir_space
         self.moves: Moves | None = None
@@ -102,6 +109,18 @@ class Broker:
         return self._image()
 
     @property
+    def share_groups(self) -> "ShareGroups":
+        """Made when somebody asks for them, as most brokers are never asked."""
+        if self._share_groups is None:
+            from millstream_broker.shell.share.groups import ShareGroups
+
+            self._share_groups = ShareGroups(
+                self._config_at_start, self.world, self.delays, self._image, self.topic_creation, self._interest
+            )
+            self.share_groups_begun.set()
+        return self._share_groups
+
+    @property
     def sees_cluster(self) -> bool:
         """The metadata is known and somebody in it is alive: what clients are told of the cluster is of use to them."""
         return self._cluster_is_visible.is_set()
@@ -111,7 +130,8 @@ class Broker:
         self.config = self._config_at_start.as_set(image)
         self.throttling.on_image(image)
         self.partitions.directories.cordoned = self.config.cordoned_log_dirs
-        self.share_groups.on_image()
+        if self._share_groups is not None:
+            self._share_groups.on_image()
         self._interest.on_change()
         if any_live_broker(image) == NO_NODE:
             self._cluster_is_visible.clear()
@@ -121,7 +141,8 @@ class Broker:
     async def close(self) -> None:
         """Let go of other nodes."""
         await self.verification.close()
-        await self.share_groups.close()
+        if self._share_groups is not None:
+            await self._share_groups.close()
 
     async def until_it_sees_cluster(self) -> None:
         """Hold a client rather than tell it that there is nobody: librdkafka takes that for an answer and waits a minute."""

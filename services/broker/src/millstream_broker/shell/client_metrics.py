@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Callable, Iterable
+from functools import cached_property
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from millstream_broker.config import BrokerConfig
-from millstream_broker.core.telemetry import Client, Subscription, Telemetry
 from millstream_cluster.configs import EffectiveConfigs
 from millstream_cluster.ids import uuid_text
 from millstream_cluster.image import Image
@@ -13,6 +14,9 @@ from millstream_cluster.records import ResourceType
 from millstream_runtime.exposition import Family, Kind, counter, gauge
 from millstream_runtime.serving.context import RequestContext
 from millstream_runtime.world import World
+
+if TYPE_CHECKING:
+    from millstream_broker.core.telemetry import Client, Subscription, Telemetry
 
 PREFIX = "millstream_client_"
 KAFKAS_PREFIX = "org.apache.kafka."
@@ -23,12 +27,19 @@ class ClientMetrics:
     """A `Collector`."""
 
     def __init__(self, config: BrokerConfig, world: World, image: Callable[[], Image]) -> None:
-        self.telemetry = Telemetry()
         self._config = config
         self._world = world
         self._image = image
 
-    def client(self, instance_id: UUID, context: RequestContext) -> Client:
+    @cached_property
+    def telemetry(self) -> "Telemetry":
+        from millstream_broker.core.telemetry import Telemetry  # what nobody needs who is not asked
+
+        return Telemetry()
+
+    def client(self, instance_id: UUID, context: RequestContext) -> "Client":
+        from millstream_broker.core.telemetry import Client
+
         connection = context.connection
         address, _, port = connection.address.rpartition(":")
         return Client(instance_id, context.client_id or "", *connection.software, address, port)
@@ -36,7 +47,9 @@ class ClientMetrics:
     def new_instance_id(self) -> UUID:
         return UUID(int=self._world.random.getrandbits(128), version=4)
 
-    def subscriptions(self) -> list[Subscription]:
+    def subscriptions(self) -> "list[Subscription]":
+        from millstream_broker.core.telemetry import Subscription
+
         image = self._image()
         configs = EffectiveConfigs(image, self._config.properties, self._config.node_id)
         found = []

@@ -1,17 +1,20 @@
 """What the broker counts for Prometheus beside what its server does: partitions, sizes, bytes appended and fetched."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from millstream_broker.shell.partition.hosted import HostedPartition
 from millstream_broker.shell.partition.partitions import HostedPartitions
-from millstream_broker.shell.share.groups import ShareGroups
 from millstream_runtime.exposition import Family, Kind, counter, gauge
+
+if TYPE_CHECKING:
+    from millstream_broker.shell.share.groups import ShareGroups
 
 
 class BrokerMetrics:
     """Plain integers, turned into samples when somebody asks."""
 
-    def __init__(self, node_id: int, partitions: HostedPartitions, share_groups: ShareGroups) -> None:
+    def __init__(self, node_id: int, partitions: HostedPartitions, share_groups: "Callable[[], ShareGroups]") -> None:
         self._broker = str(node_id)
         self._partitions = partitions
         self._share_groups = share_groups
@@ -82,7 +85,7 @@ class BrokerMetrics:
         yield counter("millstream_isr_expands", "Replicas that had caught up joined an ISR.", expands, broker=broker)
 
     def _collect_shares(self) -> Iterable[Family]:
-        groups, broker = self._share_groups, self._broker
+        groups, broker = self._share_groups(), self._broker
         shares = groups.partitions
         yield gauge(
             "millstream_share_sessions", "Members of share groups that fetch here.", len(groups.sessions), broker=broker

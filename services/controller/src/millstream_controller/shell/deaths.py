@@ -11,8 +11,7 @@ from collections.abc import Callable, Sequence
 from millstream_cluster.ids import BrokerEpoch
 from millstream_cluster.image import Image
 from millstream_cluster.members import Node
-from millstream_runtime.network.channel import ChannelUser
-from millstream_runtime.network.frames import Frame
+from millstream_runtime.nodes.closed_ports import refuses
 from millstream_runtime.serving.context import Connection
 from millstream_runtime.world import World
 
@@ -78,32 +77,7 @@ class Deaths:
             node = self._image().node(node_id)
             if node is None or node.epoch != epoch or node.fenced or node_id in self._heard_by:
                 return
-            if await self._refuses(node):
+            if await refuses(node, self._world, timeout_s=PROBE_TIMEOUT_S):
                 logger.warning("node died node=%d epoch=%d reason=nobody_listens_at_its_port", node_id, epoch)
                 self._died(node)
                 return
-
-    async def _refuses(self, node: Node) -> bool:
-        """Whether the node's host says that no process has its port; that it says nothing means nothing."""
-        address = node.listeners[0].host, node.listeners[0].port
-        try:
-            async with asyncio.timeout(PROBE_TIMEOUT_S):
-                channel = await self._world.network.connect(
-                    *self._world.own_addresses.get(address, address), lambda _: _Nobody()
-                )
-        except ConnectionRefusedError:
-            return True
-        except OSError:  # a time-out is one too
-            return False
-        channel.close("it lives")
-        return False
-
-
-class _Nobody(ChannelUser):
-    """Has nothing to say and hears nothing."""
-
-    def on_frame(self, frame: Frame) -> None:
-        """Nothing was asked."""
-
-    def on_closed(self, reason: str) -> None:
-        """Nothing was expected."""

@@ -7,14 +7,16 @@ from millstream_runtime.serving.told_denials import say_denied
 from millstream_wire.messages import FindCoordinatorRequest, FindCoordinatorResponse
 
 
-def handle_find_coordinator(
+async def handle_find_coordinator(
     coordinator: Coordinator, request: FindCoordinatorRequest, context: RequestContext
 ) -> FindCoordinatorResponse:
     topic = missing_topic(coordinator.image, request, context.may_what)
     if topic is not None:
         coordinator.topic_creation.want(topic)
-    answer = find_coordinator(
-        coordinator.image, request, context.version, listener_name=context.listener_name, may=context.may_what
+    answer = await coordinator.live_coordinators.find(
+        lambda: find_coordinator(
+            coordinator.image, request, context.version, listener_name=context.listener_name, may=context.may_what
+        )
     )
     asked = [(request.key, answer.error_code), *((each.key, each.error_code) for each in answer.coordinators)]
     say_denied(context, asked)

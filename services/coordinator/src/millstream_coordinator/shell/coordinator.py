@@ -23,6 +23,7 @@ from millstream_coordinator.shell.transactions.nodes import TransactionNodes
 from millstream_coordinator.shell.transactions.transactions import Transactions
 from millstream_runtime.nodes.client import Disconnected
 from millstream_runtime.nodes.controllers import ControllerLink
+from millstream_runtime.nodes.live_coordinators import LiveCoordinators
 from millstream_runtime.replicated import NotCommitted
 from millstream_runtime.serving.context import RawReply
 from millstream_runtime.world import World
@@ -61,6 +62,7 @@ class Coordinator:
         self.share_state_nodes = share_state_nodes
         self.transaction_nodes = transaction_nodes
         self.topic_creation = topic_creation
+        self.live_coordinators = LiveCoordinators(world, image, connections.interest)
         self._brokers = connections.reads
         self.initial_offsets = InitialOffsets(connections.reads, image, timeout_ms=config.offsets_commit_timeout_ms)
         self._image = image

@@ -8,6 +8,7 @@ import errno
 import logging
 import socket
 import ssl
+import time
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -121,6 +122,9 @@ class TlsChannel(SocketChannel):
         return True
 
     def _finish(self) -> None:
+        if self._handshakes is not None and _came_back_with_what_has_expired(self._session.tls):
+            self._fail("CERTIFICATE_VERIFY_FAILED: certificate has expired since its session began")
+            return
         self.certificate = self._session.tls.getpeercert(binary_form=True)
         self._moved = True
         try:
@@ -146,7 +150,7 @@ class TlsChannel(SocketChannel):
 
     def _fail(self, reason: str) -> None:
         if self._handshakes is not None and self._has_begun:  # who only looks whether anybody listens says nothing
-            self._handshakes.say_failed(self.peer, reason)
+            self._handshakes.on_failed(self.peer, reason)
         self._say_last_words()
         self.close(f"TLS handshake failed: {reason}")
 
@@ -207,6 +211,13 @@ class _Nobody(ChannelUser):
 
     def on_closed(self, reason: str) -> None:
         """Whoever waits for the handshake is told by it."""
+
+
+def _came_back_with_what_has_expired(tls: ssl.SSLObject) -> bool:
+    """OpenSSL looks at no certificate where a session is resumed; what is trusted is as it was then, or it would not be resumed."""
+    certificate = tls.getpeercert() if tls.session_reused else None
+    ends = certificate.get("notAfter") if certificate else None
+    return isinstance(ends, str) and ssl.cert_time_to_seconds(ends) < time.time()
 
 
 def reason_of(error: ssl.SSLError) -> str:

@@ -6,7 +6,6 @@ does not hide by them what he changed.
 
 import asyncio
 import logging
-from collections.abc import Callable
 from dataclasses import replace
 
 from millstream_runtime.serving.audit.event import AuditEvent, AuditKind
@@ -23,13 +22,12 @@ _LOGGERS = {kind: logging.getLogger(f"millstream.audit.{kind.value}") for kind i
 class Audit:
     """Of one service."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, node: str) -> None:
         self._world = world
+        self._node = node
         self._refused = Restraint[AuditEvent](REFUSED_PER_SOURCE, REFUSED_IN_ALL)
         self._done = Restraint[AuditEvent](DONE_PER_SECOND, DONE_PER_SECOND)
         self._timer: asyncio.TimerHandle | None = None
-        self.also: Callable[[AuditEvent], None] | None = None
-        """Who else is told what the lines say."""
 
     def note(self, event: AuditEvent) -> None:
         now_s = self._world.monotonic_s()
@@ -50,8 +48,7 @@ class Audit:
 
     def _say(self, event: AuditEvent) -> None:
         _LOGGERS[event.kind].info("%s", event.line)
-        if self.also is not None:
-            self.also(event)
+        self._world.audit_records.put(event, self._node, self._world.now_ms())
 
     def _say_repeated(self, now_s: float) -> None:
         for restraint in (self._refused, self._done):

@@ -9,6 +9,7 @@ from millstream_runtime.serving.audit.audit import Audit
 from millstream_runtime.serving.audit.changes import CHANGES, Changes
 from millstream_runtime.serving.audit.event import AuditEvent, AuditKind
 from millstream_runtime.serving.context import RawReply, RequestContext
+from millstream_runtime.serving.peer import is_node
 from millstream_wire.errors import ErrorCode
 from millstream_wire.schema import Request
 
@@ -90,6 +91,8 @@ class _Record:
         self._api = context.api_key.name
         self._who = str(context.peer)
         self._host = context.host
+        self._tells_of_refusals = not is_node(context.peer)
+        """Nodes ask for the same from several sides: what they need is there once one of them was heard."""
 
     @contextmanager
     def of_failure(self) -> Iterator[None]:
@@ -108,7 +111,9 @@ class _Record:
         detail_of_one = asked[0][1] if len(asked) == 1 else ""
         for resource, error in self._changes.answers(reply):
             code = ErrorCode(error)
-            if code not in _NOT_DECIDED_HERE and code not in _DENIED:
+            if code in _NOT_DECIDED_HERE or code in _DENIED:
+                continue
+            if code is ErrorCode.NONE or self._tells_of_refusals:
                 self._say(resource, details.get(resource, detail_of_one), code.name)
 
     def _say(self, resource: str, detail: str, answer: str) -> None:

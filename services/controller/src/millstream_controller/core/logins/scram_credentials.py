@@ -13,8 +13,13 @@ from millstream_cluster.decision import Decision
 from millstream_cluster.metadata_version import MetadataVersion
 from millstream_controller.core.machine import ControllerMachine
 from millstream_controller.core.refusal import DONE, Outcome, Refused
-from millstream_security.sasl.scram_mechanism import ITERATIONS_MAX, ITERATIONS_MIN, ScramCredential, ScramMechanism
-from millstream_security.sasl.scram_messages import base64
+from millstream_security.sasl.scram_mechanism import (
+    ITERATIONS_MAX,
+    ITERATIONS_MIN,
+    ScramCredential,
+    ScramMechanism,
+    base64,
+)
 from millstream_wire.errors import ErrorCode
 
 

@@ -1,0 +1,67 @@
+"""How all partitions of a cluster stand, by three requests however many there are."""
+
+from millstream_operator.kafka.cluster import REQUEST_TIMEOUT_MS, KafkaCluster, check
+from millstream_operator.kafka.topics import TOPIC_RESOURCE
+from millstream_operator.plan.partitions import PartitionStanding
+from millstream_wire.errors import ErrorCode
+from millstream_wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from millstream_wire.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
+from millstream_wire.messages.metadata import MetadataResponseTopic
+
+MIN_ISR = "min.insync.replicas"
+
+
+async def standing_of(cluster: KafkaCluster) -> tuple[PartitionStanding, ...]:
+    """Raises ClusterUnreachable and Refused: what is not known for certain is not told.
+
+    The moves are the controller's answer. A broker that cannot pass the question on to it is cut off, and what it says is old.
+    """
+    metadata = await cluster.metadata(None)
+    topics = [topic for topic in metadata.topics if topic.error_code == ErrorCode.NONE]
+    minimums = await _minimums(cluster, [topic.name or "" for topic in topics])
+    moving = await _moving(cluster)
+    return tuple(
+        each for topic in topics if topic.name in minimums for each in _of_topic(topic, minimums[topic.name], moving)
+    )
+
+
+def _of_topic(topic: MetadataResponseTopic, minimum: int, moving: set[tuple[str, int]]) -> list[PartitionStanding]:
+    name = topic.name or ""
+    return [
+        PartitionStanding(
+            topic=name,
+            index=each.partition_index,
+            leader=each.leader_id,
+            replicas=tuple(each.replica_nodes),
+            isr=tuple(each.isr_nodes),
+            min_insync_replicas=minimum,
+            is_internal=topic.is_internal,
+            is_moving=(name, each.partition_index) in moving,
+        )
+        for each in sorted(topic.partitions, key=lambda each: each.partition_index)
+    ]
+
+
+async def _minimums(cluster: KafkaCluster, topics: list[str]) -> dict[str, int]:
+    """By topic; one that was deleted meanwhile is not there."""
+    if not topics:
+        return {}
+    resources = [
+        DescribeConfigsResource(resource_type=TOPIC_RESOURCE, resource_name=name, configuration_keys=[MIN_ISR])
+        for name in topics
+    ]
+    answer = await cluster.request(DescribeConfigsRequest(resources=resources))
+    found = {}
+    for result in answer.results:
+        if result.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            continue
+        check(result.error_code, result.error_message)
+        [config] = result.configs
+        found[result.resource_name] = int(config.value)
+    return found
+
+
+async def _moving(cluster: KafkaCluster) -> set[tuple[str, int]]:
+    answer = await cluster.request(ListPartitionReassignmentsRequest(timeout_ms=REQUEST_TIMEOUT_MS, topics=None))
+    check(answer.error_code, answer.error_message)
+    return {(topic.name, each.partition_index) for topic in answer.topics for each in topic.partitions}
