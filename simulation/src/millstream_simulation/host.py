@@ -80,11 +80,17 @@ class Host:
         """A broker's, mounted where its data is."""
         assert self.role is Role.BROKER
         if self._disk is None:
-            mount = Path(self._planned.properties["log.dirs"])
-            mount.mkdir(parents=True, exist_ok=True)
+            mount = self._planned.directory / "logs"
+            for each in self.log_dirs:
+                each.mkdir(parents=True, exist_ok=True)
             self._disk = SimDisk(mount, random.Random(f"{self._seed} {self.name} disk"), self._story.note)
             self._disk.faults.cold = self._cold_reads
         return self._disk
+
+    @property
+    def log_dirs(self) -> list[Path]:
+        """A broker's data directories, all of them on its disk."""
+        return [Path(each) for each in self._planned.properties["log.dirs"].split(",")]
 
     async def lose_power(self) -> None:
         """kill -9 with what the page cache has."""
@@ -94,7 +100,7 @@ class Host:
 
     def lose_directory(self, topic: str, draw: random.Random) -> None:
         """One partition's of this topic, with what it holds; its process is down."""
-        there = {key: path for key, path in held(self.disk.root).items() if path.name.startswith(f"{topic}-")}
+        there = {key: path for key, path in self._held().items() if path.name.startswith(f"{topic}-")}
         if there:
             key, path = draw.choice(list(there.items()))
             self.lost[key] = path.name
@@ -103,9 +109,18 @@ class Host:
 
     def lose_disk(self) -> None:
         """Another one is there in its place, empty; its process is down."""
-        self.lost.update((key, path.name) for key, path in held(self.disk.root).items())
+        self.lost.update((key, path.name) for key, path in self._held().items())
+        self.disk.faults.dead.clear()
         self.disk.empty()
+        for each in self.log_dirs:
+            each.mkdir(exist_ok=True)
         self._story.add("disk emptied", process=self.name)
+
+    def replace_log_dir(self, log_dir: Path) -> None:
+        """Another one is there in its place, empty; its process is down."""
+        self.lost.update((key, path.name) for key, path in held(log_dir).items())
+        self.disk.replace(log_dir)
+        self._story.add("log directory replaced", process=self.name, path=log_dir.name)
 
     def start(self) -> None:
         assert self._world is None
@@ -139,6 +154,9 @@ class Host:
         self._story.add("paused", process=self.name)
         self._story.note("process paused")
         self._world.pause(seconds)
+
+    def _held(self) -> dict[ReplicaKey, Path]:
+        return {key: path for each in self.log_dirs if each.exists() for key, path in held(each).items()}
 
     def _build(self) -> Build:
         properties = Properties(self._planned.properties)

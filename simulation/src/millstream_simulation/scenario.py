@@ -4,7 +4,7 @@ import asyncio
 import random
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import assert_never
@@ -24,6 +24,7 @@ from millstream_simulation import (
     exposed_topics,
     fading_topics,
     lasting_topics,
+    moved_replicas,
     passing_topics,
     watched_ends,
 )
@@ -42,6 +43,7 @@ from millstream_simulation.in_sync import until_in_sync
 from millstream_simulation.lasting_topics import LastingTopics
 from millstream_simulation.listening import Listening
 from millstream_simulation.metadata_stores import metadata_store
+from millstream_simulation.moved_replicas import MovedReplicas
 from millstream_simulation.passing_topics import PassingTopics
 from millstream_simulation.restored_store import RestoredStore
 from millstream_simulation.shape import Kind, Shape
@@ -55,6 +57,7 @@ from millstream_simulation.workload import Workload
 
 FIRST_PORT = 9092
 OBSERVER_ID = 9_999
+Beside = LastingTopics | FadingTopics | ExposedTopics | WatchedEnds | MovedReplicas | Administrator
 END_S = 1_200.0
 """Of trouble and peace together: what has not come about by then never will."""
 
@@ -115,19 +118,22 @@ class _Scenario:
 
         def host(process: PlannedProcess, failed: Callable[[str, BaseException | None], None]) -> Host:
             clock = _clock(shape, process.name, seed)
+            process = _with_log_dirs(process, shape.log_dirs)
             return Host(process, self._network, seed, story, failed, open_store, clock, cold_reads=shape.cold_reads)
 
         self._hosts = [host(each, self._host_failed) for each in planned]
         min_isr = int(shape.settings.get("min.insync.replicas", "1"))
         self.checks = Checks(self._hosts, self._network, story, self.fail, min_isr=min_isr)
         self._restored = RestoredStore(self._store, planned, directory, host, story)
-        self._beside: dict[str, LastingTopics | FadingTopics | ExposedTopics | WatchedEnds | Administrator] = {}
+        self._beside: dict[str, Beside] = {}
         if shape.lasting_topics:
             self._beside[lasting_topics.HOST] = LastingTopics(self._stage)
         if shape.fading_topics:
             self._beside[fading_topics.HOST] = FadingTopics(self._stage)
         if shape.exposed_topics:
             self._beside[exposed_topics.HOST] = ExposedTopics(self._stage, self._hosts, replicated=shape.replicated)
+        if shape.log_dirs > 1:
+            self._beside[moved_replicas.HOST] = MovedReplicas(self._stage)
         if shape.replicated:
             self._beside[watched_ends.HOST] = watched = WatchedEnds(self._stage, self.checks.committed)
             self.checks.tell_committed(watched.on_committed)
@@ -280,6 +286,13 @@ def _workload(kind: Kind, stage: Stage, shape: Shape) -> Workload:
             return ConsumerWorkload(stage, shape)
         case _:
             assert_never(kind)
+
+
+def _with_log_dirs(process: PlannedProcess, count: int) -> PlannedProcess:
+    if process.role is not Role.BROKER or count == 1:
+        return process
+    log_dirs = ",".join(f"{process.properties['log.dirs']}/{number}" for number in range(1, count + 1))
+    return replace(process, properties={**process.properties, "log.dirs": log_dirs})
 
 
 def _clock(shape: Shape, host: str, seed: int) -> Clock:

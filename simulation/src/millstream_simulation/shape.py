@@ -64,6 +64,8 @@ class Shape:
     """The directories of some are taken away."""
     empty_disk: bool = False
     """In the end one broker comes back without all that it had."""
+    log_dirs: int = 1
+    """How many data directories each broker has."""
     cold_reads: float = 0.0
     """How often a read that may not wait for the disk would have to."""
     replicated: bool = False

@@ -89,6 +89,20 @@ SITUATIONS: Mapping[str, Situation] = {
     "name lost": Situation("a power loss undid what had been done to a name", within=100),
     "directory lost": Situation("a partition's directory was gone when its broker came back", within=50),
     "partition lost": Situation("a broker found that it has lost a partition", within=100),
+    "log directory failed": Situation(
+        "a broker gave one of its data directories up, and went on with the other", within=50
+    ),
+    "started without a log directory": Situation(
+        "a broker started, and one of its data directories could not be opened", within=100
+    ),
+    "log directory replaced": Situation("one of a broker's data directories was another one, empty", within=100),
+    "replica made again by its broker": Situation(
+        "what had been in a directory that stayed away was made again in another one", within=100
+    ),
+    "replica sent to another directory": Situation(
+        "somebody asked for a replica to be in another directory", within=50
+    ),
+    "replica moved to another directory": Situation("a copy in another directory took over", within=50),
     "brokers cut from each other": Situation("a broker did not hear another one, and everybody else heard both"),
     "broker killed with the active controller": Situation(
         "a broker and the active controller died at once, and the broker was back before anybody missed it", within=100
@@ -129,6 +143,10 @@ LOGGED: Mapping[str, str] = {
     "log compacted": "log compacted",
     "torn tail cut": "torn tail cut",
     "partition lost": "partition lost",
+    "log directory failed": "log directory failed",
+    "log directory not opened": "started without a log directory",
+    "partition made again": "replica made again by its broker",
+    "replica moved": "replica moved to another directory",
     "node came back with an empty disk": "empty disk noticed",
     "controller active": "controller took over",
     "controller deposed": "controller deposed",

@@ -1,13 +1,19 @@
 """Whole controllers: who is active, who takes over, and what nodes see of that."""
 
 import asyncio
+from typing import Any
 
 import pytest
 from controller_machines import TAKEOVER_MS, Broker, run
 
 from millstream_cluster.ids import NO_NODE
+from millstream_cluster.records import ConfigChanged, ResourceType
 from millstream_controller.app import ControllerApp
 from millstream_controller.config import ControllerConfig
+from millstream_controller.shell.active import Active
+from millstream_controller.shell.batches import encode_records
+from millstream_controller.shell.file_store import FileStore
+from millstream_controller.shell.metadata_log import MetadataLog
 from millstream_runtime.properties import Properties
 from millstream_runtime.service import ServiceFailed
 from millstream_runtime.simulated.world import SimulatedWorld
@@ -289,6 +295,40 @@ def test_two_processes_of_one_id_do_not_depose_each_other_for_ever(machines) -> 
         await app.ready.wait()
         with pytest.raises(ServiceFailed, match="another process is controller 20000 too, at twin:9093"):
             await machines.running["c0"]
+
+    run(scenario())
+
+
+def test_what_the_life_before_wrote_late_is_no_process_of_the_same_id(machines, monkeypatch) -> None:
+    """Seed 16: a request of a process that had stopped reached the API server after the next one had read the log."""
+
+    async def scenario() -> None:
+        await machines.start(0)
+        await machines.worlds["c0"].kill()
+        honest = Active.take_over
+        late = iter([True])
+
+        async def overtaken(self: Active, *arguments: Any, **named: Any) -> None:
+            if next(late, False):
+                store = FileStore(machines.directory, machines.worlds["c0"])
+                log = MetadataLog(await store.load())
+                await store.append(
+                    encode_records(
+                        [ConfigChanged(ResourceType.BROKER, "", "log.retention.ms", "1000")],
+                        level=log.image.metadata_version,
+                        base_offset=log.end_offset,
+                        epoch=1,
+                        timestamp_ms=0,
+                        writer="the life before",
+                    )
+                )
+            await honest(self, *arguments, **named)
+
+        monkeypatch.setattr(Active, "take_over", overtaken)
+        app = await machines.start(0)
+        await machines.active()
+        assert app.health().detail == "active in epoch 2"
+        assert next(late, False) is False
 
     run(scenario())
 

@@ -235,7 +235,7 @@ class ControllerApp:
             raise
         except Fenced as error:
             logger.info("controller deposed id=%d epoch=%d reason=%s", self.config.node_id, active.epoch, error)
-            await self._refuse_namesake(store)
+            await self._refuse_namesake(store, active.epoch)
         except StoreUnavailable as error:
             logger.warning("controller steps down id=%d epoch=%d reason=%s", self.config.node_id, active.epoch, error)
             await asyncio.sleep(STORE_RETRY_S)
@@ -244,10 +244,13 @@ class ControllerApp:
             self._state = "loading"
             await active.stop(NotActive("the controller stops"))
 
-    async def _refuse_namesake(self, store: Store) -> None:
-        """Two processes of one id would depose each other for ever."""
+    async def _refuse_namesake(self, store: Store, epoch: int) -> None:
+        """Two processes of one id would depose each other for ever.
+
+        In an earlier epoch it was this one's own life before, whose last request reached the store late.
+        """
         elected = (await self._load(store)).image.controller
-        if elected is not None and elected.controller_id == self.config.node_id:
+        if elected is not None and elected.controller_id == self.config.node_id and elected.epoch >= epoch:
             raise ServiceFailed(
                 f"another process is controller {self.config.node_id} too, at {elected.host}:{elected.port}: "
                 "node.id must be unique"

@@ -21,6 +21,7 @@ from millstream_simulation.checks.let_in import LetIn
 from millstream_simulation.checks.lost_partitions import LostPartitions
 from millstream_simulation.checks.removed_partitions import RemovedPartitions
 from millstream_simulation.checks.replayed_logs import ReplayedLogs
+from millstream_simulation.checks.replicas.directories import expect_usable
 from millstream_simulation.checks.replicas.eligible import EligibleReplicas
 from millstream_simulation.checks.replicas.leaders import LetInLeaders
 from millstream_simulation.checks.replicas.replicas import Replicas
@@ -53,8 +54,8 @@ class Checks:
         LetIn(hosts, metadata)
         self._replicas = Replicas(hosts, self.committed, story)
         eligible = EligibleReplicas(min_isr, self._has_lost)
-        metadata.on_committed += (self._replicas.on_committed, eligible.on_committed)
-        self._removed = RemovedPartitions(metadata)
+        metadata.on_committed += (self._replicas.on_committed, eligible.on_committed, expect_usable)
+        self._removed = RemovedPartitions(metadata, self._hosts)
         self._lost = LostPartitions()
         self._replayed = ReplayedLogs()
         self._each: Sequence[Check] = (

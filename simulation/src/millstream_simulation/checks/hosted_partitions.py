@@ -12,6 +12,8 @@ from millstream_simulation.story import Story, Violation
 Key = tuple[UUID, int]
 Seen = tuple[int, int, int, tuple[int, ...]]
 """Leader epoch, log end, high watermark, ISR."""
+Lives = dict[Key, tuple[HostedPartition, Seen]]
+"""A copy that is made again in the same process begins anew."""
 
 
 def _nobody(host: Host, hosted: HostedPartition) -> None:
@@ -23,7 +25,7 @@ class HostedPartitionsMove:
         """`on_moved` is told of each partition of which something has changed."""
         self._story = story
         self._on_moved = on_moved
-        self._lives: dict[str, tuple[HostedPartitions, dict[Key, Seen]]] = {}
+        self._lives: dict[str, tuple[HostedPartitions, Lives]] = {}
         self._writers: dict[tuple[Key, int], str] = {}
 
     def look(self, host: Host) -> None:
@@ -43,10 +45,10 @@ class HostedPartitionsMove:
                 int(partition.high_watermark),
                 partition.isr,
             )
-            before = seen.get(each.key)
-            if before != now:
-                seen[each.key] = now
-                if before is not None:
+            known, before = seen.get(each.key, (None, None))
+            if known is not each or before != now:
+                seen[each.key] = (each, now)
+                if known is each and before is not None:
                     self._judge(host.name, each.key, str(each.name), before, now, leads=partition.leads)
                 each.check()
                 self._on_moved(host, each)

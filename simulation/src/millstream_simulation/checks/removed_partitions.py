@@ -1,18 +1,21 @@
-"""No broker sets aside or deletes a partition that the committed log assigns to it, whatever it believes."""
+"""No broker sets aside or deletes the only copy that it has of a partition which the committed log assigns to it, whatever it believes."""
 
 import logging
+from collections.abc import Mapping
 from pathlib import Path
 from uuid import UUID
 
 from millstream_log import TopicPartition
 from millstream_log.partition_metadata import load_topic_id
 from millstream_simulation.checks.committed_metadata import CommittedMetadata
+from millstream_simulation.host import Host
 from millstream_simulation.story import Violation
 
 
 class RemovedPartitions:
-    def __init__(self, metadata: CommittedMetadata) -> None:
+    def __init__(self, metadata: CommittedMetadata, hosts: Mapping[str, Host]) -> None:
         self._metadata = metadata
+        self._hosts = hosts
 
     def hear(self, host: str, record: logging.LogRecord) -> None:
         """By what the broker logs when it does so."""
@@ -33,5 +36,10 @@ class RemovedPartitions:
     def _judge(self, host: str, name: TopicPartition, topic_id: UUID) -> None:
         self._metadata.refresh()
         partition = self._metadata.image.partition(topic_id, name.partition)
-        if partition is not None and any(host == f"broker-{node_id}" for node_id in partition.replicas):
+        is_assigned = partition is not None and any(host == f"broker-{node_id}" for node_id in partition.replicas)
+        if is_assigned and not self._has(host, name, topic_id):
             raise Violation(f"{name} was removed from {host}, and the committed log assigns it to it")
+
+    def _has(self, host: str, name: TopicPartition, topic_id: UUID) -> bool:
+        """Another copy, in another of its data directories."""
+        return any(load_topic_id(each / str(name)) == topic_id for each in self._hosts[host].log_dirs)

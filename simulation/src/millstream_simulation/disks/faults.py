@@ -12,6 +12,8 @@ class Faults:
     """Directories whose files cannot be read: EIO."""
     unwritable: set[Path] = field(default_factory=set)
     """Directories whose files cannot be written, nor their names changed: EIO."""
+    dead: set[Path] = field(default_factory=set)
+    """Directories that are disks of their own, of which nothing works: EIO."""
     unflushable: set[Path] = field(default_factory=set)
     """Directories of which the next flush of a file that has something to flush fails, once: EIO."""
     room_bytes: int | None = None
@@ -22,6 +24,7 @@ class Faults:
     def mend(self) -> None:
         self.unreadable.clear()
         self.unwritable.clear()
+        self.dead.clear()
         self.unflushable.clear()
         self.room_bytes = None
 

@@ -18,6 +18,9 @@ from millstream_simulation.disks.faults import Faults, input_output_error, is_in
 from millstream_simulation.disks.names import Change, Gone, Made, Moved, kept_by, remove, undo
 from millstream_simulation.disks.platter import Platter
 
+_SPACE_BYTES = 1 << 30
+"""How large the file system says it is."""
+
 
 def _silent(situation: str) -> None:
     return
@@ -44,6 +47,7 @@ class SimDisk(Disk):
     # ---- files ----
 
     def open(self, path: Path, flags: int) -> int:
+        self._expect_alive(path)
         is_new = not os.path.exists(path)
         if flags & os.O_CREAT and is_new:
             self._expect_writable(path)
@@ -116,6 +120,7 @@ class SimDisk(Disk):
 
     def fsync(self, fd: int) -> None:
         path = self._paths[fd]
+        self._expect_alive(path)
         status = os.fstat(fd)
         platter = self._platters.get(status.st_ino)
         if platter is None:
@@ -187,6 +192,13 @@ class SimDisk(Disk):
             remove(path)
         self._forget_all()
 
+    def replace(self, directory: Path) -> None:
+        """A directory is a disk of its own, and another one, empty, is in its place. The others lose nothing by it."""
+        self._note("log directory replaced")
+        for path in sorted(directory.iterdir()):
+            remove(path)
+        self._forget_all()
+
     def lose_directory(self, directory: Path) -> None:
         """A directory is gone with all that was in it, as a file system check leaves it; the check flushes the rest."""
         self._note("directory lost")
@@ -244,15 +256,25 @@ class SimDisk(Disk):
             self._platters.pop(status.st_ino, None)
         remove(kept)
 
+    def _expect_alive(self, path: Path) -> None:
+        if self.faults.dead and is_in(path, self.faults.dead):
+            raise input_output_error(path)
+
     def _expect_readable(self, fd: int) -> None:
+        self._expect_alive(self._paths[fd])
         if self.faults.unreadable and is_in(self._paths[fd], self.faults.unreadable):
             self._note("EIO on read")
             raise input_output_error(self._paths[fd])
 
     def _expect_writable(self, path: Path) -> None:
+        self._expect_alive(path)
         if self.faults.unwritable and is_in(path, self.faults.unwritable):
             self._note("EIO on write")
             raise input_output_error(path)
+
+    def space(self, path: Path) -> tuple[int, int]:
+        usable = _SPACE_BYTES if self.faults.room_bytes is None else self.faults.room_bytes
+        return _SPACE_BYTES, usable
 
     def _expect_room(self) -> None:
         if self.faults.room_bytes == 0:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from millstream_simulation.shape import Shape
 from millstream_simulation.shapes import (
     clocks,
+    directories,
     empty_disk,
     exposed,
     flushed,
@@ -39,4 +40,5 @@ TWISTS: Mapping[str, Twist] = {
     "empty-disk": Twist(empty_disk.twist, 0.4),
     "quiet": Twist(quiet.twist, 0.2),
     "replicated": Twist(replicated.twist, 0.6),
+    "directories": Twist(directories.twist, 0.35),
 }

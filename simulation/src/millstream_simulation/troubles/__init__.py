@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from millstream_simulation.troubles import (
     clocks,
     cuts,
+    directories,
     disks,
     downs,
     links,
@@ -61,6 +62,8 @@ TROUBLES: Mapping[str, Trouble] = {
     "fail-flush": Trouble(disks.fail_flush, probability=0.7, needs="flushed"),
     "fail-disk": Trouble(disks.fail, weight=2, probability=0.6),
     "lose-directory": Trouble(disks.lose_directory, weight=5, needs="exposed"),
+    "fail-log-dir": Trouble(directories.fail_log_dir, weight=4, needs="directories"),
+    "replace-log-dir": Trouble(directories.replace_log_dir, weight=2, probability=0.6, needs="directories"),
     "cut-brokers": Trouble(replicas.cut_brokers, weight=2, probability=0.7, needs="replicated"),
     "slow-follower": Trouble(replicas.slow_follower, weight=2, probability=0.6, needs="replicated"),
     "kill-broker": Trouble(replicas.kill_broker, weight=3, probability=0.8, needs="replicated"),

@@ -103,7 +103,8 @@ def _brokers(scene: Scene) -> list[Host]:
 
 def _partition(scene: Scene, host: Host, *, busiest: int | None = None) -> Path | None:
     """`busiest`: one of so many that hold the most."""
-    directories = sorted(path for path in host.disk.root.iterdir() if path.is_dir() and path.name[-1].isdigit())
+    found = (path for log_dir in host.log_dirs for path in log_dir.iterdir())
+    directories = sorted(path for path in found if path.is_dir() and path.name[-1].isdigit())
     if busiest is not None and scene.random.random() < 0.7:
         directories = sorted(directories, key=_size, reverse=True)[:busiest]
     return scene.random.choice(directories) if directories else None

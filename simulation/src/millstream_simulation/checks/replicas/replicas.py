@@ -118,8 +118,11 @@ class Replicas:
 
     def _follow(self, replica: _Replica) -> bool:
         """Take in what its log has got and lost; False if the disk does not say."""
-        hosted, held = replica.hosted, replica.held
-        before = held.end
+        hosted, before = replica.hosted, replica.held.end
+        if replica.held.log is not hosted.log:  # moved to another directory
+            replica.held = Held(hosted.log)
+            replica.judged_to = 0
+        held = replica.held
         latest = held.batches[-1].epoch if held.batches else -1
         try:
             new = held.follow()
@@ -259,7 +262,7 @@ class Replicas:
         hosted = service.partitions.find(*key)
         if hosted is not None:
             yield self._find(host, hosted)
-        elif not node.fenced:
+        elif not node.fenced and key not in service.partitions.offline:  # in a directory that failed: it is not served
             yield None
 
     def _refresh(self, host: Host, key: Key) -> None:

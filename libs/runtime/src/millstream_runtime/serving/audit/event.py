@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from enum import Enum
 
+from millstream_cluster.principal import ANONYMOUS
+
 TEXT_MAX = 512
 """Characters of one value; names that clients choose may be longer."""
 
@@ -38,6 +40,12 @@ class AuditEvent:
     def line(self) -> str:
         values = (("principal", self.principal), ("host", self.host), *self.fields)
         return " ".join([self.what, *(f"{name}={_one_word(value)}" for name, value in values)])
+
+
+def handshake_failed(listener: str, peer: str, reason: str) -> AuditEvent:
+    """TLS lets somebody not in, of whom nothing is known but where he comes from."""
+    host, fields = peer.rpartition(":")[0], (("listener", listener), ("reason", reason.replace(" ", "_")))
+    return AuditEvent.of(AuditKind.AUTHENTICATION, "handshake failed", str(ANONYMOUS), host, *fields)
 
 
 def _shortened(text: str) -> str:
