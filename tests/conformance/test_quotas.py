@@ -1,0 +1,416 @@
+"""Client quotas beside Apache Kafka's in the same run: who is told to wait, for how long, what is refused, and that nobody is dropped."""
+
+import math
+import shutil
+import socket
+import time
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+import servers
+from kafka_broker import KafkaBroker
+from kafka_tools import run_tools
+from quota_scene import alter, alter_by, described, quotas, silence_ms, timed
+from wire_client import PRODUCE_VERSION, WireClient, fetch_request, produce_request
+
+from millstream_wire.errors import ErrorCode
+from millstream_wire.messages import (
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    FetchResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    MetadataRequest,
+    MetadataResponse,
+    ProduceResponse,
+)
+from millstream_wire.messages.create_partitions import CreatePartitionsTopic
+from millstream_wire.messages.create_topics import CreatableTopic
+from millstream_wire.messages.delete_topics import DeleteTopicState
+from millstream_wire.messages.incremental_alter_configs import AlterableConfig, AlterConfigsResource
+from millstream_wire.records import Record, encode_batch
+
+pytestmark = pytest.mark.skipif(shutil.which("java") is None, reason="java is not installed")
+
+ANONYMOUS = "ANONYMOUS"
+WINDOWS_MS = 10_000
+"""What ten windows bring may be used at once; the eleventh is under way."""
+TOLERANCE_MS = 1_100
+"""A window: in which of them a request was counted is the server's, and Kafka counts headers too."""
+PRODUCED, FETCHED, REQUEST_TIME = "producer_byte_rate", "consumer_byte_rate", "request_percentage"
+MUTATIONS, CONNECTIONS = "controller_mutation_rate", "connection_creation_rate"
+BROKER = 4
+
+
+def client_name() -> str:
+    return f"c-{uuid.uuid4().hex[:8]}"
+
+
+def produce(client: WireClient, topic: str, size: int) -> Any:
+    batch = encode_batch([Record(-1, 1, None, b"x" * size)])
+    return client.call(produce_request(topic, batch), PRODUCE_VERSION, ProduceResponse)
+
+
+def made(bootstrap: str, topic: str) -> str:
+    """Where the topic is, which exists from now on."""
+    with WireClient(bootstrap) as client:
+        client.create_topic(topic)
+    addresses: list[str] = []
+
+    def led() -> None:
+        with WireClient(bootstrap) as client:
+            answer = client.call(MetadataRequest(topics=[_named(topic)]), 9, MetadataResponse)
+        leader = answer.topics[0].partitions[0].leader_id
+        addresses.extend(f"{each.host}:{each.port}" for each in answer.brokers if each.node_id == leader)
+        assert addresses
+
+    servers.eventually(led)
+    return addresses[0]
+
+
+def _named(topic: str) -> Any:
+    from millstream_wire.messages.metadata import MetadataRequestTopic
+
+    return MetadataRequestTopic(name=topic)
+
+
+def test_producers_are_told_to_wait_and_not_read_for_as_long_as_kafka_says(anywhere: str, topic: str) -> None:
+    name, leader = client_name(), made(anywhere, topic)
+    with quotas(anywhere, ({"client-id": name}, {PRODUCED: 1_000.0})), WireClient(leader, client_id=name) as client:
+        assert produce(client, topic, 9_000).throttle_time_ms == 0, "what the windows bring is free"
+        answer = produce(client, topic, 3_000)
+        assert answer.responses[0].partition_responses[0].error_code == 0, "it is in the log"
+        assert abs(answer.throttle_time_ms - 2_000) < TOLERANCE_MS
+        muted_ms = silence_ms(client)
+        assert abs(muted_ms - answer.throttle_time_ms) < TOLERANCE_MS
+        with WireClient(leader, client_id=client_name()) as other:
+            assert produce(other, topic, 20_000).throttle_time_ms == 0
+
+
+def test_consumers_are_told_to_wait_and_not_read(anywhere: str, topic: str) -> None:
+    name, leader = client_name(), made(anywhere, topic)
+    with WireClient(leader) as producer:
+        for _ in range(4):
+            produce(producer, topic, 4_000)
+    with quotas(anywhere, ({"client-id": name}, {FETCHED: 1_000.0})), WireClient(leader, client_id=name) as client:
+        told, got, offset = 0, 0, 0
+        while not told:
+            answer = client.call(fetch_request(topic, [(0, offset)], max_bytes=4_100), 12, FetchResponse)
+            data = answer.responses[0].partitions[0] if answer.responses else None
+            size = len(data.records or b"") if data is not None else 0
+            got, offset, told = got + size, offset + bool(size), answer.throttle_time_ms
+        # Kafka gives nothing with the answer that says so, and takes it back from what it counted; we give it, and count it.
+        over_ms = max(got, 12_400) - WINDOWS_MS
+        assert abs(told - over_ms) < TOLERANCE_MS
+        assert abs(silence_ms(client) - told) < TOLERANCE_MS
+
+
+def test_the_most_exact_of_eight_levels_holds(anywhere: str, topic: str) -> None:
+    leader = made(anywhere, topic)
+    names = [client_name() for _ in range(8)]
+
+    def levels(name: str) -> list[dict[str, str | None]]:
+        return [
+            {"user": ANONYMOUS, "client-id": name},
+            {"user": ANONYMOUS, "client-id": None},
+            {"user": ANONYMOUS},
+            {"user": None, "client-id": name},
+            {"user": None, "client-id": None},
+            {"user": None},
+            {"client-id": name},
+            {"client-id": None},
+        ]
+
+    size, seconds = 600_000, []
+    try:
+        for at, name in enumerate(names):
+            for level, entity in enumerate(levels(name)):
+                rate = 30_000 // 3**level if level >= at else None
+                alter(anywhere, entity, {PRODUCED: rate})
+            time.sleep(0.7)
+            with WireClient(leader, client_id=name) as client:
+                told = produce(client, topic, size).throttle_time_ms / 1000
+            seconds.append(told)
+    finally:
+        for name in names:
+            for entity in levels(name):
+                alter(anywhere, entity, {PRODUCED: None})
+        time.sleep(0.7)
+    for level, told in enumerate(seconds):
+        rate = 30_000 // 3**level
+        least, most = size / rate - 10, (2 if level == 5 else 1) * size / rate - 10  # level 5 shares with level 2
+        assert least * 0.98 - 2 <= told <= most * 1.02 + 2, (level, seconds)
+
+
+def test_who_takes_more_time_than_it_may_is_told_to_wait_a_window_at_most(anywhere: str) -> None:
+    name = client_name()
+    with quotas(anywhere, ({"client-id": name}, {REQUEST_TIME: 0.01})), WireClient(anywhere, client_id=name) as client:
+        told = 0
+        for _ in range(300):
+            told = client.call(ListOffsetsRequest(topics=[]), 7, ListOffsetsResponse).throttle_time_ms
+            if told:
+                break
+        assert 0 < told <= 1_000
+        assert 0.8 * told - 20 < silence_ms(client) < told + TOLERANCE_MS
+        with WireClient(anywhere, client_id=client_name()) as other:
+            assert all(
+                other.call(ListOffsetsRequest(topics=[]), 7, ListOffsetsResponse).throttle_time_ms == 0
+                for _ in range(300)
+            )
+
+
+def _create(client: WireClient, version: int, *names: str, partitions: int = 1, validate_only: bool = False) -> Any:
+    topics = [CreatableTopic(name=name, num_partitions=partitions, replication_factor=1) for name in names]
+    request = CreateTopicsRequest(topics=topics, timeout_ms=30_000, validate_only=validate_only)
+    return client.call(request, version, CreateTopicsResponse)
+
+
+def _codes(items: list[Any]) -> list[tuple[int, str | None]]:
+    return [(item.error_code, item.error_message) for item in items]
+
+
+REFUSED = (ErrorCode.THROTTLING_QUOTA_EXCEEDED, None)
+
+
+def test_changes_of_metadata_beyond_the_quota_are_refused_where_the_version_knows_it(anywhere: str, topic: str) -> None:
+    name, left_ms = client_name(), 0
+    with quotas(anywhere, ({"client-id": name}, {MUTATIONS: 1.0})):
+        with WireClient(anywhere, client_id=name) as client:
+            created = _create(client, 7, f"{topic}-a", partitions=12)
+            assert (_codes(created.topics), created.throttle_time_ms) == ([(0, None)], 0), (
+                "what the bucket has is enough"
+            )
+            refused = _create(client, 7, f"{topic}-b", f"{topic}-c")
+            assert _codes(refused.topics) == [REFUSED] * 2
+            assert abs(refused.throttle_time_ms - 2_000) < TOLERANCE_MS
+            assert abs(silence_ms(client) - refused.throttle_time_ms) < TOLERANCE_MS
+            created = _create(client, 7, f"{topic}-b", partitions=3)
+            assert (_codes(created.topics), created.throttle_time_ms) == ([(0, None)], 0)
+        with WireClient(anywhere, client_id=name) as client:
+            growth = CreatePartitionsTopic(name=f"{topic}-b", count=5, assignments=None)
+            refused = client.call(
+                CreatePartitionsRequest(topics=[growth], timeout_ms=9_000), 3, CreatePartitionsResponse
+            )
+            assert _codes(refused.results) == [REFUSED]
+            left_ms = refused.throttle_time_ms
+            assert 0 < left_ms <= 3_000
+        with WireClient(anywhere, client_id=name) as client:
+            state = DeleteTopicState(name=f"{topic}-a")
+            refused = client.call(DeleteTopicsRequest(topics=[state], timeout_ms=9_000), 6, DeleteTopicsResponse)
+            assert _codes(refused.responses) == [REFUSED]
+            assert 0 < refused.throttle_time_ms <= left_ms
+        with WireClient(anywhere, client_id=name) as client:
+            older = _create(client, 5, f"{topic}-d", partitions=1)
+            assert _codes(older.topics) == [(0, None)], "older versions are never refused"
+            assert older.throttle_time_ms > 0
+            assert abs(silence_ms(client) - older.throttle_time_ms) < TOLERANCE_MS
+        with WireClient(anywhere) as other:
+            assert _codes(_create(other, 7, f"{topic}-e", partitions=20).topics) == [(0, None)]
+
+
+def test_what_is_only_validated_counts_as_with_kafka(kafka: KafkaBroker, node: servers.ServerProcess) -> None:
+    def seen(bootstrap: str) -> list[Any]:
+        name, topic = client_name(), f"t-{uuid.uuid4().hex[:8]}"
+        outcomes: list[Any] = []
+        with quotas(bootstrap, ({"client-id": name}, {MUTATIONS: 1.0})):
+            for validate_only, partitions in [(True, 30), (False, 1), (True, 1)]:
+                with WireClient(bootstrap, client_id=name) as client:
+                    answer = _create(client, 7, topic, partitions=partitions, validate_only=validate_only)
+                outcomes += [*_codes(answer.topics), round(answer.throttle_time_ms, -4)]
+            with WireClient(bootstrap, client_id=name) as client:
+                outcomes += _codes(_create(client, 7, "not/a/name").topics)
+        return outcomes
+
+    assert seen(node.bootstrap) == seen(kafka.bootstrap)
+
+
+def _until_closed_ms(client: WireClient) -> float:
+    began = time.monotonic()
+    client.socket.settimeout(5)
+    assert client.socket.recv(1) == b""
+    return (time.monotonic() - began) * 1000
+
+
+def test_who_connects_too_often_is_let_in_no_further_for_a_while(anywhere: str) -> None:
+    address = f"127.9.{int(time.time()) % 250}.7"
+    with quotas(anywhere, ({"ip": address}, {CONNECTIONS: 2.0})):
+        peers = [WireClient(anywhere, source=address) for _ in range(20)]
+        for peer in peers:
+            peer.call(ApiVersionsRequest(), 0, ApiVersionsResponse)
+        with WireClient(anywhere, source=address) as late:
+            assert 300 < _until_closed_ms(late) < 1_500
+        with WireClient(anywhere, source="127.0.0.1") as other:
+            other.call(ApiVersionsRequest(), 0, ApiVersionsResponse)
+        for peer in peers:
+            peer.call(ApiVersionsRequest(), 0, ApiVersionsResponse)
+            peer.close()
+
+
+def _set_for_all(bootstrap: str, key: str, value: str | None) -> None:
+    config = AlterableConfig(name=key, config_operation=1 if value is None else 0, value=value)
+    resource = AlterConfigsResource(resource_type=BROKER, resource_name="", configs=[config])
+    with WireClient(bootstrap) as client:
+        request = IncrementalAlterConfigsRequest(resources=[resource])
+        answer = client.call(request, 1, IncrementalAlterConfigsResponse)
+    assert _codes(answer.responses) == [(0, "")] or _codes(answer.responses) == [(0, None)]
+
+
+def test_connections_that_come_too_fast_wait_to_be_accepted(anywhere: str) -> None:
+    _set_for_all(anywhere, "max.connection.creation.rate", "5")
+    try:
+        time.sleep(12)  # what came before counts, too
+        took_ms, peers = [], []
+        for _ in range(60):
+            peer = WireClient(anywhere)
+            _, each_ms = timed(peer, ApiVersionsRequest(), 0, ApiVersionsResponse)
+            took_ms.append(each_ms)
+            peers.append(peer)
+        assert max(took_ms[:40]) < 100 or sum(took_ms[:40]) < 2_000
+        assert 500 < sum(took_ms[50:]) < 15_000
+        assert max(took_ms) < 1_500
+    finally:
+        for peer in peers:
+            peer.close()
+        _set_for_all(anywhere, "max.connection.creation.rate", None)
+
+
+LISTENER_MAX = "listener.name.plaintext.max.connections"
+
+
+def test_connections_beyond_a_listeners_most_wait_until_there_is_room(fresh: Path) -> None:
+    def seen(bootstrap: str) -> list[str]:
+        peers: list[WireClient] = []
+        try:
+            while len(peers) <= 10:
+                peers.append(WireClient(bootstrap))
+                peers[-1].socket.settimeout(1)
+                peers[-1].call(ApiVersionsRequest(), 0, ApiVersionsResponse)
+            return ["nobody had to wait"]
+        except TimeoutError:
+            waiting = peers.pop()
+            peers[0].close()
+            waiting.receive(ApiVersionsResponse, 0)
+            peers[1].call(ApiVersionsRequest(), 0, ApiVersionsResponse)
+            waiting.close()
+            return ["one waited, and was let in when another had left"]
+        finally:
+            for each in peers:
+                each.close()
+
+    broker = KafkaBroker(fresh / "kafka", properties={LISTENER_MAX: "8"})
+    broker.start()
+    try:
+        theirs = seen(broker.bootstrap)
+    finally:
+        broker.stop()
+    with servers.node(fresh, f"{LISTENER_MAX}=8") as node:
+        assert seen(node.bootstrap) == theirs
+    assert theirs[0].startswith("one waited")
+
+
+VALUES = (0.0, -1.0, 0.5, 1.0, 2.0**31 - 1, 2.0**31, 1e30, math.inf, math.nan)
+ENTITIES: tuple[dict[str, str | None], ...] = (
+    {"user": "u"},
+    {"user": None},
+    {"client-id": "c"},
+    {"user": "u", "client-id": None},
+    {"ip": "10.1.2.3"},
+    {"ip": None},
+    {"ip": "::1"},
+    {"ip": "no such host"},
+    {"ip": "10.1.2.3", "user": "u"},
+    {"zoo": "a"},
+)
+
+
+def test_values_and_entities_are_taken_and_refused_as_by_kafka(kafka: KafkaBroker, node: servers.ServerProcess) -> None:
+    differ = []
+    # Over connections that are there: a rate for all addresses holds for this one, too.
+    with WireClient(kafka.bootstrap) as theirs, WireClient(node.bootstrap) as ours:
+        for key in (PRODUCED, REQUEST_TIME, MUTATIONS, CONNECTIONS, "x"):
+            for entity in ENTITIES:
+                for value in VALUES if len(entity) == 1 and "u" not in entity.values() else (5.0,):
+                    answers = [alter_by(each, entity, {key: value}) for each in (theirs, ours)]
+                    if answers[0] != answers[1]:
+                        differ.append((key, entity, value, *answers))
+                for each in (theirs, ours):
+                    alter_by(each, entity, {key: None})
+    for key, entity, value, _, answer in differ:
+        assert not math.isfinite(value), (key, entity, value)
+        assert answer[0] == ErrorCode.INVALID_REQUEST, "Kafka stores it, and JSON has no such number"
+
+
+def test_kafkas_tools_show_and_set_them_as_with_kafka(kafka: KafkaBroker, node: servers.ServerProcess) -> None:
+    user, address = client_name(), "10.9.8.7"
+    who = {
+        "user": ["--entity-type", "users", "--entity-name", user],
+        "all users": ["--entity-type", "users", "--entity-default"],
+        "both": ["--entity-type", "users", "--entity-name", user, "--entity-type", "clients", "--entity-name", "c"],
+        "client": ["--entity-type", "clients", "--entity-name", user],
+        "address": ["--entity-type", "ips", "--entity-name", address],
+        "all addresses": ["--entity-type", "ips", "--entity-default"],
+    }
+    clients = (
+        "producer_byte_rate=1000000,consumer_byte_rate=2000000,request_percentage=150.5,controller_mutation_rate=7.5"
+    )
+
+    def shown(bootstrap: str) -> list[tuple[int, str]]:
+        def configs(*arguments: str) -> tuple[str, list[str]]:
+            return "kafka-configs", ["--bootstrap-server", bootstrap, *arguments]
+
+        commands = []
+        for name, entity in who.items():
+            values = "connection_creation_rate=5000000" if "address" in name else clients
+            keys = ",".join(each.partition("=")[0] for each in values.split(","))
+            commands += [
+                configs("--alter", "--add-config", values, *entity),
+                configs("--describe", *entity),
+                configs("--alter", "--delete-config", keys, *entity),
+                configs("--describe", *entity),
+            ]
+        commands.append(configs("--alter", "--add-config", "connection_creation_rate=0", *who["address"]))
+        return [(each.returncode, each.stdout) for each in run_tools(commands, timeout_s=400)]
+
+    ours, theirs = shown(node.bootstrap), shown(kafka.bootstrap)
+    assert ours == theirs
+    assert "connection_creation_rate=5000000.0" in ours[17][1]
+    assert ours[-1][0] != 0
+
+
+def test_quotas_outlive_a_restart(fresh: Path) -> None:
+    name, topic = client_name(), "t"
+    with servers.node(fresh) as node:
+        made(node.bootstrap, topic)
+        wanted = {REQUEST_TIME: 50.0, PRODUCED: 1_000.0, MUTATIONS: 2.5}
+        assert alter(node.bootstrap, {"client-id": name}, wanted) == (0, None)
+        assert alter(node.bootstrap, {"ip": None}, {CONNECTIONS: 1_000.0}) == (0, None)
+    with servers.node(fresh) as node:
+        assert described(node.bootstrap) == {
+            frozenset({("client-id", name)}): wanted,
+            frozenset({("ip", None)}): {CONNECTIONS: 1_000.0},
+        }
+        with WireClient(node.bootstrap, client_id=name) as client:
+            assert produce(client, topic, 50_000).throttle_time_ms > 30_000
+
+
+def test_a_muted_client_may_go_and_come_back(anywhere: str, topic: str) -> None:
+    """It is not read, and not dropped: what it sent meanwhile is handled when the time is over."""
+    name, leader = client_name(), made(anywhere, topic)
+    with quotas(anywhere, ({"client-id": name}, {PRODUCED: 1_000.0})), WireClient(leader, client_id=name) as client:
+        told = produce(client, topic, 11_500).throttle_time_ms
+        assert abs(told - 1_500) < TOLERANCE_MS
+        client.socket.settimeout(told / 1000 * 0.5)
+        with pytest.raises((TimeoutError, socket.timeout)):
+            silence_ms(client)
+        client.socket.settimeout(10)
+        client.receive(ApiVersionsResponse, 0)
