@@ -294,6 +294,8 @@ class Nodes:
         with log.open("wb") as output:
             process = subprocess.Popen(
                 [
+                    # With the test ends whatever it started.
+                    *("setpriv", "--pdeathsig", "KILL"),
                     "unshare",
                     "--mount",
                     "sh",
