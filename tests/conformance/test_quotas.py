@@ -38,6 +38,7 @@ from millstream_wire.messages.create_partitions import CreatePartitionsTopic
 from millstream_wire.messages.create_topics import CreatableTopic
 from millstream_wire.messages.delete_topics import DeleteTopicState
 from millstream_wire.messages.incremental_alter_configs import AlterableConfig, AlterConfigsResource
+from millstream_wire.messages.metadata import MetadataRequestTopic
 from millstream_wire.records import Record, encode_batch
 
 pytestmark = pytest.mark.skipif(shutil.which("java") is None, reason="java is not installed")
@@ -69,19 +70,13 @@ def made(bootstrap: str, topic: str) -> str:
 
     def led() -> None:
         with WireClient(bootstrap) as client:
-            answer = client.call(MetadataRequest(topics=[_named(topic)]), 9, MetadataResponse)
+            answer = client.call(MetadataRequest(topics=[MetadataRequestTopic(name=topic)]), 9, MetadataResponse)
         leader = answer.topics[0].partitions[0].leader_id
         addresses.extend(f"{each.host}:{each.port}" for each in answer.brokers if each.node_id == leader)
         assert addresses
 
     servers.eventually(led)
     return addresses[0]
-
-
-def _named(topic: str) -> Any:
-    from millstream_wire.messages.metadata import MetadataRequestTopic
-
-    return MetadataRequestTopic(name=topic)
 
 
 def test_producers_are_told_to_wait_and_not_read_for_as_long_as_kafka_says(anywhere: str, topic: str) -> None:
@@ -179,6 +174,11 @@ def _codes(items: list[Any]) -> list[tuple[int, str | None]]:
     return [(item.error_code, item.error_message) for item in items]
 
 
+def _asked_for(client: WireClient, topic: str, *, creates: bool = True) -> int:
+    request = MetadataRequest(topics=[MetadataRequestTopic(name=topic)], allow_auto_topic_creation=creates)
+    return int(client.call(request, 9, MetadataResponse).topics[0].error_code)
+
+
 REFUSED = (ErrorCode.THROTTLING_QUOTA_EXCEEDED, None)
 
 
@@ -214,8 +214,14 @@ def test_changes_of_metadata_beyond_the_quota_are_refused_where_the_version_know
             assert _codes(older.topics) == [(0, None)], "older versions are never refused"
             assert older.throttle_time_ms > 0
             assert abs(silence_ms(client) - older.throttle_time_ms) < TOLERANCE_MS
+        with WireClient(anywhere, client_id=name) as client:
+            assert _asked_for(client, f"{topic}-f") == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         with WireClient(anywhere) as other:
             assert _codes(_create(other, 7, f"{topic}-e", partitions=20).topics) == [(0, None)]
+            time.sleep(0.5)
+            assert _asked_for(other, f"{topic}-f", creates=False) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, (
+                "made by itself"
+            )
 
 
 def test_what_is_only_validated_counts_as_with_kafka(kafka: KafkaBroker, node: servers.ServerProcess) -> None:
