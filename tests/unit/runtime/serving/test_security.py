@@ -251,3 +251,27 @@ def test_a_controller_that_writes_to_brokers_shows_them_what_nodes_show(files: d
     for writes, protocol in ((False, SecurityProtocol.PLAINTEXT), (True, SecurityProtocol.SSL)):
         security = controller_security_of(told(**given, **files), Endpoint("C", "h", 1), writes_to_brokers=writes)
         assert security.nodes.protocol is protocol
+
+
+def test_whom_tls_does_not_let_in_is_said_in_the_audit_log(
+    files: dict[str, object], caplog: pytest.LogCaptureFixture
+) -> None:
+    """A plain request, a thousand times: said once, and how often."""
+    caplog.set_level(logging.INFO, "millstream.audit")
+    security = secured(told(listeners="SSL://127.0.0.1:0", **files))
+
+    async def scenario() -> None:
+        world = RealWorld(SocketNetwork())
+        server = Server("server", HANDLERS, [], world)
+        listening = await listen_on(server, [Endpoint("SSL", "127.0.0.1", 0)], security=security)
+        for _ in range(1_000):
+            reader, writer = await asyncio.open_connection(*listening["SSL"])
+            writer.write(b"\0\0\0\4plain")
+            await reader.read()
+            writer.close()
+        await server.close()
+
+    asyncio.run(scenario())
+    line = "handshake failed principal=User:ANONYMOUS host=127.0.0.1 listener=SSL reason=WRONG_VERSION_NUMBER"
+    said = [record.getMessage() for record in caplog.records if record.name == "millstream.audit.authentication"]
+    assert said == [line, f"{line} repeated=999"]

@@ -95,6 +95,14 @@ Wrap = Callable[[ssl.MemoryBIO, ssl.MemoryBIO], ssl.SSLObject]
 """How one connection is encrypted: what arrives goes into the first, what is to be sent comes out of the second."""
 
 
+OnFailedHandshake = Callable[[str, str], None]
+"""Told who was not let in by TLS, and why: as often as anybody tries."""
+
+
+def ignore_failed_handshake(peer: str, reason: str) -> None:
+    """For a listener of which nobody wants to know."""
+
+
 class Network(Protocol):
     async def connect(
         self, host: str, port: int, use: Accept, *, limits: Limits = DEFAULT_LIMITS, wrap: Wrap | None = None
@@ -110,6 +118,7 @@ class Network(Protocol):
         limits: Limits = DEFAULT_LIMITS,
         wrap: Wrap | None = None,
         entrance: "Entrance | None" = None,
+        on_failed_handshake: OnFailedHandshake = ignore_failed_handshake,
     ) -> Listener:
         """Take connections on host:port (port 0: any free one) or raise OSError; `accept` gets them once they are encrypted.
 

@@ -18,12 +18,14 @@ from millstream_runtime.network.links import DEFAULT_LIMITS, Limits, Listener
 from millstream_runtime.serving import api_versions
 from millstream_runtime.serving.api_versions import ANYBODY, NO_FEATURES, Features, Identity
 from millstream_runtime.serving.audit.audit import Audit
-from millstream_runtime.serving.connection import Route, ServedConnection, divided
+from millstream_runtime.serving.audit.event import handshake_failed
+from millstream_runtime.serving.connection import ServedConnection
 from millstream_runtime.serving.context import Connection, RawReply, RequestContext
 from millstream_runtime.serving.guard import NO_GUARD, Guard
 from millstream_runtime.serving.handlers import App, Handler, Handlers, serve
 from millstream_runtime.serving.peer import OWN_HOSTS, ClientPeer, ListenerKind, introduced
 from millstream_runtime.serving.request_time import RequestTime
+from millstream_runtime.serving.route import Route, divided
 from millstream_runtime.world import World
 from millstream_security.authorization.authorizer import Authorizer
 from millstream_wire.api import API, ApiKey
@@ -124,7 +126,15 @@ class Server(Generic[App]):
 
         wrap = guard.tls.wrap if guard.tls is not None else None
         entrance = self.connection_quotas.entrance(listener_name, is_for_nodes=kind is ListenerKind.NODES)
-        listener = await self.world.network.listen(host, port, accept, limits=self.limits, wrap=wrap, entrance=entrance)
+        listener = await self.world.network.listen(
+            host,
+            port,
+            accept,
+            limits=self.limits,
+            wrap=wrap,
+            entrance=entrance,
+            on_failed_handshake=lambda peer, reason: self.audit.note(handshake_failed(listener_name, peer, reason)),
+        )
         self._listeners.append(listener)
         return listener
 

@@ -16,7 +16,14 @@ from typing import Any
 from millstream_runtime.network.channel import Channel, ChannelUser
 from millstream_runtime.network.connection_quotas import Entrance
 from millstream_runtime.network.frames import Part
-from millstream_runtime.network.links import DEFAULT_LIMITS, Accept, Limits, Wrap
+from millstream_runtime.network.links import (
+    DEFAULT_LIMITS,
+    Accept,
+    Limits,
+    OnFailedHandshake,
+    Wrap,
+    ignore_failed_handshake,
+)
 from millstream_runtime.simulated.loop import virtual_loop
 
 SILENCE_MS = 8_000
@@ -154,6 +161,7 @@ class HostNetwork:
         limits: Limits = DEFAULT_LIMITS,
         wrap: Wrap | None = None,
         entrance: Entrance | None = None,
+        on_failed_handshake: OnFailedHandshake = ignore_failed_handshake,
     ) -> "SimulatedListener":
         """Everybody is taken in."""
         assert wrap is None, "nothing is encrypted here"

@@ -3,7 +3,7 @@
 import socket
 from collections.abc import Callable
 
-from millstream_runtime.network.links import Limits, Wrap
+from millstream_runtime.network.links import Limits, OnFailedHandshake, Wrap
 from millstream_runtime.network.sockets.channel import SocketChannel
 from millstream_runtime.network.sockets.disk_threads import DiskThreads
 from millstream_runtime.network.sockets.handshakes import Handshakes, Turns
@@ -23,11 +23,11 @@ class Workspace:
 class Encryption:
     """Makes the channels of one listener, or those to a server."""
 
-    def __init__(self, wrap: Wrap, workspace: Workspace, port: int | None = None) -> None:
-        """`port`: the listener's."""
+    def __init__(self, wrap: Wrap, workspace: Workspace, on_failed: OnFailedHandshake | None = None) -> None:
+        """`on_failed`: of a listener; None where we connect."""
         self._wrap = wrap
         self._workspace = workspace
-        self._handshakes = Handshakes(port) if port is not None else None
+        self._handshakes = Handshakes(on_failed) if on_failed is not None else None
 
     def channel(
         self,

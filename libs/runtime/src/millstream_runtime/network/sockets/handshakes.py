@@ -5,20 +5,17 @@ something else to do on the loop gets his turn after a few of them. Who connects
 """
 
 import asyncio
-import logging
 import time
 from collections import deque
 from typing import Protocol
 
-logger = logging.getLogger(__name__)
+from millstream_runtime.network.links import OnFailedHandshake
 
 _now = time.monotonic  # the loop's clock stands still while it runs callbacks
 
 HANDSHAKE_TIMEOUT_MS = 10_000
 UNDER_WAY_MAX = 512
 SLICE_SECONDS = 0.002
-LOGGED_IN_A_ROW = 10
-LOGGED_SECONDS = 10.0
 
 
 class HandshakeFailed(ConnectionError):
@@ -69,12 +66,11 @@ class Turns:
 class Handshakes:
     """Those of one listener. Invariant: at most UNDER_WAY_MAX are under way; the oldest gives way."""
 
-    def __init__(self, port: int, most: int = UNDER_WAY_MAX) -> None:
-        self._port = port
+    def __init__(self, on_failed: OnFailedHandshake, most: int = UNDER_WAY_MAX) -> None:
+        self.on_failed = on_failed
+        """Told of each that failed."""
         self._most = most
         self._under_way: dict[Shaking, None] = {}
-        self._failures = 0
-        self._window_began = -LOGGED_SECONDS
 
     def __len__(self) -> int:
         return len(self._under_way)
@@ -91,15 +87,3 @@ class Handshakes:
         """The listener is gone: nobody is there to take them in."""
         for channel in list(self._under_way):
             channel.close("nobody listens any more")
-
-    def say_failed(self, peer: str, reason: str) -> None:
-        """One line for each, but only so many in a row: whoever wants may fail as often as he likes."""
-        now = _now()
-        if now - self._window_began >= LOGGED_SECONDS:
-            left_out = self._failures - LOGGED_IN_A_ROW
-            if left_out > 0:
-                logger.warning("handshakes failed port=%d count=%d not_logged_one_by_one", self._port, left_out)
-            self._window_began, self._failures = now, 0
-        self._failures += 1
-        if self._failures <= LOGGED_IN_A_ROW:
-            logger.info("connection closed peer=%s reason=tls_handshake detail=%s", peer, reason.replace(" ", "_"))

@@ -12,7 +12,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from millstream_runtime.network.connection_quotas import ConnectionQuotas, Entrance
-from millstream_runtime.network.links import DEFAULT_LIMITS, Accept, Limits, Wrap
+from millstream_runtime.network.links import (
+    DEFAULT_LIMITS,
+    Accept,
+    Limits,
+    OnFailedHandshake,
+    Wrap,
+    ignore_failed_handshake,
+)
 from millstream_runtime.network.sockets.channel import SocketChannel
 from millstream_runtime.network.sockets.disk_threads import DiskThreads
 from millstream_runtime.network.sockets.pool import BufferPool
@@ -67,6 +74,7 @@ class SocketNetwork:
         limits: Limits = DEFAULT_LIMITS,
         wrap: Wrap | None = None,
         entrance: Entrance | None = None,
+        on_failed_handshake: OnFailedHandshake = ignore_failed_handshake,
     ) -> "SocketListener":
         family, address = (await _resolve(host or "0.0.0.0", port))[0]
         sock = socket.create_server(address, family=family, backlog=limits.backlog)
@@ -78,7 +86,7 @@ class SocketNetwork:
                 sock.setsockopt(socket.SOL_SOCKET, option, size)  # each connection inherits it
         sock.setblocking(False)
         entrance = entrance or ConnectionQuotas(limits).entrance()
-        return SocketListener(self, sock, accept, limits, entrance, self._encryption(wrap, sock.getsockname()[1]))
+        return SocketListener(self, sock, accept, limits, entrance, self._encryption(wrap, on_failed_handshake))
 
     def adopt(
         self,
@@ -104,15 +112,15 @@ class SocketNetwork:
         channel.start(use)
         return channel
 
-    def _encryption(self, wrap: Wrap | None, port: int | None = None) -> "Encryption | None":
-        """`port`: of the listener; None where we connect."""
+    def _encryption(self, wrap: Wrap | None, on_failed: OnFailedHandshake | None = None) -> "Encryption | None":
+        """`on_failed`: of the listener; None where we connect."""
         if wrap is None:
             return None
         from millstream_runtime.network.sockets.encryption import Encryption, Workspace
 
         if self._workspace is None:
             self._workspace = Workspace()
-        return Encryption(wrap, self._workspace, port)
+        return Encryption(wrap, self._workspace, on_failed)
 
     async def _shake_hands(
         self, sock: socket.socket, peer: str, use: Accept, limits: Limits, wrap: Wrap

@@ -150,7 +150,7 @@ class TlsChannel(SocketChannel):
 
     def _fail(self, reason: str) -> None:
         if self._handshakes is not None and self._has_begun:  # who only looks whether anybody listens says nothing
-            self._handshakes.say_failed(self.peer, reason)
+            self._handshakes.on_failed(self.peer, reason)
         self._say_last_words()
         self.close(f"TLS handshake failed: {reason}")
 
