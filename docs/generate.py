@@ -4,6 +4,8 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from millstream.commands.tree import Command, command_tree
+from millstream.main import command_parser
 from millstream_broker.api import HANDLERS as BROKER
 from millstream_cluster.configs import BROKER_CONFIGS, CLIENT_METRICS_CONFIGS, GROUP_CONFIGS, TOPIC_CONFIGS, ConfigKey
 from millstream_cluster.configs.key import UpdateMode
@@ -61,7 +63,32 @@ def _is_read_once(key: ConfigKey) -> bool:
     return key.resource_type is ResourceType.BROKER and key.update_mode is UpdateMode.READ_ONLY
 
 
-DOCUMENTS = {"compatibility.md": compatibility, "configuration.md": configuration}
+def commands() -> str:
+    shown = [
+        each
+        for each in command_tree(command_parser()).walk()
+        if each.path and not (each.actions and not each.arguments)
+    ]
+    return (
+        f"# Commands\n\n{GENERATED}\n"
+        "What each command of `millstream` takes; [command-line.md](command-line.md) shows them at work. Exit codes: 0 done, 1 refused or not\n"
+        "there, 2 not understood, 3 nobody answers, 4 the answer is not what one would like (`health`, `lag --max`), 130 interrupted.\n\n"
+        + "\n".join(map(_command, shown))
+    )
+
+
+def _command(command: Command) -> str:
+    places = [each.names[0] for each in command.arguments if not each.is_option]
+    rows = [
+        f"| `{', '.join(each.names)}{f' {each.value}' if each.value else ''}` | {each.help.replace('|', chr(92) + '|')} |\n"
+        for each in command.arguments
+        if each.help or each.is_option
+    ]
+    table = "\n| | |\n| --- | --- |\n" + "".join(rows) if rows else ""
+    return f"## millstream {' '.join([*command.path, *places])}\n\n{command.help}\n{table}"
+
+
+DOCUMENTS = {"commands.md": commands, "compatibility.md": compatibility, "configuration.md": configuration}
 
 
 def main() -> int:

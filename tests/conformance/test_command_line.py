@@ -1,8 +1,10 @@
 """The command line as people and programs use it, against our servers and Apache Kafka alike."""
 
 import json
+import resource
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -26,9 +28,9 @@ def succeed(*arguments: str, stdin: str = "") -> str:
     return done.stdout
 
 
-def fail(*arguments: str, stdin: str = "") -> str:
+def fail(*arguments: str, stdin: str = "", code: int = 1) -> str:
     done = run(*arguments, stdin=stdin)
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, done.stdout) == (code, "")
     (line,) = done.stderr.splitlines()
     return line
 
@@ -220,7 +222,7 @@ def settings_are(topic: str, at: str, expected: dict[str, str]) -> None:
 
 def test_what_goes_wrong_is_one_line(node: servers.ServerProcess, topic: str) -> None:
     at = ["--bootstrap", node.bootstrap]
-    assert fail("topic", "list", "--bootstrap", "127.0.0.1:1") == "millstream: 127.0.0.1:1: Connection refused"
+    assert fail("topic", "list", "--bootstrap", "127.0.0.1:1", code=3) == "millstream: 127.0.0.1:1: Connection refused"
     assert fail("topic", "list", "--bootstrap", "127.0.0.1:x") == "millstream: no address: '127.0.0.1:x'"
     assert fail("consume", topic, *at) == f"millstream: topic {topic}: UNKNOWN_TOPIC_OR_PARTITION"
     create(topic, node.bootstrap)
@@ -242,3 +244,20 @@ def test_a_dump_of_the_nodes_own_logs(fresh: Path, topic: str) -> None:
     assert [(row["offset"], row["key"], row["value"]) for row in records] == [(0, "k", "one"), (1, "k", "two")]
     everything = succeed("log", "dump", str(fresh / "data"), "--deep")
     assert f"OffsetCommitKey(group='readers', topic='{topic}', partition=0)" in everything
+
+
+def test_a_list_of_topics_costs_little_processor_time(node: servers.ServerProcess) -> None:
+    """Whoever types it waits for it. Beside what Python itself takes for asyncio, since a second of a busy machine is not a second."""
+    bare = [sys.executable, "-c", "import asyncio, argparse, json, logging, dataclasses"]
+    ours = [servers.MILLSTREAM, "topic", "list", "--bootstrap", node.bootstrap]
+    costs = [(processor_time_s(ours), processor_time_s(bare)) for _ in range(5)]
+    best, floor = min(cost for cost, _ in costs), min(cost for _, cost in costs)
+    print(f"topic list: {best:.3f} s of a processor, {best / floor:.2f} times an empty asyncio program")
+    assert best < 3 * floor
+
+
+def processor_time_s(command: list[str]) -> float:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, stdout=subprocess.DEVNULL, timeout=TIMEOUT_S, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

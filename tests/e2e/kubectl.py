@@ -9,12 +9,13 @@ import json
 import os
 import subprocess
 import time
-import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+
+from millstream_runtime import VERSION
 
 T = TypeVar("T")
 Manifest = Mapping[str, Any]
@@ -36,7 +37,7 @@ class Cluster:
         self.namespace = namespace
         self.storage_class = os.environ.get("MILLSTREAM_E2E_STORAGE_CLASS", "")
         self.registry = os.environ.get("MILLSTREAM_E2E_REGISTRY", "")
-        self.version: str = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+        self.version = VERSION
 
     def image(self, role: str) -> str:
         name = f"millstream-{role}:{self.version}"

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from millstream.commands.admin_arguments import add_admin_commands, add_cluster_actions
 from millstream.commands.arguments import add_client_commands
 from millstream.commands.late_parser import LateParser
 
@@ -19,32 +20,33 @@ DEFAULT_CLUSTER_DATA = Path("./data/cluster")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = _parser().parse_args(arguments)
-    match options.command:
-        case "node":
-            gc.disable()  # until the node runs: classes are made by the hundred, and none of them goes away
-            try:
+    gc.disable()  # until the work begins: classes are made by the hundred, and none of them goes away
+    try:
+        options = command_parser().parse_args(arguments)
+        match options.command:
+            case "node":
                 from millstream.node import run_node
 
                 return run_node(options)
-            finally:
-                gc.enable()
-        case "cluster":
-            from millstream.cluster import run_cluster
+            case "cluster" if options.action is None:
+                from millstream.cluster import run_cluster
 
-            return run_cluster(options)
-        case _:
-            from millstream.commands.command import run_command
+                return run_cluster(options)
+            case _:
+                from millstream.commands.command import run_command
 
-            return run_command(options)
+                return run_command(options)
+    finally:
+        gc.enable()
 
 
-def _parser() -> argparse.ArgumentParser:
+def command_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="millstream", description="Event streaming that speaks the Kafka protocol.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=LateParser)
     commands.add_parser("node", help="one process: broker, controller and coordinator, or some of them", fill=_add_node)
-    commands.add_parser("cluster", help="a cluster of processes on this machine", fill=_add_cluster)
+    commands.add_parser("cluster", help="a cluster of processes on this machine; or how one is", fill=_add_cluster)
     add_client_commands(commands)
+    add_admin_commands(commands)
     return parser
 
 
@@ -73,6 +75,7 @@ def _add_cluster(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=int, default=DEFAULT_PORT, help="of the first process; 0: any free ones")
     parser.add_argument("--data", type=Path, default=DEFAULT_CLUSTER_DATA, metavar="DIR", help="default ./data/cluster")
     _add_common(parser)
+    add_cluster_actions(parser)
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:

@@ -133,8 +133,8 @@ def test_the_nodes_door_is_closed_to_other_pods() -> None:
 
 
 def test_pods_mount_their_certificates_and_the_services_know_every_port() -> None:
-    plan = plan_cluster(CLUSTER, spec(**OUTSIDE), NOBODY, None, operator_namespace="ops")
-    sets = {m["metadata"]["name"]: m for m in plan.manifests if m["kind"] == "StatefulSet"}
+    plan = plan_cluster(CLUSTER, spec(**OUTSIDE), NOBODY, None, brokers=3, operator_namespace="ops")
+    sets = {m["metadata"]["name"]: m for m in plan if m["kind"] == "StatefulSet"}
     for name, found in sets.items():
         pod = found["spec"]["template"]["spec"]
         assert pod["volumes"] == [
@@ -142,7 +142,7 @@ def test_pods_mount_their_certificates_and_the_services_know_every_port() -> Non
         ]
         mounts = {mount["mountPath"]: mount for mount in pod["containers"][0]["volumeMounts"]}
         assert mounts[CERTIFICATES]["readOnly"] is True
-    services = {m["metadata"]["name"]: m for m in plan.manifests if m["kind"] == "Service"}
+    services = {m["metadata"]["name"]: m for m in plan if m["kind"] == "Service"}
     for service in services.values():
         role = service["metadata"]["labels"]["millstream.dev/role"]
         ports = {port["name"] for port in sets[f"demo-{role}"]["spec"]["template"]["spec"]["containers"][0]["ports"]}

@@ -81,11 +81,13 @@ def test_controllers_and_coordinators_connect_to_their_own_and_the_former_to_the
 
 
 def test_policies_can_be_asked_away_and_then_go() -> None:
-    with_them = plan_cluster(CLUSTER, spec(), NOBODY, None, operator_namespace="ops")
-    found = [m for m in with_them.manifests if m["kind"] == "NetworkPolicy"]
+    with_them = plan_cluster(CLUSTER, spec(), NOBODY, None, brokers=3, operator_namespace="ops")
+    found = [m for m in with_them if m["kind"] == "NetworkPolicy"]
     assert len(found) == 3
     assert superfluous(with_them, "NetworkPolicy", found, CLUSTER.uid) == []
     somebody_elses = {"metadata": {"name": "hand-made"}}
-    without = plan_cluster(CLUSTER, spec(networkPolicy={"enabled": False}), NOBODY, None, operator_namespace="ops")
+    without = plan_cluster(
+        CLUSTER, spec(networkPolicy={"enabled": False}), NOBODY, None, brokers=3, operator_namespace="ops"
+    )
     gone = superfluous(without, "NetworkPolicy", [*found, somebody_elses], CLUSTER.uid)
     assert sorted(gone) == ["demo-broker", "demo-controller", "demo-coordinator"]

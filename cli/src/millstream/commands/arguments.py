@@ -39,9 +39,17 @@ def _add_topic(parser: argparse.ArgumentParser) -> None:
     deleting = actions.add_parser("delete", help="topics with all that is in them")
     deleting.add_argument("topics", nargs="+", metavar="TOPIC")
     deleting.add_argument("--if-exists", action="store_true", help="no error if it is not there")
-    for action in (listing, creating, describing, altering, deleting):
-        _add_bootstrap(action)
-        _add_json(action)
+    moving = actions.add_parser("reassign", help="replicas to other brokers: shows the plan, --execute carries it out")
+    moving.add_argument("topics", nargs="+", metavar="TOPIC")
+    moving.add_argument("--brokers", metavar="1,2,...", help="where they are to be; default: all that are there")
+    moving.add_argument("--replication-factor", type=int, metavar="N", help="default: as many as there are")
+    moving.add_argument("--execute", action="store_true", help="do it; without this nothing is changed")
+    moving.add_argument("--wait", action="store_true", help="until all replicas are where they are to be")
+    watching = actions.add_parser("moves", help="replicas that are being moved")
+    watching.add_argument("--cancel", action="store_true", help="leave them where they are")
+    for action in (listing, creating, describing, altering, deleting, moving, watching):
+        add_bootstrap(action)
+        add_json(action)
 
 
 def _add_produce(parser: argparse.ArgumentParser) -> None:
@@ -59,7 +67,7 @@ def _add_produce(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-idempotence", action="store_true", help="a retry may write a record twice")
     parser.add_argument("--compression", choices=COMPRESSIONS, default="none")
     parser.add_argument("--linger-ms", type=int, default=5, metavar="MS", help="how long a batch waits (default 5)")
-    _add_bootstrap(parser)
+    add_bootstrap(parser)
 
 
 def _add_consume(parser: argparse.ArgumentParser) -> None:
@@ -79,8 +87,8 @@ def _add_consume(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--key-format", choices=FORMATS, help="default: text where it is text")
     parser.add_argument("--value-format", choices=FORMATS, help="default: text where it is text")
     parser.add_argument("--values", action="store_true", help="print values alone, as they are")
-    _add_bootstrap(parser)
-    _add_json(parser)
+    add_bootstrap(parser)
+    add_json(parser)
 
 
 def _add_config(parser: argparse.ArgumentParser) -> None:
@@ -91,8 +99,8 @@ def _add_config(parser: argparse.ArgumentParser) -> None:
     for action in (describing, setting, deleting):
         action.add_argument("resource", choices=RESOURCES)
         action.add_argument("name", metavar="NAME", help="of a broker: its id, or `default` for all of them")
-        _add_bootstrap(action)
-        _add_json(action)
+        add_bootstrap(action)
+        add_json(action)
     describing.add_argument("--all", action="store_true", help="the defaults too")
     setting.add_argument("settings", nargs="+", metavar="KEY=VALUE")
     deleting.add_argument("keys", nargs="+", metavar="KEY")
@@ -103,10 +111,10 @@ def _add_log(parser: argparse.ArgumentParser) -> None:
     dumping = actions.add_parser("dump", help="batches, records, indexes and snapshots, Kafka's files or ours")
     dumping.add_argument("path", type=Path, metavar="DIR|FILE", help="a file, a partition, or a whole data directory")
     dumping.add_argument("--deep", action="store_true", help="every record of every batch")
-    _add_json(dumping)
+    add_json(dumping)
 
 
-def _add_bootstrap(parser: argparse.ArgumentParser) -> None:
+def add_bootstrap(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--bootstrap", default=DEFAULT_BOOTSTRAP, metavar="HOST:PORT,...", help=f"default {DEFAULT_BOOTSTRAP}"
     )
@@ -118,5 +126,5 @@ def _add_bootstrap(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_json(parser: argparse.ArgumentParser) -> None:
+def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="for programs")

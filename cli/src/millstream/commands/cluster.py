@@ -1,16 +1,152 @@
-"""The cluster that a command's options name, with the credentials that they bring."""
+"""`millstream cluster info` and `health`: what a cluster is made of, and what is not well about it."""
 
 from argparse import Namespace
-from contextlib import AbstractAsyncContextManager
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 
-from millstream_client import Cluster, InvalidData, open_cluster
-from millstream_runtime.properties import PropertyError, parse_file
+from millstream.commands.command import Unwell
+from millstream.commands.connection import cluster_of
+from millstream.commands.output import print_json, print_table
+from millstream_client import Cluster
+from millstream_client.admin import Resource, ResourceType, describe_all_settings
+from millstream_client.errors import check
+from millstream_client.metadata import NO_LEADER, Snapshot
+from millstream_wire.messages.api_versions import ApiVersionsRequest
+from millstream_wire.messages.describe_cluster import DescribeClusterRequest
+
+_MIN_ISR = "min.insync.replicas"
+_NAMED_MAX = 5
+"""How many partitions a finding names; it counts the others."""
 
 
-def cluster_of(options: Namespace) -> AbstractAsyncContextManager[Cluster]:
-    """Raises InvalidData."""
-    try:
-        properties = parse_file(options.command_config) if options.command_config is not None else {}
-    except PropertyError as error:
-        raise InvalidData(str(error)) from None
-    return open_cluster(options.bootstrap, properties=properties)
+@dataclass(frozen=True, slots=True)
+class Node:
+    node_id: int
+    address: str
+    rack: str | None
+    is_fenced: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    what: str
+    where: tuple[str, ...]
+    fix: str
+
+
+async def work(options: Namespace) -> None:
+    async with cluster_of(options) as cluster:
+        if options.action == "info":
+            await _info(cluster, options)
+        else:
+            await _health(cluster, options)
+
+
+async def _nodes(cluster: Cluster) -> tuple[str, int, list[Node]]:
+    """The cluster's id, the controller as clients are told of it, and the brokers, those that are fenced too."""
+    answer = await cluster.ask_any(DescribeClusterRequest(include_fenced_brokers=True))
+    check(answer.error_code, answer.error_message)
+    nodes = [Node(each.broker_id, f"{each.host}:{each.port}", each.rack, each.is_fenced) for each in answer.brokers]
+    return answer.cluster_id, answer.controller_id, sorted(nodes, key=lambda each: each.node_id)
+
+
+async def _info(cluster: Cluster, options: Namespace) -> None:
+    cluster_id, controller_id, nodes = await _nodes(cluster)
+    snapshot = await cluster.describe()
+    versions = await cluster.ask_any(ApiVersionsRequest(client_software_name="millstream", client_software_version="0"))
+    features = {each.name: each.max_version_level for each in versions.finalized_features}
+    partitions = [each for topic in snapshot.topics.values() for each in topic.partitions]
+    led = Counter(each.leader_id for each in partitions)
+    replicas = Counter(node_id for each in partitions for node_id in each.replicas)
+    if options.json:
+        print_json(
+            {
+                "cluster_id": cluster_id,
+                "controller": controller_id,
+                "topics": len(snapshot.topics),
+                "partitions": len(partitions),
+                "brokers": [
+                    {**asdict(each), "leaders": led[each.node_id], "replicas": replicas[each.node_id]} for each in nodes
+                ],
+                "features": features,
+            }
+        )
+        return
+    print(f"cluster {cluster_id}  controller {controller_id}")
+    print(f"topics {len(snapshot.topics)}  partitions {len(partitions)}")
+    print("features  " + (", ".join(f"{name}={level}" for name, level in sorted(features.items())) or "none") + "\n")
+    columns = (">BROKER", "ADDRESS", "RACK", "STATE", ">LEADERS", ">REPLICAS")
+    print_table(
+        columns,
+        [
+            [each.node_id, each.address, each.rack, _state(each), led[each.node_id], replicas[each.node_id]]
+            for each in nodes
+        ],
+    )
+
+
+def _state(node: Node) -> str:
+    return "fenced" if node.is_fenced else "live"
+
+
+async def _health(cluster: Cluster, options: Namespace) -> None:
+    _, _, nodes = await _nodes(cluster)
+    snapshot = await cluster.describe()
+    settings = await describe_all_settings(cluster, [Resource(ResourceType.TOPIC, name) for name in snapshot.topics])
+    least = {
+        resource.name: int(found[_MIN_ISR].value or 1) for resource, found in settings.items() if _MIN_ISR in found
+    }
+    findings = [*_of_brokers(nodes), *_of_partitions(snapshot, least)]
+    if options.json:
+        print_json({"healthy": not findings, "findings": [asdict(each) for each in findings]})
+    elif findings:
+        for finding in findings:
+            named = ", ".join(finding.where[:_NAMED_MAX])
+            others = len(finding.where) - _NAMED_MAX
+            print(f"{finding.what}: {named}{f' and {others} more' if others > 0 else ''}\n    {finding.fix}")
+    else:
+        print(f"{len(nodes)} brokers and {len(snapshot.topics)} topics are well")
+    if findings:
+        raise Unwell
+
+
+def _of_brokers(nodes: list[Node]) -> list[Finding]:
+    fenced = tuple(f"broker {each.node_id}" for each in nodes if each.is_fenced)
+    if not fenced:
+        return []
+    return [
+        Finding("brokers that do not answer", fenced, "start them, or move what they hold: kafka-reassign-partitions")
+    ]
+
+
+def _of_partitions(snapshot: Snapshot, least: Mapping[str, int]) -> list[Finding]:
+    """Each partition in the worst that is so of it, and no other."""
+    offline, blocked, thin = [], [], []
+    for topic in snapshot.topics.values():
+        for each in topic.partitions:
+            name = f"{topic.name}-{each.index}"
+            if each.leader_id == NO_LEADER:
+                offline.append(name)
+            elif len(each.isr) < least.get(topic.name, 1):
+                blocked.append(name)
+            elif len(each.isr) < len(each.replicas):
+                thin.append(name)
+    kinds: tuple[tuple[str, list[str], str], ...] = (
+        (
+            "partitions without a leader",
+            offline,
+            "start the brokers that hold them; they can be neither read nor written",
+        ),
+        (
+            "partitions with fewer replicas in sync than min.insync.replicas",
+            blocked,
+            "start the brokers that are away; writing with acks=all waits for them",
+        ),
+        (
+            "partitions with replicas that are not in sync",
+            thin,
+            "they catch up by themselves once their brokers are there",
+        ),
+    )
+    return [Finding(what, tuple(sorted(where)), fix) for what, where, fix in kinds if where]

@@ -2,8 +2,8 @@
 
 from argparse import Namespace
 
-from millstream.commands.cluster import cluster_of
-from millstream.commands.output import print_json, print_table
+from millstream.commands.connection import cluster_of
+from millstream.commands.output import print_json, print_table, tell
 from millstream.commands.pairs import parse_pairs
 from millstream_client import Cluster, InvalidData
 from millstream_client.admin import Resource, ResourceType, alter_settings, describe_settings
@@ -21,10 +21,10 @@ async def work(options: Namespace) -> None:
             case "set":
                 changed = parse_pairs(options.settings)
                 await alter_settings(cluster, resource, changed=changed)
-                _tell(options, f"{resource}: set {', '.join(changed)}", resource)
+                tell(options, f"{resource}: set {', '.join(changed)}", **_named(resource))
             case _:
                 await alter_settings(cluster, resource, deleted=options.keys)
-                _tell(options, f"{resource}: {', '.join(options.keys)} back to default", resource)
+                tell(options, f"{resource}: {', '.join(options.keys)} back to default", **_named(resource))
 
 
 async def _describe(cluster: Cluster, resource: Resource, options: Namespace) -> None:
@@ -35,7 +35,7 @@ async def _describe(cluster: Cluster, resource: Resource, options: Namespace) ->
             each.name: {"value": each.value, "source": each.source.name, "read_only": each.is_read_only}
             for each in shown
         }
-        print_json({"resource": resource.type.name.lower(), "name": resource.name, "configs": document})
+        print_json({**_named(resource), "configs": document})
     elif shown:
         rows = [[each.name, _HIDDEN if each.is_sensitive else each.value, each.source.name] for each in shown]
         print_table(("SETTING", "VALUE", "SOURCE"), rows)
@@ -51,8 +51,5 @@ def _resource(options: Namespace) -> Resource:
     return Resource(kind, name)
 
 
-def _tell(options: Namespace, text: str, resource: Resource) -> None:
-    if options.json:
-        print_json({"resource": resource.type.name.lower(), "name": resource.name})
-    else:
-        print(text)
+def _named(resource: Resource) -> dict[str, str]:
+    return {"resource": resource.type.name.lower(), "name": resource.name}

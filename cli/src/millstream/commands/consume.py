@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from millstream.commands.cluster import cluster_of
+from millstream.commands.connection import cluster_of
 from millstream.commands.output import Progress, print_json, text_of, time_text
 from millstream_client import (
     EARLIEST,

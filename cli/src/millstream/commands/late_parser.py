@@ -14,7 +14,10 @@ class LateParser(argparse.ArgumentParser):
         super().__init__(*args, **settings)
         self._fill = fill
 
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+    def fill(self) -> None:
         fill, self._fill = self._fill, _nothing
         fill(self)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        self.fill()
         return super().parse_known_args(args, namespace)

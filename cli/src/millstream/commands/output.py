@@ -3,6 +3,7 @@
 import json
 import sys
 import time
+from argparse import Namespace
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -27,6 +28,14 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Non
 def print_json(document: Any) -> None:
     """One document, or one line of many."""
     print(json.dumps(document, ensure_ascii=False))
+
+
+def tell(options: Namespace, text: str, **document: Any) -> None:
+    """What was done: a line for people, a document for programs."""
+    if options.json:
+        print_json(document)
+    else:
+        print(text)
 
 
 def time_text(timestamp_ms: int) -> str:

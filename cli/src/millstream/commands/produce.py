@@ -8,7 +8,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
-from millstream.commands.cluster import cluster_of
+from millstream.commands.connection import cluster_of
 from millstream.commands.input import read_lines
 from millstream.commands.output import Progress
 from millstream.commands.pairs import parse_pairs

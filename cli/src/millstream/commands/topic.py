@@ -1,10 +1,10 @@
-"""`millstream topic`: list, create, describe, alter, delete."""
+"""`millstream topic`: list, create, describe, alter, delete; moves of replicas are in `topic_moves.py`."""
 
 from argparse import Namespace
 from typing import Any
 
-from millstream.commands.cluster import cluster_of
-from millstream.commands.output import print_json, print_table
+from millstream.commands.connection import cluster_of
+from millstream.commands.output import print_json, print_table, tell
 from millstream.commands.pairs import parse_pairs
 from millstream_client import EARLIEST, LATEST, Cluster, Refused, TopicPartition
 from millstream_client.admin import (
@@ -35,7 +35,11 @@ async def work(options: Namespace) -> None:
                 await _describe(cluster, options)
             case "alter":
                 await grow_topic(cluster, options.topic, options.partitions)
-                _tell(options, f"topic {options.topic} has {options.partitions} partitions", topic=options.topic)
+                tell(options, f"topic {options.topic} has {options.partitions} partitions", topic=options.topic)
+            case "reassign" | "moves":
+                from millstream.commands.topic_moves import work_on_moves  # what a list need not wait for
+
+                await work_on_moves(cluster, options)
             case _:
                 await _delete(cluster, options)
 
@@ -67,10 +71,10 @@ async def _create(cluster: Cluster, options: Namespace) -> None:
     except Refused as error:
         if error.code is not ErrorCode.TOPIC_ALREADY_EXISTS or not options.if_not_exists:
             raise
-        _tell(options, f"topic {options.topic} exists", topic=options.topic, created=False)
+        tell(options, f"topic {options.topic} exists", topic=options.topic, created=False)
         return
     topic = await _wait_until_visible(cluster, options.topic)
-    _tell(options, f"created topic {topic.name}, partitions: {len(topic.partitions)}", **_summary(topic), created=True)
+    tell(options, f"created topic {topic.name}, partitions: {len(topic.partitions)}", **_summary(topic), created=True)
 
 
 async def _wait_until_visible(cluster: Cluster, name: str) -> Topic:
@@ -124,7 +128,7 @@ async def _delete(cluster: Cluster, options: Namespace) -> None:
         except Refused as error:
             if error.code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION or not options.if_exists:
                 raise
-    _tell(options, f"deleted {', '.join(deleted) or 'nothing'}", deleted=deleted)
+    tell(options, f"deleted {', '.join(deleted) or 'nothing'}", deleted=deleted)
 
 
 def _summary(topic: Topic) -> dict[str, Any]:
@@ -143,10 +147,3 @@ def _replicas(topic: Topic) -> int:
 
 def _cell(value: Any) -> Any:
     return ",".join(map(str, value)) if isinstance(value, list) else value
-
-
-def _tell(options: Namespace, text: str, **document: Any) -> None:
-    if options.json:
-        print_json(document)
-    else:
-        print(text)

@@ -6,6 +6,7 @@ from enum import IntEnum
 
 from millstream_client.cluster import Cluster
 from millstream_client.errors import check
+from millstream_wire.errors import ErrorCode
 from millstream_wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from millstream_wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from millstream_wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
@@ -134,6 +135,24 @@ async def describe_settings(cluster: Cluster, resource: Resource) -> list[Settin
     result = answer.results[0]
     check(result.error_code, result.error_message, subject=str(resource))
     return sorted((_setting_of(each) for each in result.configs), key=lambda setting: setting.name)
+
+
+async def describe_all_settings(cluster: Cluster, resources: Sequence[Resource]) -> dict[Resource, dict[str, Setting]]:
+    """Of many at once; those that are gone by now are left out. Not of single brokers, of which each knows its own."""
+    if not resources:
+        return {}
+    asked = [
+        DescribeConfigsResource(resource_type=each.type, resource_name=each.name, configuration_keys=None)
+        for each in resources
+    ]
+    answer = await cluster.ask_any(DescribeConfigsRequest(resources=asked))
+    return {
+        Resource(ResourceType(each.resource_type), each.resource_name): {
+            setting.name: _setting_of(setting) for setting in each.configs
+        }
+        for each in answer.results
+        if each.error_code == ErrorCode.NONE
+    }
 
 
 async def alter_settings(

@@ -16,6 +16,11 @@ from millstream_client.errors import Refused, check
 from millstream_client.offsets import EARLIEST, LATEST, find_offsets
 from millstream_wire.codec import DecodeError, decode_embedded
 from millstream_wire.errors import ErrorCode
+from millstream_wire.messages.alter_share_group_offsets import (
+    AlterShareGroupOffsetsRequest,
+    AlterShareGroupOffsetsRequestPartition,
+    AlterShareGroupOffsetsRequestTopic,
+)
 from millstream_wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from millstream_wire.messages.delete_groups import DeleteGroupsRequest
 from millstream_wire.messages.describe_groups import DescribedGroup as ClassicGroup
@@ -217,7 +222,13 @@ async def _lags_of_share(cluster: Cluster, group: Group) -> list[Lag]:
     }
     ends = await find_offsets(cluster, dict.fromkeys(found, LATEST))
     return [
-        Lag(each.topic, each.partition, found[each].start_offset, ends[each], _or_none(found[each].lag))
+        Lag(
+            each.topic,
+            each.partition,
+            _or_none(found[each].start_offset),
+            ends[each],
+            _or_none(found[each].lag),
+        )
         for each in sorted(found)
     ]
 
@@ -229,10 +240,26 @@ def _or_none(value: int) -> int | None:
 # ---- offsets and groups, changed ----
 
 
-async def set_offsets(cluster: Cluster, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
+async def set_offsets(
+    cluster: Cluster, group_id: str, offsets: Mapping[TopicPartition, int], *, is_share: bool = False
+) -> None:
     """As if the group had read up to there. Refused while it has members."""
     async with _coordination(cluster, group_id) as coordination:
-        await coordination.commit(offsets)
+        if not is_share:
+            await coordination.commit(offsets)
+            return
+        by_topic: defaultdict[str, list[AlterShareGroupOffsetsRequestPartition]] = defaultdict(list)
+        for (name, index), offset in offsets.items():
+            by_topic[name].append(AlterShareGroupOffsetsRequestPartition(partition_index=index, start_offset=offset))
+        topics = [
+            AlterShareGroupOffsetsRequestTopic(topic_name=name, partitions=each) for name, each in by_topic.items()
+        ]
+        answer = await coordination.ask(AlterShareGroupOffsetsRequest(group_id=group_id, topics=topics), _code)
+    check(answer.error_code, answer.error_message, subject=f"group {group_id}")
+    for topic in answer.responses:
+        for each in topic.partitions:
+            where = f"group {group_id}, {topic.topic_name}-{each.partition_index}"
+            check(each.error_code, each.error_message, subject=where)
 
 
 async def delete_offsets(cluster: Cluster, group_id: str, partitions: Iterable[TopicPartition]) -> None:

@@ -1,18 +1,16 @@
-"""What a Cluster resource leads to: the objects it owns. Which pods may go is decided in `departures`, what the status says in `health`."""
+"""What a Cluster resource leads to: the objects it owns. Which pods may go is decided in `departures`, how many brokers there are in `scale`, what the status says in `health`."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from millstream_cluster.ids import Role
-from millstream_operator.plan.conditions import Condition
+from millstream_operator.plan.claims import kept_storage
 from millstream_operator.plan.departures import (
     LEAVING_S_MAX,
     disruption_budget,
     evictions_allowed,
-    refuse_fewer_brokers,
 )
-from millstream_operator.plan.partitions import PartitionStanding, held
+from millstream_operator.plan.partitions import PartitionStanding
 from millstream_operator.plan.workload import Workload
 from millstream_operator.resources.access import (
     bootstrap_service,
@@ -26,44 +24,34 @@ from millstream_operator.resources.network_policy import network_policies
 from millstream_operator.resources.stateful_set import SPEC_FIELDS, stateful_set
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterPlan:
-    manifests: tuple[Manifest, ...]
-    refusal: Condition | None
-
-
 def plan_cluster(
     cluster: ClusterIdentity,
     spec: Mapping[str, Any],
     workloads: Mapping[Role, Workload],
     partitions: Sequence[PartitionStanding] | None,
     *,
+    brokers: int,
     operator_namespace: str,
-) -> ClusterPlan:
-    """`partitions`: None where no broker answered."""
-    brokers = workloads[Role.BROKER]
-    replicas = int(spec["brokers"]["replicas"])
-    refusal = refuse_fewer_brokers(replicas, brokers.replicas, None if partitions is None else held(partitions))
-    if refusal is not None:
-        replicas = brokers.replicas
+) -> tuple[Manifest, ...]:
+    """`partitions`: None where no broker answered. `brokers`: how many pods of them there shall be now (`scale`)."""
     manifests: list[Manifest] = [*metadata_store_access(cluster), bootstrap_service(cluster, spec)]
-    counts = {role: int(spec[SPEC_FIELDS[role]]["replicas"]) for role in Role} | {Role.BROKER: replicas}
+    counts = {role: int(spec[SPEC_FIELDS[role]]["replicas"]) for role in Role} | {Role.BROKER: brokers}
     for role, count in counts.items():
         workload = workloads[role]
         manifests += [
             service_account(cluster, role),
             headless_service(cluster, spec, role),
             disruption_budget(cluster, role, evictions_allowed(role, workload, partitions)),
-            stateful_set(cluster, spec, role, count, leaving_s_max=LEAVING_S_MAX),
+            stateful_set(cluster, spec, role, count, leaving_s_max=LEAVING_S_MAX, storage_kept=kept_storage(workload)),
         ]
     manifests += external_services(cluster, spec, counts)
     manifests += network_policies(cluster, spec, operator_namespace)
-    return ClusterPlan(manifests=tuple(manifests), refusal=refusal)
+    return tuple(manifests)
 
 
-def superfluous(plan: ClusterPlan, kind: str, found: Sequence[Mapping[str, Any]], uid: str) -> list[str]:
+def superfluous(manifests: Sequence[Manifest], kind: str, found: Sequence[Mapping[str, Any]], uid: str) -> list[str]:
     """The names of what this Cluster made of a kind that can be asked away, and now is."""
-    wanted = {manifest["metadata"]["name"] for manifest in plan.manifests if manifest["kind"] == kind}
+    wanted = {manifest["metadata"]["name"] for manifest in manifests if manifest["kind"] == kind}
     return [
         each["metadata"]["name"]
         for each in found

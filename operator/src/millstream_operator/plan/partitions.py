@@ -1,6 +1,5 @@
 """How a cluster's partitions stand, as its brokers tell it."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -58,8 +57,3 @@ class Totals:
             under_min_isr=sum(each.is_under_min_isr for each in partitions),
             moving=sum(each.is_moving for each in partitions),
         )
-
-
-def held(partitions: Sequence[PartitionStanding]) -> dict[int, int]:
-    """How many replicas each broker holds; brokers that are down hold theirs still."""
-    return dict(Counter(node for partition in partitions for node in partition.replicas))

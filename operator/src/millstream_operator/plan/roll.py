@@ -41,6 +41,11 @@ def plan_roll(
     return _next(noted or _in_order(outdated, workloads), workloads, partitions, len(outdated))
 
 
+def is_changing(workloads: Mapping[Role, Workload]) -> bool:
+    """Whether pods are to be exchanged, or it is not known yet."""
+    return any(not each.is_observed or any(pod.is_outdated for pod in each.pods) for each in workloads.values())
+
+
 def _in_order(outdated: Sequence[Pod], workloads: Mapping[Role, Workload]) -> list[Pod]:
     """Those that do not work first: exchanging them takes nothing from anybody, and may be what mends the cluster.
 

@@ -6,19 +6,22 @@ from typing import Any
 
 from millstream_cluster.ids import Role
 from millstream_operator.certificates.authority import BadAuthority
-from millstream_operator.kafka.cluster import ClusterUnreachable, Refused
+from millstream_operator.kafka.cluster import ClusterUnreachable, KafkaCluster, Refused
 from millstream_operator.kafka.partitions import standing_of
 from millstream_operator.kube.applied import Applied, Found
 from millstream_operator.kube.events import Event
 from millstream_operator.kube.objects import KubernetesError
 from millstream_operator.metrics import ClusterSeen, OperatorMetrics
-from millstream_operator.plan.cluster import ClusterPlan, plan_cluster, superfluous
+from millstream_operator.plan.claims import Claim
+from millstream_operator.plan.cluster import plan_cluster, superfluous
 from millstream_operator.plan.conditions import Condition
 from millstream_operator.plan.health import partition_fields, readiness
 from millstream_operator.plan.partitions import PartitionStanding, Totals
-from millstream_operator.plan.roll import Roll, plan_roll
+from millstream_operator.plan.roll import Roll, is_changing, plan_roll
+from millstream_operator.plan.scale import Scale, plan_scale
 from millstream_operator.plan.scope import Body
 from millstream_operator.plan.workload import Workload, workload_of
+from millstream_operator.reconcile.claims import Claims
 from millstream_operator.reconcile.resource import (
     API_VERSION,
     Surroundings,
@@ -28,7 +31,8 @@ from millstream_operator.reconcile.resource import (
     tell,
     write_status,
 )
-from millstream_operator.resources.identity import CLUSTER_LABEL, ClusterIdentity
+from millstream_operator.reconcile.scale import carry_out, noted_of, scale_fields, view_of, wanted_of
+from millstream_operator.resources.identity import CLUSTER_LABEL, ClusterIdentity, Manifest
 from millstream_operator.resources.listeners import is_secured
 
 logger = logging.getLogger(__name__)
@@ -56,7 +60,9 @@ class _Memory:
 
     def __init__(self) -> None:
         self.applied = Applied()
-        self.owned_seen_ms: int | None = None
+        self.owned_seen_ms = 0
+        self.generation: int | None = None
+        """Of the Cluster when what it owns was looked at."""
 
 
 class ClusterReconciler:
@@ -65,6 +71,7 @@ class ClusterReconciler:
     def __init__(self, around: Surroundings, metrics: OperatorMetrics) -> None:
         self._around = around
         self._metrics = metrics
+        self._claims = Claims(around)
         self._turns = Turns()
         self._waiting: set[str] = set()
         self._memory: dict[str, _Memory] = {}
@@ -75,8 +82,12 @@ class ClusterReconciler:
         if uid in self._waiting:
             return
         self._waiting.add(uid)
-        async with self._turns.of(body):
+        turn = self._turns.of(body)
+        try:
+            await turn.acquire()
+        finally:
             self._waiting.discard(uid)
+        try:
             metadata = body["metadata"]
             current = await self._around.objects.get(API_VERSION, self.kind, metadata["namespace"], metadata["name"])
             if current is None or current["metadata"]["uid"] != uid or current["metadata"].get("deletionTimestamp"):
@@ -84,41 +95,84 @@ class ClusterReconciler:
                 self._metrics.forget(metadata["namespace"], metadata["name"])
                 return
             await self._look_and_act(current)
+        finally:
+            turn.release()
 
     async def _look_and_act(self, body: Body) -> None:
         cluster, spec = ClusterIdentity.of(body), body["spec"]
         workloads = await self._workloads(cluster)
         partitions = await self._partitions(body, workloads)
-        plan = plan_cluster(cluster, spec, workloads, partitions, operator_namespace=self._around.operator_namespace)
+        scale = await self._scale(body, workloads, partitions)
+        manifests = plan_cluster(
+            cluster,
+            spec,
+            workloads,
+            partitions,
+            brokers=scale.replicas,
+            operator_namespace=self._around.operator_namespace,
+        )
         try:
             if is_secured(spec):
                 await self._around.certificates.reconcile(body)
-            refused = await self._apply(cluster, plan)
+            refused = await self._apply(cluster, body, workloads, manifests)
         except BadAuthority as error:
             await write_status(self._around, self.kind, body, {}, Condition("Ready", False, "BadAuthority", str(error)))
             return
-        roll, noted = await self._roll(body, workloads, partitions)
-        ready = plan.refusal or readiness(workloads, spec, partitions)
+        ready = readiness(workloads, spec, partitions)
         if refused:
             ready = Condition("Ready", False, "ApplyFailed", "; ".join(str(error) for error in refused))
-        fields = self._fields(cluster, workloads) | partition_fields(partitions) | {"roll": noted}
-        self._metrics.saw(
-            cluster.namespace,
-            cluster.name,
-            ClusterSeen(None if partitions is None else Totals.of(partitions), ready, roll.condition),
-        )
-        await write_status(self._around, self.kind, body, fields, ready, roll.condition)
+        body, scaled = await self._take_steps(body, scale)
+        roll, noted = await self._roll(body, workloads, partitions)
+        claims = await self._claims.look(body)
+        released = await self._release(body, claims)
+        not_resized = await self._claims.resize(body, claims, workloads[Role.BROKER])
+        progressing = roll.condition if is_changing(workloads) else scale.condition or not_resized or roll.condition
+        fields = self._fields(cluster, workloads) | partition_fields(partitions)
+        fields |= {"roll": noted, "scale": scaled, "givenUpClaims": released}
+        seen = ClusterSeen(None if partitions is None else Totals.of(partitions), ready, progressing)
+        self._metrics.saw(cluster.namespace, cluster.name, seen)
+        await write_status(self._around, self.kind, body, fields, ready, progressing)
 
-    async def _apply(self, cluster: ClusterIdentity, plan: ClusterPlan) -> list[KubernetesError]:
+    async def _scale(self, body: Body, workloads: Mapping[Role, Workload], partitions: Standing) -> Scale:
+        """While pods are exchanged none leaves for good, and nothing is moved."""
+        wanted, pods = wanted_of(body["spec"]), workloads[Role.BROKER].replicas
+        noted = noted_of(body.get("status") or {})
+        if is_changing(workloads):
+            return Scale(max(wanted.brokers, pods), noted)
+        view = None
+        if partitions is not None:
+            try:
+                view = await view_of(await self._kafka(body), wanted, pods, noted, partitions)
+            except (ClusterUnreachable, Refused, BadAuthority) as error:
+                logger.warning("brokers not seen cluster=%s error=%s", body["metadata"]["name"], error)
+        return plan_scale(wanted, pods, view, noted)
+
+    async def _take_steps(self, body: Body, scale: Scale) -> tuple[Body, dict[str, Any]]:
+        """The steps that do not succeed are in the next plan again."""
+        try:
+            body = await carry_out(self._around, self.kind, body, self._kafka, scale)
+        except (ClusterUnreachable, Refused, BadAuthority) as error:
+            logger.warning("scale step failed cluster=%s error=%s", body["metadata"]["name"], error)
+            return body, scale_fields(scale.noted, scale)
+        return body, scale_fields(scale.after or scale.noted, scale)
+
+    async def _apply(
+        self,
+        cluster: ClusterIdentity,
+        body: Body,
+        workloads: Mapping[Role, Workload],
+        manifests: Sequence[Manifest],
+    ) -> list[KubernetesError]:
         memory = self._memory.setdefault(cluster.uid, _Memory())
-        now_ms = self._around.world.monotonic_ms()
+        now_ms, generation = self._around.world.monotonic_ms(), body["metadata"]["generation"]
         found: Found | None = None
-        if memory.owned_seen_ms is None or now_ms - memory.owned_seen_ms >= DRIFT_MS:
+        is_missing = not all(each.replicas for each in workloads.values())
+        if is_missing or generation != memory.generation or now_ms - memory.owned_seen_ms >= DRIFT_MS:
             found = await self._owned(cluster)
-            memory.owned_seen_ms = now_ms
-        refused = await memory.applied.apply(self._around.objects, plan.manifests, found)
+            memory.owned_seen_ms, memory.generation = now_ms, generation
+        refused = await memory.applied.apply(self._around.objects, manifests, found)
         if found is not None:
-            await self._prune(cluster, plan, found)
+            await self._prune(cluster, manifests, found)
         return refused
 
     async def _owned(self, cluster: ClusterIdentity) -> Found:
@@ -129,10 +183,10 @@ class ClusterReconciler:
             for each in await self._around.objects.list(api_version, kind, cluster.namespace, label)
         }
 
-    async def _prune(self, cluster: ClusterIdentity, plan: ClusterPlan, found: Found) -> None:
+    async def _prune(self, cluster: ClusterIdentity, manifests: Sequence[Manifest], found: Found) -> None:
         for api_version, kind in PRUNED:
             of_kind = [each for (its_kind, _), each in found.items() if its_kind == kind]
-            for name in superfluous(plan, kind, of_kind, cluster.uid):
+            for name in superfluous(manifests, kind, of_kind, cluster.uid):
                 await self._around.objects.delete(api_version, kind, cluster.namespace, name, "Background")
                 logger.info("object removed kind=%s namespace=%s name=%s", kind, cluster.namespace, name)
 
@@ -166,6 +220,13 @@ class ClusterReconciler:
         logger.info("pod replaced namespace=%s pod=%s", cluster.namespace, pod.name)
         return roll, wanted
 
+    async def _release(self, body: Body, claims: Sequence[Claim]) -> list[dict[str, Any]]:
+        """By what is there now: nothing that was seen before counts for what cannot be undone."""
+        if not body["spec"]["brokers"].get("releaseClaims"):
+            return []
+        workloads = await self._workloads(ClusterIdentity.of(body))
+        return await self._claims.release(body, claims, workloads, await self._partitions(body, workloads))
+
     async def _workloads(self, cluster: ClusterIdentity) -> dict[Role, Workload]:
         objects, label = self._around.objects, f"{CLUSTER_LABEL}={cluster.name}"
         sets = await objects.list("apps/v1", "StatefulSet", cluster.namespace, label)
@@ -176,12 +237,14 @@ class ClusterReconciler:
     async def _partitions(self, body: Body, workloads: Mapping[Role, Workload]) -> Standing:
         if not workloads[Role.BROKER].ready:
             return None
-        cluster = ClusterIdentity.of(body)
         try:
-            return await standing_of(await self._around.connections.to(body, parse_bootstrap(cluster.bootstrap)))
+            return await standing_of(await self._kafka(body))
         except (ClusterUnreachable, Refused, BadAuthority) as error:
-            logger.warning("cluster unreachable cluster=%s error=%s", cluster.name, error)
+            logger.warning("cluster unreachable cluster=%s error=%s", body["metadata"]["name"], error)
             return None
+
+    async def _kafka(self, body: Body) -> KafkaCluster:
+        return await self._around.connections.to(body, parse_bootstrap(ClusterIdentity.of(body).bootstrap))
 
     def _fields(self, cluster: ClusterIdentity, workloads: Mapping[Role, Workload]) -> dict[str, Any]:
         def ready(role: Role) -> str:

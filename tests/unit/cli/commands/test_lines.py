@@ -7,13 +7,13 @@ import pytest
 from millstream.commands.consume import Start, parse_start
 from millstream.commands.pairs import parse_pairs
 from millstream.commands.produce import Line, LineReader
-from millstream.main import _parser
+from millstream.main import command_parser
 from millstream_client.errors import InvalidData
 from millstream_client.offsets import EARLIEST, LATEST
 
 
 def read(text: str, *arguments: str) -> Line:
-    options = _parser().parse_args(["produce", "topic", *arguments])
+    options = command_parser().parse_args(["produce", "topic", *arguments])
     return LineReader(options).read(text.encode(), 1)
 
 

@@ -15,7 +15,7 @@ from millstream_cluster.records import (
     NodeUnfenced,
 )
 from millstream_runtime.nodes.interest import Interest
-from millstream_runtime.nodes.live_coordinators import HELD_S, PROBE_TIMEOUT_S, LiveCoordinators
+from millstream_runtime.nodes.live_coordinators import BELIEVED_S, HELD_S, PROBE_TIMEOUT_S, LiveCoordinators
 from millstream_runtime.serving.server import Server
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import FindCoordinatorResponse
@@ -126,5 +126,22 @@ def test_one_that_is_silent_is_named(simulated_hosts: Any) -> None:
         named, after_s = await scene.asked()
         assert named == FIRST
         assert after_s <= PROBE_TIMEOUT_S + 0.01
+
+    simulated_hosts.run(scenario())
+
+
+def test_however_many_ask_a_coordinator_is_looked_for_once(simulated_hosts: Any) -> None:
+    async def scenario() -> None:
+        scene = Scene(simulated_hosts)
+        await scene.listen(FIRST, SECOND)
+        before = simulated_hosts.network.next_number()
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(100):
+                tasks.create_task(scene.asked())
+        await scene.asked()
+        assert simulated_hosts.network.next_number() == before + 2, "one connection between the two"
+        await asyncio.sleep(BELIEVED_S)
+        await scene.asked()
+        assert simulated_hosts.network.next_number() == before + 4
 
     simulated_hosts.run(scenario())

@@ -15,7 +15,6 @@ from millstream.testing.host.moving_loop import MovingLoop
 from millstream.testing.host.owner import Owner
 from millstream_log.disk import Disk
 from millstream_runtime.metrics import Metrics
-from millstream_runtime.network.connection_quotas import Entrance
 from millstream_runtime.network.links import DEFAULT_LIMITS, Accept, Limits, Wrap
 from millstream_runtime.network.sockets.channel import SocketChannel
 from millstream_runtime.network.sockets.network import SocketListener, SocketNetwork
@@ -63,17 +62,8 @@ class HostedNetwork(SocketNetwork):
         limits = replace(limits, connections_max_idle_ms=NEVER_IDLE_MS)  # or a week that passes at once would close it
         return await super().connect(host, port, use, limits=limits, wrap=wrap)
 
-    async def listen(
-        self,
-        host: str,
-        port: int,
-        accept: Accept,
-        *,
-        limits: Limits = DEFAULT_LIMITS,
-        wrap: Wrap | None = None,
-        entrance: Entrance | None = None,
-    ) -> SocketListener:
-        listener = await super().listen(host, port, accept, limits=limits, wrap=wrap, entrance=entrance)
+    async def listen(self, *arguments: Any, **more: Any) -> SocketListener:
+        listener = await super().listen(*arguments, **more)
         self._listeners.append(listener)
         return listener
 

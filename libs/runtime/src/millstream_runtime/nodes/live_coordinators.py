@@ -19,10 +19,12 @@ from millstream_wire.messages import FindCoordinatorResponse
 HELD_S = 0.5
 """A shard has a new owner in a tenth of it, where the kernel told that the one before has died."""
 PROBE_TIMEOUT_S = 0.1
+BELIEVED_S = 0.05
+"""So long nobody looks again whether one is there that was."""
 
 
 class LiveCoordinators:
-    """Invariant: a node is probed once at a time, whoever asks for it."""
+    """Invariant: a node is probed once at a time, and at most 20 times a second while it is there, however many ask for it."""
 
     def __init__(self, world: World, image: Callable[[], Image], interest: Interest) -> None:
         """`interest` is told of each change of the metadata."""
@@ -64,8 +66,14 @@ class LiveCoordinators:
         if probe is None:
             probing = refuses(node, self._world, timeout_s=PROBE_TIMEOUT_S)
             probe = self._probes[node_id] = asyncio.get_running_loop().create_task(probing)
-            probe.add_done_callback(lambda _: self._probes.pop(node_id))
+            probe.add_done_callback(lambda done: self._on_probed(node_id, done))
         return await asyncio.shield(probe)
+
+    def _on_probed(self, node_id: NodeId, probe: asyncio.Task[bool]) -> None:
+        if probe.cancelled() or probe.exception() is not None or probe.result():
+            del self._probes[node_id]
+        else:
+            asyncio.get_running_loop().call_later(BELIEVED_S, self._probes.pop, node_id)
 
     async def _until_the_metadata_moves(self) -> None:
         offset = self._image().offset

@@ -12,7 +12,8 @@ from millstream_cluster.quotas.client_quota import ClientQuota
 from millstream_cluster.quotas.keys import REQUEST_TIME
 from millstream_cluster.quotas.windows import Windows
 from millstream_runtime.nodes.controllers import decoded_answer
-from millstream_runtime.serving.context import RawReply, RequestContext
+from millstream_runtime.serving.awaited import awaited
+from millstream_runtime.serving.context import Deferred, RawReply, RequestContext
 from millstream_runtime.serving.peer import ClientPeer
 from millstream_runtime.world import World
 from millstream_wire.schema import Response
@@ -40,7 +41,8 @@ class RequestTime:
             return reply
         if reply is None or isinstance(reply, (Response, RawReply, bytes)):
             return self._told(reply, context, client, spent_s)
-        return self._told_later(reply, context, client, spent_s)
+        work = awaited(reply) if isinstance(reply, Deferred) else reply
+        return self._told_later(work, context, client, spent_s)
 
     async def _told_later(
         self, work: Awaitable[Any], context: RequestContext, client: Client, spent_s: float
@@ -78,13 +80,13 @@ class _Timed:
         while True:
             began_s = self._now_s()
             try:
-                awaited = steps.send(None) if failure is None else steps.throw(failure)
+                step = steps.send(None) if failure is None else steps.throw(failure)
             except StopIteration as end:
                 return end.value
             finally:
                 self.spent_s += self._now_s() - began_s
             failure = None
             try:
-                yield awaited
+                yield step
             except BaseException as error:
                 failure = error
