@@ -106,6 +106,14 @@ class Nodes:
         """Of every process whose pod's name has that in it."""
         return [path.read_text() for path in sorted(self._directory.glob(f"*{name}*.log"))]
 
+    def metrics_of(self, name: str) -> str:
+        """What the pod with that in its name tells Prometheus."""
+        [pod] = [each for each in self._core.list_namespaced_pod(NAMESPACE).items if name in each.metadata.name]
+        with urllib.request.urlopen(
+            f"http://{self._running[pod.metadata.uid].address}:9095/metrics", timeout=5
+        ) as answer:
+            return str(answer.read().decode())
+
     def kill(self, pod: str) -> None:
         """End the process; as a container it is started again."""
         with self._lock:

@@ -1,13 +1,13 @@
 """Three replicas with a safeguard taken out: some seed must notice, and say what is wrong."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from millstream_broker.core.partition.follower import Answer, FetchFrom, Follow, Follower
+from millstream_broker.core.partition.follower import Answer, Effect, FetchFrom, Follow, Follower
 from millstream_broker.shell.partition import applied_metadata
+from millstream_broker.shell.replication import fetching
 from millstream_controller.core.nodes import nodes
 from millstream_controller.core.partitions.change import PRESENT, Cause, _Draft
 from millstream_simulation.scenario import simulate
@@ -64,23 +64,23 @@ def test_a_broker_that_forgets_which_directories_it_had(monkeypatch: pytest.Monk
 
 
 def test_a_follower_that_keeps_what_its_leader_does_not_have(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = Follower.on_answer
+    class Stubborn(Follower):
+        def on_answer(self, asked: FetchFrom, answer: Answer, **known: Any) -> tuple[Effect, ...]:
+            return super().on_answer(asked, replace(answer, diverging_epoch=-1), **known)
 
-    def stubborn(self: Follower, asked: FetchFrom, answer: Answer, **known: Any) -> Sequence[object]:
-        return honest(self, asked, replace(answer, diverging_epoch=-1), **known)
-
-    monkeypatch.setattr(Follower, "on_answer", stubborn)
+    monkeypatch.setattr(fetching, "Follower", Stubborn)
     assert hunt(ISOLATIONS, 2) != ""
 
 
 def test_a_follower_that_takes_all_that_it_has_for_committed(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = Follower._on_batches
+    class Rash(Follower):
+        def on_answer(self, asked: FetchFrom, answer: Answer, **known: Any) -> tuple[Effect, ...]:
+            effects = super().on_answer(asked, answer, **known)
+            return tuple(
+                replace(each, high_watermark=1 << 40) if isinstance(each, Follow) else each for each in effects
+            )
 
-    def rash(self: Follower, *answered: Any) -> Sequence[object]:
-        effects = honest(self, *answered)
-        return [replace(each, high_watermark=1 << 40) if isinstance(each, Follow) else each for each in effects]
-
-    monkeypatch.setattr(Follower, "_on_batches", rash)
+    monkeypatch.setattr(fetching, "Follower", Rash)
     assert hunt(ISOLATIONS) != ""
 
 

@@ -27,7 +27,8 @@ from millstream_cluster.image import Image
 from millstream_log.disk import DISK, Disk
 from millstream_runtime.network.sockets.network import SocketNetwork
 from millstream_runtime.nodes.controllers import ControllerLink
-from millstream_runtime.serving.context import Connection, RawReply, RequestContext
+from millstream_runtime.serving.awaited import awaited
+from millstream_runtime.serving.context import Connection, Deferred, RawReply, RequestContext
 from millstream_runtime.serving.peer import ANONYMOUS_CLIENT, Peer
 from millstream_runtime.world import RealWorld
 from millstream_security.authorization.authorizer import Authorizer, AuthorizerConfig
@@ -152,7 +153,9 @@ class TestBroker:
         reply = None
         if handler.shortcut is not None:
             reply = handler.shortcut(self.broker, memoryview(bytearray(encoded)), 0, context)
-        return handler.handle(self.broker, request, context) if reply is None else reply
+        if reply is None:
+            reply = handler.handle(self.broker, request, context)
+        return awaited(reply) if isinstance(reply, Deferred) else reply
 
 
 def as_read(api_key: int, reply: Any, version: int) -> Any:

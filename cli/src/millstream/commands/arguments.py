@@ -39,7 +39,15 @@ def _add_topic(parser: argparse.ArgumentParser) -> None:
     deleting = actions.add_parser("delete", help="topics with all that is in them")
     deleting.add_argument("topics", nargs="+", metavar="TOPIC")
     deleting.add_argument("--if-exists", action="store_true", help="no error if it is not there")
-    for action in (listing, creating, describing, altering, deleting):
+    moving = actions.add_parser("reassign", help="replicas to other brokers: shows the plan, --execute carries it out")
+    moving.add_argument("topics", nargs="+", metavar="TOPIC")
+    moving.add_argument("--brokers", metavar="1,2,...", help="where they are to be; default: all that are there")
+    moving.add_argument("--replication-factor", type=int, metavar="N", help="default: as many as there are")
+    moving.add_argument("--execute", action="store_true", help="do it; without this nothing is changed")
+    moving.add_argument("--wait", action="store_true", help="until all replicas are where they are to be")
+    watching = actions.add_parser("moves", help="replicas that are being moved")
+    watching.add_argument("--cancel", action="store_true", help="leave them where they are")
+    for action in (listing, creating, describing, altering, deleting, moving, watching):
         add_bootstrap(action)
         add_json(action)
 

@@ -101,7 +101,7 @@ async def settled() -> None:
 
 
 def produced(answer: "asyncio.Task[Any]") -> tuple[ErrorCode, int]:
-    (data,) = answer.result().responses[0].partition_responses
+    data = answer.result().responses[0].partition_responses[0]
     return ErrorCode(data.error_code), data.base_offset
 
 

@@ -14,7 +14,6 @@ from replicated_scene import FOLLOWER, LONG_MS, US, Replicated, ended, fetched, 
 from millstream_cluster import records as r
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import ListOffsetsRequest
-from millstream_wire.messages.fetch import ReplicaState
 from millstream_wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsTopic
 
 
@@ -162,9 +161,9 @@ def test_a_smaller_isr_acknowledges_unless_that_is_too_small(topic: Replicated, 
 
 def test_a_producer_is_told_that_too_few_are_left_with_its_batch(topic: Replicated, batch: Any) -> None:
     async def scene() -> None:
-        waiting = await topic.produce(batch("a"))
-        follower = ReplicaState(replica_id=FOLLOWER, replica_epoch=2)
-        topic.node.broker.fetched(topic.node.replica("t"), follower, 1, arrived_ms=0, log_start_offset=0)
+        waiting = await topic.produce(batch("a"), batch("b"))
+        replica, follower = topic.node.replica("t"), {"replica_id": FOLLOWER, "broker_epoch": 2}
+        topic.node.broker.fetched(replica, 2, **follower, arrived_ms=0, log_start_offset=0)
         topic.node.learn(r.ConfigChanged(r.ResourceType.TOPIC, "t", "min.insync.replicas", "2"))
         topic.assign(isr=(US,))
         await settled()

@@ -32,7 +32,7 @@ def read(body: bytes, version: int, prefix: bytes = b"header") -> SingleProduce 
 def _content(found: SingleProduce | None) -> tuple[object, ...] | None:
     if found is None:
         return None
-    return found.acks, found.topic, found.encoded_topic, found.index, bytes(found.records)
+    return found.acks, found.timeout_ms, found.topic, found.encoded_topic, found.index, bytes(found.records)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -41,7 +41,7 @@ def _content(found: SingleProduce | None) -> tuple[object, ...] | None:
 def test_the_same_as_the_codec(version: int, size: int, name: str) -> None:
     found = read(encode(request(b"r" * size, name=name), version), version)
     assert found is not None
-    assert (found.acks, found.index, bytes(found.records)) == (-1, 3, b"r" * size)
+    assert (found.acks, found.timeout_ms, found.index, bytes(found.records)) == (-1, 1000, 3, b"r" * size)
     assert found.topic == (TOPIC_ID.bytes if version >= 13 else name)
 
 
@@ -86,5 +86,6 @@ def test_any_bytes_give_what_the_codec_gives_or_nothing(tail: bytes, version: in
         (topic,) = message.topic_data
         (data,) = topic.partition_data
         assert data.records is not None
-        assert (found.acks, found.index, bytes(found.records)) == (message.acks, data.index, bytes(data.records))
+        assert (found.acks, found.timeout_ms) == (message.acks, message.timeout_ms)
+        assert (found.index, bytes(found.records)) == (data.index, bytes(data.records))
         assert found.topic == (topic.topic_id.bytes if version >= 13 else topic.name)

@@ -5,16 +5,16 @@ A client sends requests in order and matches replies by correlation id. It does 
 
 import asyncio
 import logging
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from millstream_cluster.ids import NO_NODE, NodeId
 from millstream_runtime import VERSION
-from millstream_runtime.network.channel import Channel, ChannelUser
+from millstream_runtime.network.channel import Channel
 from millstream_runtime.network.frames import Frame, Part
 from millstream_runtime.nodes.credentials import PLAIN, Credentials
+from millstream_runtime.nodes.pipeline import Asker, Pipeline
 from millstream_runtime.serving.peer import SOFTWARE_NAME
 from millstream_runtime.world import World
 from millstream_wire.api import API, ApiKey
@@ -70,29 +70,43 @@ class ForwardingRefused(ClientError):
         self.code = code
 
 
-@dataclass(frozen=True, slots=True)
-class _Expected:
-    """A request on the way; `version` is None for one that is forwarded and not ours to read."""
+class _Asked(Asker):
+    """A request of which a future has the answer; `version` is None for one that is forwarded and not ours to read."""
 
-    correlation_id: int
-    api_key: int
-    version: int | None
-    answer: "asyncio.Future[Any]"
+    def __init__(self, client: "Client", api_key: int, version: int | None) -> None:
+        self._client = client
+        self._api_key = api_key
+        self._version = version
+        self.answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+    def on_answer(self, frame: Frame) -> None:
+        if self.answer.done():  # who asked has gone away
+            return
+        if self._version is None:
+            self.answer.set_result(bytes(frame[_CORRELATION_BYTES:]))
+            return
+        owned = bytes(frame)
+        try:
+            _, position = decode_response_header(self._api_key, self._version, owned)
+            response = API[ApiKey(self._api_key)].response
+            self.answer.set_result(decode(response, self._version, memoryview(owned)[position:]))
+        except DecodeError as error:
+            self.answer.set_exception(Disconnected(f"{self._client.peer}: {error}"))
+            self._client.drop(str(error))
+
+    def on_no_answer(self, reason: str) -> None:
+        if not self.answer.done():
+            self.answer.set_exception(Disconnected(f"{self._client.peer}: {reason}"))
 
 
-class Client(ChannelUser):
+class Client(Pipeline):
     """One connection; requests are pipelined and answered in order."""
 
     def __init__(self, channel: Channel, client_id: str, node_id: NodeId) -> None:
-        self._channel = channel
-        self._client_id = client_id
+        super().__init__(channel)
+        self.client_id = client_id
         self._node_id = node_id
-        self._expected: deque[_Expected] = deque()
-        self._correlation_id = 0
         self._versions: dict[int, tuple[int, int]] = {}
-        self._closed_reason: str | None = None
-        self._retires_at_ms: int | None = None
-        self._closes_when_idle = False
 
     @classmethod
     async def connect(
@@ -130,24 +144,6 @@ class Client(ChannelUser):
             raise
         return client
 
-    @property
-    def peer(self) -> str:
-        return self._channel.peer
-
-    @property
-    def closed(self) -> bool:
-        return self._closed_reason is not None
-
-    def retires(self, now_ms: int) -> bool:
-        """Whether the login is about to end: whoever has more to ask had better connect anew."""
-        return self._retires_at_ms is not None and now_ms >= self._retires_at_ms
-
-    def close_when_idle(self) -> None:
-        """Ask nothing more; close once all is answered."""
-        self._closes_when_idle = True
-        if not self._expected:
-            self._channel.close("its login is about to end")
-
     def offers(self, key: ApiKey) -> bool:
         """Whether the node's ApiVersions named this API."""
         return key in self._versions
@@ -159,25 +155,25 @@ class Client(ChannelUser):
         """
         key = ApiKey(message.api_key)
         if version is None:
-            version = self._common_version(key)
-        header = RequestHeader(api_key=key, version=version, correlation_id=self._next_id(), client_id=self._client_id)
+            version = self.common_version(key)
+        header = RequestHeader(api_key=key, version=version, correlation_id=self.next_id(), client_id=self.client_id)
         body = cast(list[Part], encode_parts(message, version))
         return await self._send(header, version, [encode_request_header(header), *body], timeout_ms)
 
     def send(self, message: Any) -> None:
         """Send a request that is never answered: Produce with acks=0."""
-        if self._closed_reason is not None:
-            raise Disconnected(f"{self._channel.peer}: {self._closed_reason}")
+        if self.closed_reason is not None:
+            raise Disconnected(f"{self._channel.peer}: {self.closed_reason}")
         key = ApiKey(message.api_key)
-        version = self._common_version(key)
-        header = RequestHeader(api_key=key, version=version, correlation_id=self._next_id(), client_id=self._client_id)
+        version = self.common_version(key)
+        header = RequestHeader(api_key=key, version=version, correlation_id=self.next_id(), client_id=self.client_id)
         self._channel.send([encode_request_header(header), *cast(list[Part], encode_parts(message, version))])
 
     async def forward(self, frame: bytes | memoryview, *, timeout_ms: int) -> bytes:
         """Send a whole request (header and body) under a correlation id of our own; return what follows it in the answer."""
         renumbered = bytearray(frame)
         header = RequestHeader(
-            api_key=int.from_bytes(renumbered[:2], "big", signed=True), version=-1, correlation_id=self._next_id()
+            api_key=int.from_bytes(renumbered[:2], "big", signed=True), version=-1, correlation_id=self.next_id()
         )
         renumbered[_CORRELATION] = header.correlation_id.to_bytes(_CORRELATION_BYTES, "big")
         return cast(bytes, await self._send(header, None, [renumbered], timeout_ms))
@@ -186,47 +182,16 @@ class Client(ChannelUser):
         self._channel.close()
         self.on_closed("closed here")
 
-    def on_frame(self, frame: Frame) -> None:
-        correlation_id = int.from_bytes(frame[:_CORRELATION_BYTES], "big", signed=True)
-        if not self._expected or self._expected[0].correlation_id != correlation_id:
-            self._channel.close("an answer that nobody waits for")
-            return
-        expected = self._expected.popleft()
-        if self._closes_when_idle and not self._expected:
-            self._channel.close("its login is about to end")
-        if expected.answer.done():  # who asked has gone away
-            return
-        if expected.version is None:
-            expected.answer.set_result(bytes(frame[_CORRELATION_BYTES:]))
-            return
-        owned = bytes(frame)
-        try:
-            _, position = decode_response_header(expected.api_key, expected.version, owned)
-            response = API[ApiKey(expected.api_key)].response
-            expected.answer.set_result(decode(response, expected.version, memoryview(owned)[position:]))
-        except DecodeError as error:
-            expected.answer.set_exception(Disconnected(f"{self._channel.peer}: {error}"))
-            self._channel.close(str(error))
-
-    def on_closed(self, reason: str) -> None:
-        if self._closed_reason is None:
-            self._closed_reason = reason
-        while self._expected:
-            answer = self._expected.popleft().answer
-            if not answer.done():
-                answer.set_exception(Disconnected(f"{self._channel.peer}: {reason}"))
-
     async def _send(self, header: RequestHeader, version: int | None, parts: Sequence[Part], timeout_ms: int) -> Any:
-        if self._closed_reason is not None:
-            raise Disconnected(f"{self._channel.peer}: {self._closed_reason}")
-        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._expected.append(_Expected(header.correlation_id, header.api_key, version, answer))
-        self._channel.send(parts)
+        if self.closed_reason is not None:
+            raise Disconnected(f"{self._channel.peer}: {self.closed_reason}")
+        asked = _Asked(self, header.api_key, version)
+        self.ask(header.correlation_id, parts, asked)
         try:
             async with asyncio.timeout(timeout_ms / 1000):
-                return await answer
+                return await asked.answer
         except TimeoutError:
-            self._channel.close("no answer in time")
+            self.drop("no answer in time")
             raise RequestTimedOut(f"{self._channel.peer}: no answer in {timeout_ms} ms") from None
 
     async def _agree_on_versions(self) -> None:
@@ -243,9 +208,10 @@ class Client(ChannelUser):
 
         lifetime_ms = await log_in(self, login, world, timeout_ms=CONNECT_TIMEOUT_MS)
         if lifetime_ms:
-            self._retires_at_ms = world.monotonic_ms() + int(lifetime_ms * RETIRES_AFTER)
+            self.retires_at_ms = world.monotonic_ms() + int(lifetime_ms * RETIRES_AFTER)
 
-    def _common_version(self, key: ApiKey) -> int:
+    def common_version(self, key: ApiKey) -> int:
+        """The highest that both sides speak."""
         # What only nodes of a cluster send is not advertised: they run the same release or one near it.
         ours = API[key].versions
         theirs = self._versions.get(key, ours)
@@ -253,10 +219,6 @@ class Client(ChannelUser):
         if version < max(ours[0], theirs[0]):
             raise VersionNotSupported(f"{self._channel.peer}: {API[key].name} {theirs}, we speak {ours}")
         return version
-
-    def _next_id(self) -> int:
-        self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
-        return self._correlation_id
 
 
 class Nodes:
@@ -280,6 +242,10 @@ class Nodes:
         self._clients: OrderedDict[tuple[str, int], Client] = OrderedDict()
         self._connecting: dict[tuple[str, int], asyncio.Task[Client]] = {}
         self._refused_by: set[tuple[str, int]] = set()
+
+    async def connected(self, host: str, port: int, *, timeout_ms: int) -> Client:
+        """A connection for who sends more than one request on it, and looks before each whether it is closed, or retires."""
+        return (await self._client(host, port, timeout_ms))[0]
 
     async def request(
         self, host: str, port: int, message: Request[Any], *, timeout_ms: int, version: int | None = None

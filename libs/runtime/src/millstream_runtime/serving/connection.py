@@ -6,24 +6,30 @@ Whatever a peer sends, the worst that happens is that its own connection closes,
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Coroutine, Sequence
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from millstream_runtime.metrics import Latency
 from millstream_runtime.network.channel import Channel, ChannelUser
 from millstream_runtime.network.frames import Frame, Part
 from millstream_runtime.serving import api_versions
-from millstream_runtime.serving.context import CloseConnection, Connection, RawReply, RequestContext, ignore_mute
+from millstream_runtime.serving.context import (
+    CloseConnection,
+    Completion,
+    Connection,
+    Deferred,
+    RawReply,
+    RequestContext,
+    ignore_mute,
+)
 from millstream_runtime.serving.gate import Gate
+from millstream_runtime.serving.route import Route, Shortcut
 from millstream_wire.api import ApiKey
 from millstream_wire.codec import DecodeError, decode, encode_parts
 from millstream_wire.header import encode_response_header, read_request_header
 from millstream_wire.schema import Request, Response
 
 if TYPE_CHECKING:
-    from millstream_runtime.serving.request_time import RequestTime
     from millstream_runtime.serving.server import Server
 
 logger = logging.getLogger(__name__)
@@ -32,46 +38,6 @@ _CORRELATION_BYTES: Final = 4
 _FIXED = Struct(">hhi")  # API key, version, correlation id: how every request begins
 _SASL_HANDSHAKE: Final = 17
 _SASL_AUTHENTICATE: Final = 36
-
-
-# As in the rows of `handlers.Handler`, with their types erased.
-Handle = Callable[[Any, Any, RequestContext], Any]
-Shortcut = Callable[[Any, Frame, int, RequestContext], Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Route:
-    """How one API is served."""
-
-    api_key: ApiKey
-    name: str
-    request: type[Request[Any]]
-    least: int
-    most: int
-    handle: Handle
-    app: Any
-    """What the handler is about; most often the server's."""
-    start: Callable[[Coroutine[Any, Any, Any]], "asyncio.Task[Any]"]
-    """Runs the rest of a handler, for as long as the server of its app is open."""
-    owns_bytes: bool
-    """The handler is `async def`: it outlives the frame."""
-    latency: Latency
-    shortcut: Shortcut | None = None
-    request_time: "RequestTime | None" = None
-    """Where the time of a request is counted, while somebody has a quota for it."""
-
-
-def divided(own: Route | None, theirs: Route, is_theirs: Callable[[Any], bool]) -> Route:
-    """One API with two servers behind one listener; whose a request is can be seen in it."""
-    if own is None:
-        return theirs
-    ours = own
-
-    def handle(_: Any, request: Any, context: RequestContext) -> Any:
-        route = theirs if is_theirs(request) else ours
-        return route.handle(route.app, request, context)
-
-    return replace(theirs, handle=handle, owns_bytes=ours.owns_bytes or theirs.owns_bytes, shortcut=None)
 
 
 class _Rejected(Exception):
@@ -83,9 +49,43 @@ class _Pending:
 
     __slots__ = ("awaited", "parts")
 
-    def __init__(self, awaited: "asyncio.Future[Any] | None", parts: list[Part] | None) -> None:
+    def __init__(self, awaited: "asyncio.Future[Any] | Deferred | None", parts: list[Part] | None) -> None:
         self.awaited = awaited
         self.parts = parts
+
+
+class _Completion(Completion):
+    """Puts an answer in its place once it is there."""
+
+    __slots__ = ("_connection", "_context", "_pending", "_route", "_started")
+
+    def __init__(
+        self, connection: "ServedConnection", route: Route, context: RequestContext, pending: _Pending, started: float
+    ) -> None:
+        self._connection = connection
+        self._route = route
+        self._context = context
+        self._pending = pending
+        self._started = started
+
+    def complete(self, reply: Any) -> None:
+        self._connection.answered(self._route, self._context, self._pending, reply, self._started)
+
+    def fail(self, error: Exception) -> None:
+        self._connection.failed(self._route, self._context, error)
+
+    def on_done(self, done: "asyncio.Future[Any]") -> None:
+        """The same for a future."""
+        if done.cancelled():
+            self._connection.close("the request was cancelled")
+            return
+        error = done.exception()
+        if error is None:
+            self.complete(done.result())
+        elif isinstance(error, Exception):
+            self.fail(error)
+        else:
+            raise error
 
 
 class ServedConnection(ChannelUser):
@@ -240,7 +240,7 @@ class ServedConnection(ChannelUser):
             else:
                 self._answer_later(route, context, reply, started)
         except Exception as error:
-            self._failed(route, context, error)
+            self.failed(route, context, error)
         return True
 
     def _call(self, route: Route, request: Request[Any], context: RequestContext, started: float) -> None:
@@ -255,41 +255,37 @@ class ServedConnection(ChannelUser):
                 return
             self._answer_later(route, context, reply, started)
         except Exception as error:
-            self._failed(route, context, error)
+            self.failed(route, context, error)
 
     def _answer_later(self, route: Route, context: RequestContext, reply: Any, started: float) -> None:
-        awaited = reply if asyncio.isfuture(reply) else route.start(cast(Coroutine[Any, Any, Any], reply))
         if not route.owns_bytes:
             context.frame = b""  # the handler has returned: the bytes are not its any more
+        if isinstance(reply, Deferred):
+            pending = _Pending(reply, None)
+            reply.bind(_Completion(self, route, context, pending, started))
+            self._enqueue(pending)
+            return
+        awaited = reply if asyncio.isfuture(reply) else route.start(cast(Coroutine[Any, Any, Any], reply))
         pending = _Pending(awaited, None)
         self._enqueue(pending)
-        awaited.add_done_callback(self._completion(route, context, pending, started))
+        awaited.add_done_callback(_Completion(self, route, context, pending, started).on_done)
 
-    def _completion(
-        self, route: Route, context: RequestContext, pending: _Pending, started: float
-    ) -> Callable[["asyncio.Future[Any]"], None]:
-        def complete(done: "asyncio.Future[Any]") -> None:
-            if done.cancelled():
-                self.close("the request was cancelled")
-                return
-            try:
-                reply = done.result()
-                parts: list[Part] = []
-                if reply is not None:
-                    parts = encoded(route.api_key, context.version, context.correlation_id, reply)
-            except Exception as error:
-                self._failed(route, context, error)
-                return
+    def answered(self, route: Route, context: RequestContext, pending: _Pending, reply: Any, started: float) -> None:
+        """The answer to an earlier request is there."""
+        try:
+            parts: list[Part] = []
+            if reply is not None:
+                parts = encoded(route.api_key, context.version, context.correlation_id, reply)
             route.latency.observe((self._time() - started) * 1000)
             if self._closed:
                 _release(parts)
             else:
                 pending.parts = parts
                 self._drain()
+        except Exception as error:
+            self.failed(route, context, error)
 
-        return complete
-
-    def _failed(self, route: Route, context: RequestContext, error: Exception) -> None:
+    def failed(self, route: Route, context: RequestContext, error: Exception) -> None:
         """A bug of ours, unless the handler says otherwise: the peer learns by the broken connection that the outcome is unknown."""
         if isinstance(error, CloseConnection):
             logger.info("connection closed server=%s peer=%s reason=%s", self._server.name, self._channel.peer, error)

@@ -1,5 +1,6 @@
 """What a handler is told about a request beside its content, and what it may answer with."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -151,6 +152,57 @@ class RawReply:
 
     def __init__(self, parts: Sequence[Part]) -> None:
         self.parts = parts
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Completion(ABC):
+    """Where an answer goes that was not there at first."""
+
+    @abstractmethod
+    def complete(self, reply: Any) -> None: ...
+
+    @abstractmethod
+    def fail(self, error: Exception) -> None: ...
+
+
+class Deferred(ABC):
+    """A reply that is to come, where a future would cost too much: its handler's own object, which answers itself.
+
+    Invariant: it is answered, failed or cancelled once; what comes after that changes nothing.
+    """
+
+    def __init__(self) -> None:
+        self._completion: Completion | None = None
+
+    def bind(self, completion: Completion) -> None:
+        """Called once, in the tick in which the handler returned this: nothing is answered before."""
+        self._completion = completion
+
+    @property
+    def is_over(self) -> bool:
+        return self._completion is None
+
+    def answer(self, reply: Any) -> None:
+        """With what a handler may return, but for what is to come itself."""
+        completion, self._completion = self._completion, None
+        if completion is not None:
+            completion.complete(reply)
+
+    def fail(self, error: Exception) -> None:
+        """End the client's connection, and nobody else's."""
+        completion, self._completion = self._completion, None
+        if completion is not None:
+            completion.fail(error)
+
+    def cancel(self) -> None:
+        """The client is gone."""
+        if self._completion is not None:
+            self._completion = None
+            self.on_cancelled()
+
+    @abstractmethod
+    def on_cancelled(self) -> None:
+        """Let go of what the answer would have come from."""
 
 
 class CloseConnection(Exception):

@@ -10,7 +10,7 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from millstream_runtime.network.frames import Frame
 from millstream_runtime.serving.audit.recording import recorded
-from millstream_runtime.serving.context import RawReply, RequestContext
+from millstream_runtime.serving.context import Deferred, RawReply, RequestContext
 from millstream_wire.api import ApiKey
 from millstream_wire.schema import Request, Response
 
@@ -47,16 +47,17 @@ Handlers: TypeAlias = Mapping[ApiKey, Handler[App]]
 
 def serve(
     request: RequestClass[Asked, Answer],
-    handle: Callable[[App, Asked, RequestContext], Reply[Answer] | Awaitable[Reply[Answer]]],
+    handle: Callable[[App, Asked, RequestContext], Reply[Answer] | Awaitable[Reply[Answer]] | Deferred],
     *,
-    shortcut: Callable[[App, Frame, int, RequestContext], Reply[Answer] | Awaitable[Reply[Answer]]] | None = None,
+    shortcut: Callable[[App, Frame, int, RequestContext], Reply[Answer] | Awaitable[Reply[Answer]] | Deferred]
+    | None = None,
     changes: bool = False,
 ) -> Handler[App]:
     """Have `handle` answer these requests, after `shortcut` has declined them.
 
     `handle`: a plain function is called within the tick in which the frame arrived: views into the request are valid until it
-    returns; it may return a future or coroutine for the rest. An `async def` handler gets a request that owns its bytes. The
-    awaitable is cancelled when the connection goes away or the server closes: who completes such a future checks `done()`
+    returns; it may return a future, a coroutine or a `Deferred` for the rest. An `async def` handler gets a request that owns its bytes. The
+    rest is cancelled when the connection goes away or the server closes: who completes such a future checks `done()`
     first, and work that must not stop half-way is shielded (Replicated does).
 
     `shortcut`: called with the whole frame and the position of the body, for APIs whose usual request would cost more to decode

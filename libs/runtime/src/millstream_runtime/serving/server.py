@@ -19,12 +19,13 @@ from millstream_runtime.serving import api_versions
 from millstream_runtime.serving.api_versions import ANYBODY, NO_FEATURES, Features, Identity
 from millstream_runtime.serving.audit.audit import Audit
 from millstream_runtime.serving.audit.event import handshake_failed
-from millstream_runtime.serving.connection import Route, ServedConnection, divided
+from millstream_runtime.serving.connection import ServedConnection
 from millstream_runtime.serving.context import Connection, RawReply, RequestContext
 from millstream_runtime.serving.guard import NO_GUARD, Guard
 from millstream_runtime.serving.handlers import App, Handler, Handlers, serve
 from millstream_runtime.serving.peer import OWN_HOSTS, ClientPeer, ListenerKind, introduced
 from millstream_runtime.serving.request_time import RequestTime
+from millstream_runtime.serving.route import Route, divided
 from millstream_runtime.world import World
 from millstream_security.authorization.authorizer import Authorizer
 from millstream_wire.api import API, ApiKey

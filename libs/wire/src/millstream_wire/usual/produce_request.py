@@ -24,6 +24,7 @@ _NAME_MAX_BYTES: Final = 249
 # Where things are: transactional id, acks, timeout, number of topics, length of the topic's name; then the name, or the id
 # in the place of both, the number of partitions, the partition and the length of its batch.
 _ACKS_AT: Final = 1
+_ACKS_BYTES: Final = 2
 _TOPICS_AT: Final = 7
 _TOPIC_AT: Final = 8
 _PARTITION_BYTES: Final = 5
@@ -34,8 +35,8 @@ _FIXED_TOPIC_AT: Final = 12
 _FIXED_PARTITION_BYTES: Final = 12
 _HEAD_BYTES: Final = _FIXED_TOPIC_AT + 2 + _NAME_MAX_BYTES + _FIXED_PARTITION_BYTES
 
-_Read: TypeAlias = tuple[i64, bytes, i32, i64, i64]
-"""Acks, topic as it came, partition, where its records begin, and their size: -1 if all this is not of the usual form."""
+_Read: TypeAlias = tuple[i64, i32, bytes, i32, i64, i64]
+"""Acks, timeout, topic as it came, partition, where its records begin, and their size: -1 if all this is not of the usual form."""
 
 
 @mypyc_attr(acyclic=True, free_list_len=1)
@@ -45,12 +46,19 @@ class SingleProduce:
     `encoded_topic` is what the answer has again.
     """
 
-    __slots__ = ("acks", "encoded_topic", "index", "records", "topic")
+    __slots__ = ("acks", "encoded_topic", "index", "records", "timeout_ms", "topic")
 
     def __init__(
-        self, acks: i64, topic: str | bytes, encoded_topic: bytes, index: i32, records: bytes | memoryview
+        self,
+        acks: i64,
+        timeout_ms: i32,
+        topic: str | bytes,
+        encoded_topic: bytes,
+        index: i32,
+        records: bytes | memoryview,
     ) -> None:
         self.acks = acks
+        self.timeout_ms = timeout_ms
         self.topic = topic
         self.encoded_topic = encoded_topic
         self.index = index
@@ -66,10 +74,12 @@ def read_single(frame: bytes | memoryview, position: i64, version: i64) -> Singl
     tags_bytes: i64 = 0
     try:
         if version >= COMPACT_SINCE:
-            acks, encoded_topic, index, at, size = _read_compact(head, base, by_id=version >= TOPIC_IDS_SINCE)
+            acks, timeout_ms, encoded_topic, index, at, size = _read_compact(
+                head, base, by_id=version >= TOPIC_IDS_SINCE
+            )
             tags_bytes = _TAGS_BYTES
         elif version >= FIRST_VERSION:
-            acks, encoded_topic, index, at, size = _read_fixed(head, base)
+            acks, timeout_ms, encoded_topic, index, at, size = _read_fixed(head, base)
         else:
             return None
         if version >= TOPIC_IDS_SINCE:
@@ -89,11 +99,12 @@ def read_single(frame: bytes | memoryview, position: i64, version: i64) -> Singl
     else:
         tags = frame[end] | frame[end + 1] | frame[end + 2] if tags_bytes else 0
         records = frame[start:end]
-    return None if tags else SingleProduce(acks, topic, encoded_topic, index, records)
+    return None if tags else SingleProduce(acks, timeout_ms, topic, encoded_topic, index, records)
 
 
 def _read_compact(head: bytes, base: i64, *, by_id: bool) -> _Read:
     acks: int = read_i16_be(head, base + _ACKS_AT)
+    timeout_ms = read_i32_be(head, base + _ACKS_AT + _ACKS_BYTES)
     topic_at: i64 = base + _TOPIC_AT
     name_size: i64 = head[topic_at]  # and one
     topic_end: i64 = topic_at + (_UUID_BYTES if by_id else name_size)
@@ -111,11 +122,12 @@ def _read_compact(head: bytes, base: i64, *, by_id: bool) -> _Read:
         shift += 7
     is_usual = head[base] == _NULL and head[base + _TOPICS_AT] == _ONE and head[topic_end] == _ONE
     is_usual = is_usual and byte <= _LAST_SMALL and (by_id or 1 < name_size <= _LAST_SMALL)
-    return acks, encoded_topic, index, at, size - 1 if is_usual else -1
+    return acks, timeout_ms, encoded_topic, index, at, size - 1 if is_usual else -1
 
 
 def _read_fixed(head: bytes, base: i64) -> _Read:
     acks: int = read_i16_be(head, base + _FIXED_ACKS_AT)
+    timeout_ms = read_i32_be(head, base + _FIXED_ACKS_AT + _ACKS_BYTES)
     topic_at: i64 = base + _FIXED_TOPIC_AT
     name_size: int = read_i16_be(head, topic_at)
     topic_end: i64 = topic_at + 2 + max(name_size, 0)
@@ -125,4 +137,4 @@ def _read_fixed(head: bytes, base: i64) -> _Read:
     one_topic, one_partition = read_i32_be(head, base + _FIXED_TOPICS_AT), read_i32_be(head, topic_end)
     is_usual = read_i16_be(head, base) == -1 and one_topic == 1 and one_partition == 1
     is_usual = is_usual and 0 < name_size <= _NAME_MAX_BYTES
-    return acks, encoded_topic, index, topic_end + _FIXED_PARTITION_BYTES, size if is_usual else -1
+    return acks, timeout_ms, encoded_topic, index, topic_end + _FIXED_PARTITION_BYTES, size if is_usual else -1

@@ -9,7 +9,7 @@ from millstream_broker.api.describe_configs import handle_describe_configs
 from millstream_broker.api.describe_log_dirs import handle_describe_log_dirs
 from millstream_broker.api.describe_producers import handle_describe_producers
 from millstream_broker.api.describe_topic_partitions import handle_describe_topic_partitions
-from millstream_broker.api.fetch import handle_fetch
+from millstream_broker.api.fetch import answer_usual_fetch, handle_fetch
 from millstream_broker.api.find_coordinator import handle_find_coordinator
 from millstream_broker.api.forwarded import handle_forwarded
 from millstream_broker.api.group_requests import handle_group_request, handle_list_groups, handle_list_transactions
@@ -43,7 +43,7 @@ from millstream_wire.api import ApiKey
 
 HANDLERS: Handlers[Broker] = {
     ApiKey.PRODUCE: serve(m.ProduceRequest, handle_produce, shortcut=answer_single_produce),
-    ApiKey.FETCH: serve(m.FetchRequest, handle_fetch),
+    ApiKey.FETCH: serve(m.FetchRequest, handle_fetch, shortcut=answer_usual_fetch),
     ApiKey.LIST_OFFSETS: serve(m.ListOffsetsRequest, handle_list_offsets),
     ApiKey.METADATA: serve(m.MetadataRequest, handle_metadata),
     ApiKey.OFFSET_COMMIT: serve(m.OffsetCommitRequest, handle_group_request),

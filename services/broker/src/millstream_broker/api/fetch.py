@@ -4,11 +4,11 @@ It has sessions (KIP-227) and topic ids. A fetch that finds too little waits unt
 go out as slices of files. A reader whose last record is of an epoch that ended before its offset is told where (KIP-595).
 """
 
-import asyncio
 from collections.abc import Awaitable, Coroutine, Sequence
 from typing import Any, TypeAlias
 from uuid import UUID
 
+from millstream_broker.core.reads.asked import asked_of
 from millstream_broker.core.reads.bounds import READ_COMMITTED, Bound, bound_of, is_follower
 from millstream_broker.core.reads.fetch_session import FetchContext, FetchKey, FetchKind, FetchPartition, FetchSession
 from millstream_broker.core.reads.purgatory import Waiting
@@ -23,7 +23,8 @@ from millstream_broker.shell.replication.followers import admitted, note
 from millstream_cluster.ids import NO_NODE
 from millstream_log import AbortedTransaction as Aborted
 from millstream_log import ColdRead, LogError, Read, StorageError
-from millstream_runtime.serving.context import RawReply, RequestContext
+from millstream_runtime.serving.awaited import awaited
+from millstream_runtime.serving.context import Deferred, RawReply, RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import FetchRequest, FetchResponse
 from millstream_wire.messages.fetch import (
@@ -34,13 +35,13 @@ from millstream_wire.messages.fetch import (
     NodeEndpoint,
     PartitionData,
 )
-from millstream_wire.usual.fetch_response import COMPACT_SINCE, TAIL, head_of_one
+from millstream_wire.usual.fetch_request import FetchAsked, read_fetch
+from millstream_wire.usual.fetch_response import COMPACT_SINCE, TAIL, TOPIC_IDS_SINCE, head_of_one
 
 Answer: TypeAlias = FetchResponse | RawReply
 
 COPIES_SINCE = 11
 """From here on consumers may say their rack, and read from followers."""
-REPLICA_STATE_SINCE = 15
 LEADER_HINTS_SINCE = 16
 SESSION_ID_MAX = 2**31 - 1
 _NOT_LOOKED_AT = (
@@ -50,32 +51,47 @@ _NOT_LOOKED_AT = (
 )
 
 
-def handle_fetch(broker: Broker, request: FetchRequest, context: RequestContext) -> Answer | Awaitable[Answer]:
-    version = context.version
-    replica_id = request.replica_state.replica_id if version >= REPLICA_STATE_SINCE else request.replica_id
+def answer_usual_fetch(
+    broker: Broker, frame: bytes | memoryview, position: int, context: RequestContext
+) -> Answer | Awaitable[Answer] | Deferred | None:
+    """A `Shortcut`: serve the request that followers and most consumers send without making a message of it."""
+    asked = read_fetch(frame, position, context.version)
+    return None if asked is None else _fetch(broker, asked, context)
+
+
+def handle_fetch(
+    broker: Broker, request: FetchRequest, context: RequestContext
+) -> Answer | Awaitable[Answer] | Deferred:
+    return _fetch(broker, asked_of(request, context.version), context)
+
+
+def _fetch(broker: Broker, asked: FetchAsked, context: RequestContext) -> Answer | Awaitable[Answer] | Deferred:
     session = broker.fetch_sessions.begin(
-        request,
-        version=version,
-        replica_id=replica_id,
+        asked,
+        by_id=context.version >= TOPIC_IDS_SINCE,
         now_ms=broker.world.monotonic_ms(),
         new_id=lambda: broker.world.random.randint(1, SESSION_ID_MAX),
     )
     if isinstance(session, ErrorCode):
         return FetchResponse(error_code=session)
-    fetch = _Fetch(broker, request, context, session, replica_id)
+    fetch = _Fetch(broker, asked, context, session)
     reads = once_loaded(broker.world, fetch.read)
-    return fetch.answer(reads) if isinstance(reads, list) else _answer_later(fetch, reads)
+    return fetch.begin(reads) if isinstance(reads, list) else _answer_later(fetch, reads)
 
 
 async def _answer_later(fetch: "_Fetch", reads: Coroutine[Any, Any, "list[PartitionRead]"]) -> Answer:
-    answer = fetch.answer(await reads)
-    return await answer if isinstance(answer, asyncio.Future) else answer
+    answer = fetch.begin(await reads)
+    if isinstance(answer, Deferred):
+        later: Answer = await awaited(answer)
+        return later
+    return answer
 
 
-class _Fetch:
+class _Fetch(Deferred):
     """One request on its way: read, perhaps wait and read again, answer once."""
 
     __slots__ = (
+        "_asked",
         "_bound",
         "_broker",
         "_context",
@@ -86,7 +102,6 @@ class _Fetch:
         "_reads_copies",
         "_reads_decided",
         "_replica_id",
-        "_request",
         "_session",
         "_version",
         "_waiting",
@@ -94,23 +109,22 @@ class _Fetch:
         "size",
     )
 
-    def __init__(
-        self, broker: Broker, request: FetchRequest, context: RequestContext, session: FetchContext, replica_id: int
-    ) -> None:
+    def __init__(self, broker: Broker, asked: FetchAsked, context: RequestContext, session: FetchContext) -> None:
+        super().__init__()
         self._broker = broker
-        self._request = request
+        self._asked = asked
         self._context = context
         self._version = context.version
         self._session = session
-        self._replica_id = replica_id
-        self._is_follower = is_follower(replica_id)
+        self._replica_id = int(asked.replica_id)
+        self._is_follower = is_follower(self._replica_id)
         self._is_noted = False
         """Whether the leader's standing knows of this fetch: it counts once, from when it arrived (KIP-501)."""
         self._reads_copies = not self._is_follower and context.version >= COPIES_SINCE
-        self._rack = request.rack_id if self._reads_copies and broker.config.selects_closest_replica else ""
-        self._bound = bound_of(replica_id, request.isolation_level)
+        self._rack = asked.rack_id if self._reads_copies and broker.config.selects_closest_replica else ""
+        self._bound = bound_of(self._replica_id, asked.isolation_level)
         self._reads_decided = self._bound is Bound.LAST_STABLE_OFFSET
-        self._deadline_ms = context.received_at_ms + request.max_wait_ms
+        self._deadline_ms = context.received_at_ms + int(asked.max_wait_ms)
         self._waiting: Waiting[Resume] | None = None
         """Where it waits, once it does."""
         self.size = 0
@@ -127,7 +141,7 @@ class _Fetch:
 
         Where a list is given, what would have to wait for the disk is noted there, and left out.
         """
-        left = min(self._request.max_bytes, self._broker.config.fetch_max_bytes)
+        left = min(int(self._asked.max_bytes), self._broker.config.fetch_max_bytes)
         if self._is_throttled:
             left = min(left, self._broker.throttling.fetch_max_bytes(self._context) or left)
         self.size = 0
@@ -138,7 +152,7 @@ class _Fetch:
             if may is None or self._broker.may_read(key[0], self._context, as_replica=self._is_follower):
                 replica = self._broker.locate(key[0], key[1], wanted.current_leader_epoch, or_copy=self._reads_copies)
             if not isinstance(replica, ErrorCode) and self._is_follower:
-                replica = admitted(self._broker, replica, wanted, self._request.replica_state, self._context)
+                replica = admitted(self._broker, replica, wanted, self._asked, self._context)
             if isinstance(replica, ErrorCode):
                 self.is_complete = True
                 reads.append(PartitionRead(key, wanted, replica, None, None))
@@ -149,7 +163,7 @@ class _Fetch:
                 reads.append(unread)
                 continue
             if self._is_follower and not self._is_noted:
-                note(self._broker, replica, wanted, self._request.replica_state, self._context)
+                note(self._broker, replica, wanted, self._asked, self._context)
             if self._is_follower and self._broker.leader_throttling.holds(replica, wanted, self._replica_id):
                 reads.append(PartitionRead(key, wanted, ErrorCode.NONE, replica, None))
                 continue
@@ -160,7 +174,7 @@ class _Fetch:
                 left -= size
             reads.append(each)
         self._is_noted = True
-        if self.size >= self._request.min_bytes:
+        if self.size >= self._asked.min_bytes:
             self.is_complete = True
         return reads
 
@@ -211,39 +225,44 @@ class _Fetch:
 
     # ---- waiting ----
 
-    def answer(self, reads: list[PartitionRead]) -> "Answer | asyncio.Future[Answer]":
-        if self.is_complete or self._request.max_wait_ms <= 0 or not reads:
+    def begin(self, reads: list[PartitionRead]) -> "Answer | _Fetch":
+        """The answer, or this, if there is none yet."""
+        if self.is_complete or self._asked.max_wait_ms <= 0 or not reads:
             return self.respond(reads)
-        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self._wait(answer, reads)
-        answer.add_done_callback(lambda _: self._broker.delays.cancel(self._waiting) if self._waiting else None)
-        return answer
+        self._wait(reads)
+        return self
 
-    def _wait(self, answer: "asyncio.Future[Answer]", reads: list[PartitionRead]) -> None:
+    def on_cancelled(self) -> None:
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None:
+            self._broker.delays.cancel(waiting)
+
+    def _wait(self, reads: list[PartitionRead]) -> None:
         """Answer once there is enough in the partitions or the client's patience is over."""
         release(reads)
         wait_ms = self._deadline_ms - self._broker.world.monotonic_ms()
         if self._is_follower:
             wait_ms = min(wait_ms, self._broker.leader_throttling.wait_ms(reads, self._replica_id))
         places = {each.replica.place(self._bound): each.wanted.fetch_offset for each in reads if each.replica}
-        self._waiting = self._broker.delays.wait(
-            lambda is_final: self._resume(answer, is_final=is_final),
-            places,
-            missing=self._request.min_bytes - self.size,
-            wait_ms=max(0, wait_ms),
-        )
+        missing = int(self._asked.min_bytes) - self.size
+        self._waiting = self._broker.delays.wait(self._resume, places, missing=missing, wait_ms=max(0, wait_ms))
 
-    def _resume(self, answer: "asyncio.Future[Answer]", *, is_final: bool) -> None:
-        if answer.done():
+    def _resume(self, is_final: bool) -> None:
+        if self.is_over:
             return  # the client is gone
+        self._waiting = None  # it holds this
         try:
             reads = self.read(None)  # what was just appended is in memory
+            answer = None
             if is_final or self.is_complete:
-                answer.set_result(self.respond(reads))
+                answer = self.respond(reads)
             else:
-                self._wait(answer, reads)
+                self._wait(reads)
         except Exception as error:
-            answer.set_exception(error)  # ends this client's connection, and nobody else's
+            self.fail(error)
+            return
+        if answer is not None:
+            self.answer(answer)
 
     # ---- answering ----
 
@@ -291,7 +310,7 @@ class _Fetch:
         replica, found = each.replica, each.read
         if replica is None or each.code is not ErrorCode.NONE or each.diverging is not None or each.preferred >= 0:
             return None
-        says_aborted = self._request.isolation_level == READ_COMMITTED
+        says_aborted = self._asked.isolation_level == READ_COMMITTED
         if each.aborted or (self._is_follower and replica.log.has_gaps):
             return None
         topic = each.key[0]
@@ -332,7 +351,7 @@ class _Fetch:
                 data.log_start_offset = each.replica.log.log_start_offset  # it begins anew there, and need not ask
             self._add_leader_hint(each, data, leaders)
             return data
-        says_aborted = self._request.isolation_level == READ_COMMITTED
+        says_aborted = self._asked.isolation_level == READ_COMMITTED
         aborted: list[AbortedTransaction] | None = [] if says_aborted and each.diverging is None else None
         if aborted is not None:
             aborted += (

@@ -12,9 +12,10 @@ from uuid import UUID
 
 from millstream_broker.core.appends.admission import ACKS_ALL, acknowledgement, admit, check_fence, check_order
 from millstream_broker.core.appends.validation import Refused
+from millstream_broker.shell.acknowledgement import Acknowledgement
 from millstream_broker.shell.broker import Broker
-from millstream_broker.shell.leaders import endpoints, leader_elsewhere
 from millstream_broker.shell.partition.hosted import HostedPartition
+from millstream_broker.shell.produce_answers import Appended, Outcome, refusing, response_to
 from millstream_broker.shell.transactions.produce import (
     ADDS_SINCE,
     NO_REFUSALS,
@@ -25,39 +26,28 @@ from millstream_broker.shell.transactions.produce import (
 from millstream_cluster.acls import AclOperation, AclResource, May
 from millstream_log import LogError
 from millstream_log.errors import StorageError
-from millstream_runtime.serving.context import CloseConnection, RequestContext
+from millstream_runtime.serving.context import CloseConnection, Deferred, RequestContext
 from millstream_runtime.serving.peer import is_coordinator, is_node
 from millstream_runtime.serving.refusals import joined, refuse_where
 from millstream_wire.codec import decode
 from millstream_wire.error_response import error_response
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import ProduceRequest, ProduceResponse
-from millstream_wire.messages.produce import (
-    BatchIndexAndErrorMessage,
-    LeaderIdAndEpoch,
-    NodeEndpoint,
-    PartitionProduceResponse,
-    TopicProduceData,
-    TopicProduceResponse,
-)
+from millstream_wire.messages.produce import TopicProduceData
 from millstream_wire.records import RecordsError, parse_header
 from millstream_wire.usual.produce_request import TOPIC_IDS_SINCE, read_single
 from millstream_wire.usual.produce_response import one_success
 
-Appended: TypeAlias = tuple[int, int, int, int]
-"""Base offset, append time and the log's start offset, as the answer has them; then the last offset."""
-Outcome: TypeAlias = Appended | Refused
 Unacknowledged: TypeAlias = tuple[list[Outcome], int, HostedPartition, "asyncio.Future[ErrorCode]"]
 """What is appended and not committed: where its outcome is noted, its partition, and what is waited for."""
 
-LEADER_HINTS_SINCE: Final = 10
 _WRITE: Final = AclOperation.WRITE
 _TOPIC: Final = AclResource.TOPIC
 
 
 def answer_single_produce(
     broker: Broker, frame: bytes | memoryview, position: int, context: RequestContext
-) -> bytes | ProduceResponse | Awaitable[ProduceResponse] | None:
+) -> bytes | ProduceResponse | Deferred | None:
     """A `Shortcut`: serve the request that nearly every producer sends without making a message of it."""
     version = context.version
     single = read_single(frame, position, version)
@@ -76,13 +66,10 @@ def answer_single_produce(
     except Refused as refusal:
         _remember(broker, topic, index, single.records, refusal, context)
         request = decode(ProduceRequest, version, frame, position)
-        return _refusing(broker, request, [[refusal]], context)
+        return refusing(broker, request, [[refusal]], context)
     base_offset, append_time_ms, start_offset, last_offset = appended
     if single.acks == ACKS_ALL and last_offset >= replica.partition.high_watermark:
-        request = decode(ProduceRequest, version, frame, position)
-        outcomes: list[list[Outcome]] = [[appended]]
-        wait = broker.when_committed(replica, last_offset, request.timeout_ms)
-        return _acknowledge(broker, request, outcomes, [(outcomes[0], 0, replica, wait)], context, throttle_ms=0)
+        return Acknowledgement(broker, replica, single, appended, context)
     return one_success(
         version, context.correlation_id, single.encoded_topic, index, base_offset, append_time_ms, start_offset
     )
@@ -188,7 +175,7 @@ def _produce(
         return None
     if unacknowledged:
         return _acknowledge(broker, request, outcomes, unacknowledged, context, throttle_ms=throttle_ms)
-    response = _refusing(broker, request, outcomes, context) if refused else _response(request, outcomes)
+    response = refusing(broker, request, outcomes, context) if refused else response_to(request, outcomes)
     response.throttle_time_ms = throttle_ms
     return response
 
@@ -213,7 +200,7 @@ async def _acknowledge(
     finally:
         for _, _, _, wait in unacknowledged:
             wait.cancel()
-    response = _refusing(broker, request, outcomes, context)
+    response = refusing(broker, request, outcomes, context)
     response.throttle_time_ms = throttle_ms
     return response
 
@@ -290,60 +277,3 @@ def _remember(
     if header.producer_id >= 0:
         key = (topic, index, header.producer_id)
         broker.refused_batches.add(key, header.producer_epoch, header.base_sequence, context.received_at_ms)
-
-
-def _refusing(
-    broker: Broker, request: ProduceRequest, outcomes: Sequence[Sequence[Outcome]], context: RequestContext
-) -> ProduceResponse:
-    response = _response(request, outcomes)
-    if context.version >= LEADER_HINTS_SINCE:
-        _add_leader_hints(broker, response, context, by_id=context.version >= TOPIC_IDS_SINCE)
-    return response
-
-
-def _response(request: ProduceRequest, outcomes: Sequence[Sequence[Outcome]]) -> ProduceResponse:
-    topics = []
-    for data, appended in zip(request.topic_data, outcomes, strict=True):
-        answers = [
-            _answer(partition.index, outcome) for partition, outcome in zip(data.partition_data, appended, strict=True)
-        ]
-        topics.append(TopicProduceResponse(name=data.name, topic_id=data.topic_id, partition_responses=answers))
-    return ProduceResponse(responses=topics)
-
-
-def _answer(index: int, outcome: Outcome) -> PartitionProduceResponse:
-    if isinstance(outcome, Refused):
-        return PartitionProduceResponse(
-            index=index,
-            error_code=outcome.code,
-            base_offset=-1,
-            record_errors=[
-                BatchIndexAndErrorMessage(batch_index=record.batch_index, batch_index_error_message=record.message)
-                for record in outcome.records
-            ],
-            error_message=outcome.message or None,
-        )
-    base_offset, log_append_time_ms, log_start_offset, _ = outcome
-    return PartitionProduceResponse(
-        index=index,
-        base_offset=base_offset,
-        log_append_time_ms=log_append_time_ms,
-        log_start_offset=log_start_offset,
-    )
-
-
-def _add_leader_hints(broker: Broker, response: ProduceResponse, context: RequestContext, *, by_id: bool) -> None:
-    leaders = []
-    for topic in response.responses:
-        name: str | UUID = topic.topic_id if by_id else topic.name
-        for answer in topic.partition_responses:
-            partition = leader_elsewhere(broker.image, name, answer.index, answer.error_code)
-            if partition is not None:
-                leaders.append(partition.leader)
-                answer.current_leader = LeaderIdAndEpoch(
-                    leader_id=partition.leader, leader_epoch=partition.leader_epoch
-                )
-    response.node_endpoints = [
-        NodeEndpoint(node_id=node_id, host=endpoint.host, port=endpoint.port, rack=rack)
-        for node_id, endpoint, rack in endpoints(broker.image, leaders, context.listener_name)
-    ]

@@ -40,7 +40,6 @@ from millstream_runtime.nodes.live_coordinators import LiveCoordinators
 from millstream_runtime.serving.context import CloseConnection, RequestContext
 from millstream_runtime.world import World
 from millstream_wire.errors import ErrorCode
-from millstream_wire.messages.fetch import ReplicaState
 from millstream_wire.primitive import uuid_of
 
 if TYPE_CHECKING:
@@ -217,21 +216,22 @@ class Broker:
     def fetched(
         self,
         replica: HostedPartition,
-        follower: ReplicaState,
         offset: int,
         *,
+        replica_id: int,
+        broker_epoch: int,
         arrived_ms: int,
         log_start_offset: int,
         cannot_append: bool = False,
     ) -> None:
         """A follower, whom its admission has found to be itself, has everything before `offset`: more may be committed."""
-        node = self.image.node(follower.replica_id)
+        node = self.image.node(replica_id)
         fetched = replica.partition.on_fetched(
-            follower.replica_id,
+            replica_id,
             offset,
-            broker_epoch=follower.replica_epoch,
+            broker_epoch=broker_epoch,
             now_ms=arrived_ms,
-            may_join=node is not None and not node.fenced and node.epoch == follower.replica_epoch,
+            may_join=node is not None and not node.fenced and node.epoch == broker_epoch,
             log_start_offset=log_start_offset,
             cannot_append=cannot_append,
         )

@@ -4,6 +4,7 @@ from uuid import UUID
 
 from millstream_broker.core.partition.follower import FetchFrom
 from millstream_broker.core.partition.follower_session import Ask, FollowerSession
+from millstream_broker.core.reads.asked import asked_of
 from millstream_broker.core.reads.fetch_session import FetchContext, FetchSessions
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import FetchRequest
@@ -28,7 +29,7 @@ def taken(sessions: FetchSessions, ask: Ask) -> FetchContext | ErrorCode:
         ],
         forgotten_topics_data=[ForgottenTopic(topic_id=TOPIC, partitions=[key[1]]) for key in ask.forgotten],
     )
-    return sessions.begin(request, version=17, replica_id=2, now_ms=0, new_id=lambda: 70)
+    return sessions.begin(asked_of(request, 17), by_id=True, now_ms=0, new_id=lambda: 70)
 
 
 def asked(context: FetchContext | ErrorCode) -> dict[int, int]:

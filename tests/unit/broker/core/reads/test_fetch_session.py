@@ -3,6 +3,7 @@
 from itertools import count
 from typing import Any
 
+from millstream_broker.core.reads.asked import asked_of
 from millstream_broker.core.reads.fetch_session import FetchContext, FetchKind, FetchSessions, next_epoch
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import FetchRequest
@@ -20,9 +21,8 @@ class Client:
         self.ids = count(1)
 
     def begin(self, asked: FetchRequest, now_ms: int, replica_id: int = -1) -> FetchContext | ErrorCode:
-        return self.sessions.begin(
-            asked, version=11, replica_id=replica_id, now_ms=now_ms, new_id=lambda: next(self.ids)
-        )
+        asked.replica_id = replica_id
+        return self.sessions.begin(asked_of(asked, 11), by_id=False, now_ms=now_ms, new_id=lambda: next(self.ids))
 
     def full(self, now_ms: int, partitions: int = 1, replica_id: int = -1) -> int:
         context = self.begin(request(partitions, session_epoch=0), now_ms, replica_id)

@@ -39,6 +39,7 @@ from millstream_runtime.simulated.loop import VirtualTimeLoop
 from millstream_runtime.simulated.network import Conditions, SimulatedNetwork
 from millstream_runtime.simulated.world import SimulatedWorld
 from millstream_wire.api import ApiKey
+from millstream_wire.codec import decode
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import FetchRequest, ProduceRequest
 from millstream_wire.messages.fetch import FetchPartition, FetchTopic
@@ -98,13 +99,22 @@ class Node:
         self.running = self.world.start(self._run())
 
     async def _run(self) -> None:
+        served = HANDLERS[ApiKey.FETCH]
+
         def fetch(broker: Broker, request: FetchRequest, context: RequestContext) -> Any:
             self.requests.append(request)
-            return HANDLERS[ApiKey.FETCH].handle(broker, request, context)
+            return served.handle(broker, request, context)
+
+        def usual_fetch(broker: Broker, frame: Any, position: int, context: RequestContext) -> Any:
+            assert served.shortcut is not None
+            reply = served.shortcut(broker, frame, position, context)
+            if reply is not None:
+                self.requests.append(decode(FetchRequest, context.version, bytes(frame[position:])))
+            return reply
 
         server = Server(
             "broker",
-            {**HANDLERS, ApiKey.FETCH: replace(HANDLERS[ApiKey.FETCH], handle=fetch)},
+            {**HANDLERS, ApiKey.FETCH: replace(served, handle=fetch, shortcut=usual_fetch)},
             self.broker,
             self.world,
             Limits(),

@@ -16,11 +16,11 @@ from millstream_broker.shell.replication.isr_proposals import IsrProposals
 from millstream_cluster import records as r
 from millstream_cluster.ids import LeaderEpoch, NodeId, PartitionEpoch
 from millstream_runtime.nodes.controllers import ControllerUnavailable
+from millstream_wire.api import ApiKey
 from millstream_wire.codec import decode, encode
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import AlterPartitionRequest, AlterPartitionResponse, ProduceRequest
 from millstream_wire.messages.alter_partition import ResponsePartitionData, ResponseTopicData
-from millstream_wire.messages.fetch import ReplicaState
 from millstream_wire.messages.produce import PartitionProduceData, TopicProduceData
 
 US, FOLLOWER = NodeId(1), NodeId(2)
@@ -107,9 +107,9 @@ class Scene:
         return self.node.replica("t", index).partition
 
     def fetch(self, offset: int, now_ms: int = 0, *, index: int = 0) -> None:
-        follower = ReplicaState(replica_id=FOLLOWER, replica_epoch=2)
+        follower = {"replica_id": FOLLOWER, "broker_epoch": 2}
         replica = self.node.replica("t", index)
-        self.node.broker.fetched(replica, follower, offset, arrived_ms=now_ms, log_start_offset=0)
+        self.node.broker.fetched(replica, offset, **follower, arrived_ms=now_ms, log_start_offset=0)
 
     def produce(self, batch: bytes, *, index: int = 0) -> "asyncio.Future[Any]":
         data = [TopicProduceData(name="t", partition_data=[PartitionProduceData(index=index, records=batch)])]
@@ -160,7 +160,8 @@ def test_a_follower_that_lags_leaves_and_the_producer_is_answered(scene: Scene, 
         assert (scene.partition().isr, waiting.done()) == (BOTH, False), "until the metadata says so, too"
         scene.learn((US,), 2)
         assert scene.partition().isr == (US,)
-        (answer,) = (await waiting).responses[0].partition_responses
+        answered = scene.node.as_read(ApiKey.PRODUCE, await waiting, 11)
+        (answer,) = answered.responses[0].partition_responses
         assert answer.error_code == ErrorCode.NONE
         assert (scene.node.broker.metrics.isr_shrinks, scene.node.broker.metrics.isr_expands) == (1, 0)
 

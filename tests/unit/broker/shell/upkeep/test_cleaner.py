@@ -13,7 +13,6 @@ from millstream_cluster import records as r
 from millstream_cluster.ids import LeaderEpoch, NodeId, PartitionEpoch
 from millstream_log import TopicPartition
 from millstream_runtime.properties import Properties, PropertyError
-from millstream_wire.messages.fetch import ReplicaState
 from millstream_wire.records import Record, check, decode_batches, encode_batch
 
 
@@ -88,8 +87,8 @@ def test_what_is_not_committed_waits(node: Any) -> None:
     node.learn(r.PartitionChanged(topic_id, 0, both, both, NodeId(1), LeaderEpoch(3), PartitionEpoch(1)))
     put(node, "orders", (b"a", b"1"), (b"a", b"2"))
     assert not asyncio.run(cleaner(node).clean_dirtiest())
-    follower = ReplicaState(replica_id=2, replica_epoch=2)
-    node.broker.fetched(node.replica("orders"), follower, 2, arrived_ms=0, log_start_offset=0)
+    follower = {"replica_id": 2, "broker_epoch": 2}
+    node.broker.fetched(node.replica("orders"), 2, **follower, arrived_ms=0, log_start_offset=0)
     assert asyncio.run(cleaner(node).clean_dirtiest())
 
 

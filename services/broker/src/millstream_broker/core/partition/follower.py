@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Protocol, TypeAlias
 
+from mypy_extensions import mypyc_attr
+
 from millstream_log import EpochEnd, EpochStart
 from millstream_wire.errors import ErrorCode
 from millstream_wire.records import BatchHeader
@@ -122,6 +124,7 @@ class BackOff:
 Effect: TypeAlias = Append | Follow | Truncate | TruncateFully | BackOff
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Follower:
     """Invariant (`check`): it asks only while nothing else is done to the log; each truncation leaves less of what diverges."""
 

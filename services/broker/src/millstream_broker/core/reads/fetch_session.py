@@ -10,8 +10,7 @@ from uuid import UUID
 
 from millstream_broker.core.partition.standing import NO_EPOCH
 from millstream_wire.errors import ErrorCode
-from millstream_wire.messages import FetchRequest
-from millstream_wire.usual.fetch_response import TOPIC_IDS_SINCE
+from millstream_wire.usual.fetch_request import FetchAsked, PartitionAsked
 
 NO_SESSION_ID = 0
 INITIAL_EPOCH = 0
@@ -35,13 +34,9 @@ class FetchPartition:
         "max_bytes",
         "sent_high_watermark",
         "sent_log_start_offset",
-        "topic",
-        "topic_id",
     )
 
-    def __init__(self, topic: str, topic_id: UUID, index: int) -> None:
-        self.topic = topic
-        self.topic_id = topic_id
+    def __init__(self, index: int) -> None:
         self.index = index
         self.fetch_offset = 0
         self.current_leader_epoch = -1
@@ -89,7 +84,8 @@ class FetchSession:
 
     def served(self, key: FetchKey) -> None:
         """Let the others come first next time, or a busy partition would starve them."""
-        self.partitions[key] = self.partitions.pop(key)
+        if len(self.partitions) > 1:
+            self.partitions[key] = self.partitions.pop(key)
 
 
 class FetchKind(Enum):
@@ -125,35 +121,35 @@ class FetchSessions:
         return len(self._sessions)
 
     def begin(
-        self, request: FetchRequest, *, version: int, replica_id: int, now_ms: int, new_id: Callable[[], int]
+        self, asked: FetchAsked, *, by_id: bool, now_ms: int, new_id: Callable[[], int]
     ) -> FetchContext | ErrorCode:
-        """Say what this request is about; `new_id` draws a random session id from 1 on."""
-        by_id = version >= TOPIC_IDS_SINCE
-        if request.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
-            self._sessions.pop(request.session_id, None)
-            partitions = _wanted(request, by_id=by_id)
-            if request.session_epoch == FINAL_EPOCH:
+        """Say what this request is about; `new_id` draws a random session id from 1 on. `by_id`: it names topics by their ids."""
+        if asked.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
+            self._sessions.pop(int(asked.session_id), None)
+            partitions = _wanted(asked)
+            if asked.session_epoch == FINAL_EPOCH:
                 return FetchContext(FetchKind.SESSIONLESS, partitions, None, FINAL_EPOCH)
-            session = self._create(partitions, by_id=by_id, privileged=replica_id >= 0, now_ms=now_ms, new_id=new_id)
+            session = self._create(
+                partitions, by_id=by_id, privileged=asked.replica_id >= 0, now_ms=now_ms, new_id=new_id
+            )
             kind = FetchKind.FULL if session is not None else FetchKind.SESSIONLESS
             return FetchContext(kind, partitions, session, 1)
-        return self._continue(request, by_id=by_id, now_ms=now_ms)
+        return self._continue(asked, by_id=by_id, now_ms=now_ms)
 
-    def _continue(self, request: FetchRequest, *, by_id: bool, now_ms: int) -> FetchContext | ErrorCode:
-        session = self._sessions.get(request.session_id)
+    def _continue(self, asked: FetchAsked, *, by_id: bool, now_ms: int) -> FetchContext | ErrorCode:
+        session = self._sessions.get(int(asked.session_id))
         if session is None:
             return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
-        if session.epoch != request.session_epoch:
+        if session.epoch != asked.session_epoch:
             return ErrorCode.INVALID_FETCH_SESSION_EPOCH
         if session.uses_topic_ids != by_id:
             return ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
-        _update(session.partitions, request, by_id=by_id)
-        for topic in request.forgotten_topics_data:
-            for index in topic.partitions:
-                session.partitions.pop((topic.topic_id if by_id else topic.topic, index), None)
+        _update(session.partitions, asked.partitions)
+        for key in asked.forgotten:
+            session.partitions.pop(key, None)
         if not session.partitions:
             del self._sessions[session.session_id]
-            return FetchContext(FetchKind.SESSIONLESS, _wanted(request, by_id=by_id), None, FINAL_EPOCH)
+            return FetchContext(FetchKind.SESSIONLESS, _wanted(asked), None, FINAL_EPOCH)
         session.last_used_ms = now_ms
         session.epoch = next_epoch(session.epoch)
         return FetchContext(FetchKind.INCREMENTAL, session.partitions, session, session.epoch)
@@ -202,31 +198,21 @@ def _importance(session: FetchSession) -> tuple[bool, int, int]:
     return session.privileged, len(session.partitions), session.last_used_ms
 
 
-def _wanted(request: FetchRequest, *, by_id: bool) -> dict[FetchKey, FetchPartition]:
+def _wanted(asked: FetchAsked) -> dict[FetchKey, FetchPartition]:
     partitions: dict[FetchKey, FetchPartition] = {}
-    _update(partitions, request, by_id=by_id)
+    _update(partitions, asked.partitions)
     return partitions
 
 
-def _update(partitions: dict[FetchKey, FetchPartition], request: FetchRequest, *, by_id: bool) -> None:
-    for topic in request.topics:
-        name: str | UUID = topic.topic_id if by_id else topic.topic
-        for asked in topic.partitions:
-            key = (name, asked.partition)
-            partition = partitions.get(key)
-            if partition is None:
-                partition = partitions[key] = FetchPartition(topic.topic, topic.topic_id, asked.partition)
-            partition.fetch_offset = asked.fetch_offset
-            partition.current_leader_epoch = max(asked.current_leader_epoch, NO_EPOCH)
-            partition.last_fetched_epoch = asked.last_fetched_epoch
-            partition.log_start_offset = asked.log_start_offset
-            partition.cannot_append = asked.cannot_append
-            partition.max_bytes = asked.partition_max_bytes
-
-
-def by_topic(keys: Iterable[FetchKey]) -> dict[str | UUID, list[int]]:
-    """Group partitions for an answer, topics in order of their first partition."""
-    topics: dict[str | UUID, list[int]] = {}
-    for topic, index in keys:
-        topics.setdefault(topic, []).append(index)
-    return topics
+def _update(partitions: dict[FetchKey, FetchPartition], asked: Iterable[PartitionAsked]) -> None:
+    for each in asked:
+        key = (each.topic, int(each.index))
+        partition = partitions.get(key)
+        if partition is None:
+            partition = partitions[key] = FetchPartition(key[1])
+        partition.fetch_offset = each.fetch_offset
+        partition.current_leader_epoch = max(int(each.current_leader_epoch), NO_EPOCH)
+        partition.last_fetched_epoch = each.last_fetched_epoch
+        partition.log_start_offset = each.log_start_offset
+        partition.cannot_append = each.cannot_append
+        partition.max_bytes = each.max_bytes

@@ -8,6 +8,7 @@ from millstream_broker.core.partition.follower import Follower
 from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.partition.hosted import HostedPartition
 from millstream_broker.shell.replication.copying import Copying, may_append
+from millstream_broker.shell.replication.cutting import Cutting
 from millstream_broker.shell.replication.fetcher import Fetcher
 from millstream_broker.shell.replication.followed import Followed
 from millstream_broker.shell.replication.throttling import FollowerThrottling
@@ -21,6 +22,7 @@ class Fetching:
         self._broker = broker
         self._broker_epoch = broker_epoch
         self._copying = Copying(broker)
+        self._cutting = Cutting(broker, self._copying)
         self._throttling = FollowerThrottling(broker)
         self._followed: dict[ReplicaKey, Followed] = {}
         self._fetchers: dict[int, Fetcher] = {}
@@ -33,7 +35,7 @@ class Fetching:
     async def run(self) -> None:
         """Fetch until cancelled. A leader of nothing is asked nothing, so its fetcher may stay."""
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._copying.run())
+            tasks.create_task(self._cutting.run())
             while True:
                 for fetcher in self._to_start:
                     tasks.create_task(fetcher.run())

@@ -52,10 +52,14 @@ class Batches:
         self.headers = headers
         self.unreadable = unreadable
 
+    def owned(self) -> "Batches":
+        """The same for longer than the answer is there."""
+        return Batches(memoryview(bytes(self.content)), self.headers, self.unreadable)
 
-def checked(data: PartitionData) -> Batches:
+
+def checked(records: bytes | memoryview | None) -> Batches:
     """Check every batch of an answer as if a client had sent it: what a leader's disk spoilt must not be copied."""
-    content = memoryview(data.records or b"")
+    content = memoryview(records or b"")
     headers: list[BatchHeader] = []
     try:
         for batch in split(content, torn_tail=True):

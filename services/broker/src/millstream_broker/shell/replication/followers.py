@@ -9,18 +9,19 @@ from millstream_cluster.ids import NodeId, Role
 from millstream_runtime.serving.context import RequestContext
 from millstream_runtime.serving.peer import NodePeer
 from millstream_wire.errors import ErrorCode
-from millstream_wire.messages.fetch import ReplicaState
+from millstream_wire.usual.fetch_request import FetchAsked
 
 
 def admitted(
-    broker: Broker, replica: HostedPartition, wanted: FetchPartition, follower: ReplicaState, context: RequestContext
+    broker: Broker, replica: HostedPartition, wanted: FetchPartition, follower: FetchAsked, context: RequestContext
 ) -> HostedPartition | ErrorCode:
     """The partition, if this follower may copy it."""
-    node = broker.image.node(follower.replica_id)
+    replica_id = int(follower.replica_id)
+    node = broker.image.node(replica_id)
     refusal = follower_refusal(
         replica.partition,
-        follower.replica_id,
-        is_itself=context.peer == NodePeer(Role.BROKER, NodeId(follower.replica_id)),
+        replica_id,
+        is_itself=context.peer == NodePeer(Role.BROKER, NodeId(replica_id)),
         broker_epoch=follower.replica_epoch,
         registered_epoch=None if node is None else node.epoch,
         current_leader_epoch=wanted.current_leader_epoch,
@@ -29,7 +30,7 @@ def admitted(
 
 
 def note(
-    broker: Broker, replica: HostedPartition, wanted: FetchPartition, follower: ReplicaState, context: RequestContext
+    broker: Broker, replica: HostedPartition, wanted: FetchPartition, follower: FetchAsked, context: RequestContext
 ) -> None:
     """The follower, which is admitted and does not diverge, has what is before its offset, if it is one of ours and it names our epoch.
 
@@ -39,8 +40,9 @@ def note(
     if names_epoch and log.log_start_offset <= wanted.fetch_offset <= log.log_end_offset:
         broker.fetched(
             replica,
-            follower,
             wanted.fetch_offset,
+            replica_id=int(follower.replica_id),
+            broker_epoch=follower.replica_epoch,
             arrived_ms=context.received_at_ms,
             log_start_offset=wanted.log_start_offset,
             cannot_append=wanted.cannot_append,
