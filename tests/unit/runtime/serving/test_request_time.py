@@ -158,3 +158,22 @@ def test_shortcuts_are_taken_while_nobody_has_a_quota() -> None:
             assert all(route.request_time is None for route in place.server.routes.values())
 
     asyncio.run(scenario())
+
+
+def test_what_another_server_handles_behind_the_same_door_counts_too() -> None:
+    async def scenario() -> None:
+        async with Place() as place:
+            beside = Server("beside", {ApiKey.METADATA: HANDLERS[ApiKey.METADATA]}, App(), place.world)
+            place.server.on_quotas(ONE_PERCENT)
+            place.server.share(beside, {ApiKey.METADATA: lambda request: request.include_topic_authorized_operations})
+            answer, _ = await place.ask(BUSY["async"])
+            assert answer.throttle_time_ms == WINDOWS.window_ms
+            counted = place.server.routes[ApiKey.METADATA]
+            place.server.on_quotas({})
+            assert place.server.routes[ApiKey.METADATA].handle is counted.handle, "it stays shared"
+            place.server.unshare()
+            assert place.server.routes[ApiKey.METADATA].handle is HANDLERS[ApiKey.METADATA].handle
+            assert place.server.routes[ApiKey.HEARTBEAT].shortcut is not None
+            await beside.close()
+
+    asyncio.run(scenario())
