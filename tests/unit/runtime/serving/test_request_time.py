@@ -97,9 +97,9 @@ class Place:
         await self.server.close()
 
     async def ask(self, request) -> tuple[object, float]:
-        """The answer, and how long the one behind it took to come."""
-        answer = await self.client.request(request, timeout_ms=5_000)
+        """The answer, and how long it took until the one behind it was there, too."""
         began = time.monotonic()
+        answer = await self.client.request(request, timeout_ms=5_000)
         await self.client.request(UnregisterBrokerRequest(broker_id=0), timeout_ms=5_000)
         return answer, (time.monotonic() - began) * 1000
 
@@ -111,7 +111,7 @@ def test_who_keeps_the_loop_busy_is_told_to_wait_and_is_not_read(kind: str) -> N
             place.server.on_quotas(ONE_PERCENT)
             answer, took_ms = await place.ask(BUSY[kind])
             assert answer.throttle_time_ms == WINDOWS.window_ms, "a window at most"
-            assert took_ms > 0.9 * answer.throttle_time_ms
+            assert took_ms > answer.throttle_time_ms
             if kind == "forwarded":
                 assert answer.error_code == 42
             assert place.server.counters.throttled[0].times >= 1
