@@ -11,5 +11,5 @@ def _static(name: str, kind: ConfigType, default: str, doc: str) -> ConfigKey:
 AUTHORIZATION_CONFIGS = (
     _static("authorizer.class.name", ConfigType.STRING, "", "org.apache.kafka.metadata.authorizer.StandardAuthorizer: ACLs say what clients may do; empty: everybody may do everything. Unset, there is an authorizer where a listener asks for credentials."),
     _static("allow.everyone.if.no.acl.found", ConfigType.BOOLEAN, "false", "Whether everybody may do everything with resources that no ACL applies to."),
-    _static("millstream.audit.topic", ConfigType.STRING, "", "The topic that gets what the audit log says, as JSON; empty: none does. It is made with the defaults of new topics where it does not exist, and only nodes write to it."),
+    _static("millstream.audit.topic", ConfigType.STRING, "", "The topic that gets what the audit log says, as JSON; empty: none does. It is made with the defaults of new topics where it does not exist, and only nodes write to it. Millstream's own."),
 )  # fmt: skip
