@@ -33,6 +33,10 @@ from millstream_wire.messages import (
     DeleteTopicsRequest,
     DeleteTopicsResponse,
     FetchResponse,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    HeartbeatRequest,
+    HeartbeatResponse,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
     ListOffsetsRequest,
@@ -169,6 +173,32 @@ def test_who_takes_more_time_than_it_may_is_told_to_wait_a_window_at_most(anywhe
                 other.call(ListOffsetsRequest(topics=[]), 7, ListOffsetsResponse).throttle_time_ms == 0
                 for _ in range(300)
             )
+
+
+def test_a_coordinator_of_its_own_keeps_to_it(cluster: servers.Cluster) -> None:
+    name, group = client_name(), client_name()
+    found: list[str] = []
+
+    def find() -> None:
+        with WireClient(cluster.bootstrap) as client:
+            answer = client.call(FindCoordinatorRequest(key=group), 3, FindCoordinatorResponse)
+        assert answer.error_code == 0
+        found.append(f"{answer.host}:{answer.port}")
+
+    servers.eventually(find)
+    assert found[0] not in cluster.bootstrap.split(",")
+    with (
+        quotas(cluster.bootstrap, ({"client-id": name}, {REQUEST_TIME: 0.01})),
+        WireClient(found[0], client_id=name) as client,
+    ):
+        told = 0
+        for _ in range(300):
+            beat = client.call(HeartbeatRequest(group_id=group, member_id="m"), 4, HeartbeatResponse)
+            told = beat.throttle_time_ms
+            if told:
+                break
+        assert 0 < told <= 1_000
+        assert 0.8 * told - 20 < silence_ms(client) < told + TOLERANCE_MS
 
 
 def _create(client: WireClient, version: int, *names: str, partitions: int = 1, validate_only: bool = False) -> Any:

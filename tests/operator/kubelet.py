@@ -7,6 +7,7 @@ of their own and find each other by /etc/hosts (`hosts`), which `run` puts in pl
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import os
 import shutil
@@ -190,7 +191,7 @@ class Nodes:
         elif pod.spec.containers[0].image not in self.images:
             self._tell(pod, "Pending", ready=False, state={"waiting": {"reason": "ImagePullBackOff"}})
         elif running is None:
-            self._running[uid] = self._start(pod)
+            self._begin(pod)
         elif running.process.poll() is None:
             self._tell(pod, "Running", ready=_is_ready(running.address), state={"running": {"startedAt": _now()}})
         elif pod.spec.restart_policy == "Never":
@@ -198,7 +199,7 @@ class Nodes:
             self._tell(pod, "Succeeded" if done else "Failed", ready=False, state=_ended(running.process.returncode))
         else:
             self._tell(pod, "Running", ready=False, state={"waiting": {"reason": "CrashLoopBackOff"}})
-            self._running[uid] = self._start(pod)
+            self._begin(pod)
 
     def _end(self, pod: Any, running: Running | None) -> None:
         uid = pod.metadata.uid
@@ -250,7 +251,29 @@ class Nodes:
     def _claim_directory(self, claim: str) -> Path:
         return self._directory / "claims" / claim
 
-    def _start(self, pod: Any) -> Running:
+    def _begin(self, pod: Any) -> None:
+        """As soon as there is what it mounts."""
+        try:
+            self._running[pod.metadata.uid] = self._start(pod, self._secrets(pod))
+        except client.ApiException as error:
+            if error.status != 404:
+                raise
+
+    def _secrets(self, pod: Any) -> dict[str, str]:
+        """Directories with the files of Secrets, by where the pod looks for them."""
+        mounts = {each.name: each.mount_path for each in pod.spec.containers[0].volume_mounts or ()}
+        found = {}
+        for volume in pod.spec.volumes or ():
+            if volume.secret:
+                secret = self._core.read_namespaced_secret(volume.secret.secret_name, NAMESPACE)
+                directory = self._directory / "secrets" / pod.metadata.uid
+                directory.mkdir(parents=True, exist_ok=True)
+                for name, text in secret.data.items():
+                    (directory / name).write_bytes(base64.b64decode(text))
+                found[mounts[volume.name]] = str(directory)
+        return found
+
+    def _start(self, pod: Any, replaced: dict[str, str]) -> Running:
         [container] = pod.spec.containers
         name = pod.metadata.name
         address = self._address(name)
@@ -263,14 +286,16 @@ class Nodes:
         if claim:
             directory = self._claim_directory(claim)
             directory.mkdir(parents=True, exist_ok=True)
-            words = [word.replace(DATA, str(directory)) for word in words]
-        for key, value in known.items():
-            words = [word.replace(f"$({key})", value) for word in words]
-        words = [word.replace("0.0.0.0", address) for word in words]
+            replaced = replaced | {DATA: str(directory)}
+        replaced = replaced | {"0.0.0.0": address} | {f"$({key})": value for key, value in known.items()}
+        for old, new in replaced.items():
+            words = [word.replace(old, new) for word in words]
         log = self._directory / f"{name}.{int(time.time() * 1000)}.log"
         with log.open("wb") as output:
             process = subprocess.Popen(
                 [
+                    # With the test ends whatever it started.
+                    *("setpriv", "--pdeathsig", "KILL"),
                     "unshare",
                     "--mount",
                     "sh",

@@ -7,15 +7,14 @@ from typing import Any
 
 from kafka import KafkaAdminClient, KafkaProducer
 from kubelet import RELEASE
-from load import BOOTSTRAP
 from product import topic
 from scene import Scene
 
 BROKER = f"{RELEASE}-broker-2"
 
 
-def describe(name: str) -> list[dict[str, Any]]:
-    admin = KafkaAdminClient(bootstrap_servers=BOOTSTRAP)
+def describe(scene: Scene, name: str) -> list[dict[str, Any]]:
+    admin = KafkaAdminClient(**scene.clients)
     try:
         [found] = admin.describe_topics([name])
     finally:
@@ -24,8 +23,8 @@ def describe(name: str) -> list[dict[str, Any]]:
     return partitions
 
 
-def produce(name: str, count: int) -> None:
-    producer = KafkaProducer(bootstrap_servers=BOOTSTRAP, acks="all")
+def produce(scene: Scene, name: str, count: int) -> None:
+    producer = KafkaProducer(**scene.clients, acks="all")
     for number in range(count):
         producer.send(name, str(number).encode())
     producer.flush(timeout=60)
@@ -51,15 +50,15 @@ def test_a_wiped_disk_heals_unasked_and_with_no_copy_left_the_cluster_says_so(sc
     )
     for name in ("kept", "single"):
         scene.cluster.wait_for_condition("topic", name, "Ready", "True", timeout_s=60)
-        produce(name, 300)
-    lost = [each["partition_index"] for each in describe("single") if each["leader_id"] == 2]
+        produce(scene, name, 300)
+    lost = [each["partition_index"] for each in describe(scene, "single") if each["leader_id"] == 2]
     assert lost
     data = scene.nodes.data_of(BROKER)
     scene.nodes.kill(BROKER)
     for each in data.iterdir():
         shutil.rmtree(each) if each.is_dir() else each.unlink()
     healed = "three replicas are in sync"
-    scene.wait_until(healed, lambda: all(len(each["isr_nodes"]) == 3 for each in describe("kept")), timeout_s=60)
+    scene.wait_until(healed, lambda: all(len(each["isr_nodes"]) == 3 for each in describe(scene, "kept")), timeout_s=60)
     scene.wait_until(
         "the Cluster says what is lost", lambda: scene.condition("Ready")["reason"] == "PartitionsOffline", timeout_s=30
     )
@@ -68,7 +67,7 @@ def test_a_wiped_disk_heals_unasked_and_with_no_copy_left_the_cluster_says_so(sc
     assert "PartitionsOffline" in scene.reasons()
     assert f'millstream_cluster_partitions_offline{{cluster="{RELEASE}"' in scene.nodes.metrics_of("operator")
     scene.cluster.kubectl("delete", "topic", "single")
-    admin = KafkaAdminClient(bootstrap_servers=BOOTSTRAP)
+    admin = KafkaAdminClient(**scene.clients)
     admin.delete_topics(["single"])
     admin.close()
     scene.wait_until_ready()
@@ -88,7 +87,7 @@ def test_a_claim_is_released_only_when_a_person_gave_it_up_and_others_have_every
     told = "it is blocked by what nobody else has"
     scene.wait_until(told, lambda: "not kept by enough others: alone-" in given_up(scene), timeout_s=60)
     assert scene.cluster.get("pvc", f"data-{BROKER}") is not None
-    admin = KafkaAdminClient(bootstrap_servers=BOOTSTRAP)
+    admin = KafkaAdminClient(**scene.clients)
     scene.cluster.kubectl("delete", "topic", "alone")
     admin.delete_topics(["alone"])
     admin.close()
@@ -96,7 +95,7 @@ def test_a_claim_is_released_only_when_a_person_gave_it_up_and_others_have_every
     scene.cluster.kubectl("delete", "pod", BROKER, "--force", "--grace-period=0", "--wait=false")
     scene.wait_until("there is another claim", lambda: claim_uid(scene) not in ("", uid), timeout_s=60)
     scene.wait_until_ready(timeout_s=90)
-    assert all(len(each["isr_nodes"]) == 3 for each in describe("kept"))
+    assert all(len(each["isr_nodes"]) == 3 for each in describe(scene, "kept"))
     assert scene.resource["status"]["givenUpClaims"] == []
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from kubelet import NAMESPACE, RELEASE
-from load import BOOTSTRAP, Load
+from load import Load
 from product import topic
 from scene import Scene
 
@@ -23,7 +23,7 @@ IDLE_S = 25
 def load(scene: Scene) -> Iterator[Load]:
     scene.cluster.apply(topic("load", partitions=6, replicationFactor=3))
     scene.cluster.wait_for_condition("topic", "load", "Ready", "True", timeout_s=60)
-    running = Load("load")
+    running = Load("load", scene.clients)
     yield running
     running.stop()
 
@@ -71,7 +71,7 @@ class Watching:
     def _run(self) -> None:
         from kafka import KafkaAdminClient
 
-        admin = KafkaAdminClient(bootstrap_servers=BOOTSTRAP)
+        admin = KafkaAdminClient(**self._scene.clients)
         while not self._stop.wait(0.1):
             pods = self._scene.core.list_namespaced_pod(NAMESPACE, label_selector=f"millstream.dev/cluster={RELEASE}")
             ready = sum(is_ready(pod) for pod in pods.items)

@@ -60,7 +60,7 @@ def _add_group(parser: argparse.ArgumentParser) -> None:
         "--to",
         required=True,
         metavar="WHERE",
-        help="earliest, latest, an offset, +N or -N records from where it is, or a time such as 2026-01-31T12:00:00+00:00",
+        help="earliest, latest, an offset, +N or -N records from where it is, a time such as 2026-01-31T12:00:00+00:00, or so long ago as 15m",
     )
     for action in (resetting, undoing):
         action.add_argument("--execute", action="store_true", help="do it; without this nothing is changed")

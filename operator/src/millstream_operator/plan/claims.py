@@ -50,6 +50,13 @@ class Storage:
     refusal: str = ""
 
 
+def has_claims_to_change(brokers: Mapping[str, Any], workload: Workload) -> bool:
+    """Whether the claims have to be looked at; at rest they need not. `brokers`: as the Cluster has them."""
+    kept, storage = kept_storage(workload), brokers["storage"]
+    changed = bool(kept) and any(storage.get(key, kept.get(key)) != kept.get(key) for key in ("size", "className"))
+    return changed or bool(brokers.get("releaseClaims"))
+
+
 def claims_of(service: str, found: Sequence[Mapping[str, Any]]) -> tuple[Claim, ...]:
     """`service`: of the brokers, whose pods' names begin so."""
     claims = []

@@ -12,7 +12,7 @@ from millstream_operator.kube.applied import Applied, Found
 from millstream_operator.kube.events import Event
 from millstream_operator.kube.objects import KubernetesError
 from millstream_operator.metrics import ClusterSeen, OperatorMetrics
-from millstream_operator.plan.claims import Claim
+from millstream_operator.plan.claims import Claim, has_claims_to_change
 from millstream_operator.plan.cluster import plan_cluster, superfluous
 from millstream_operator.plan.conditions import Condition
 from millstream_operator.plan.health import partition_fields, readiness
@@ -123,7 +123,8 @@ class ClusterReconciler:
             ready = Condition("Ready", False, "ApplyFailed", "; ".join(str(error) for error in refused))
         body, scaled = await self._take_steps(body, scale)
         roll, noted = await self._roll(body, workloads, partitions)
-        claims = await self._claims.look(body)
+        is_asked = has_claims_to_change(spec["brokers"], workloads[Role.BROKER])
+        claims = await self._claims.look(body) if is_asked else ()
         released = await self._release(body, claims)
         not_resized = await self._claims.resize(body, claims, workloads[Role.BROKER])
         progressing = roll.condition if is_changing(workloads) else scale.condition or not_resized or roll.condition
