@@ -10,7 +10,7 @@ from millstream_cluster.records import QuotaEntity, QuotaEntityType
 from millstream_runtime.network.links import Limits
 from millstream_runtime.network.sockets.network import SocketNetwork
 from millstream_runtime.nodes.client import Client
-from millstream_runtime.serving.context import RawReply
+from millstream_runtime.serving.context import Deferred, RawReply
 from millstream_runtime.serving.handlers import serve
 from millstream_runtime.serving.server import Server
 from millstream_runtime.world import RealWorld
@@ -35,6 +35,10 @@ class App:
     shortcuts = 0
 
 
+class Waiting(Deferred):
+    def on_cancelled(self) -> None: ...
+
+
 def busy(milliseconds: float) -> None:
     until = time.monotonic() + milliseconds / 1000
     while time.monotonic() < until:
@@ -48,6 +52,10 @@ def heartbeat(app: App, request: HeartbeatRequest, context) -> object:
         later: asyncio.Future = asyncio.get_running_loop().create_future()
         later.set_result(response)
         return later
+    if request.group_id == "deferred":
+        deferred = Waiting()
+        asyncio.get_running_loop().call_soon(deferred.answer, response)
+        return deferred
     return response
 
 
@@ -79,6 +87,7 @@ HANDLERS = {
 BUSY = {
     "at once": HeartbeatRequest(generation_id=10),
     "later": HeartbeatRequest(group_id="future", generation_id=10),
+    "deferred": HeartbeatRequest(group_id="deferred", generation_id=10),
     "async": MetadataRequest(include_topic_authorized_operations=True),
     "forwarded": UnregisterBrokerRequest(broker_id=10),
 }
