@@ -10,7 +10,7 @@ from millstream_cluster.records import QuotaEntity, QuotaEntityType
 from millstream_runtime.network.links import Limits
 from millstream_runtime.network.sockets.network import SocketNetwork
 from millstream_runtime.nodes.client import Client
-from millstream_runtime.serving.context import RawReply
+from millstream_runtime.serving.context import Deferred, RawReply
 from millstream_runtime.serving.handlers import serve
 from millstream_runtime.serving.server import Server
 from millstream_runtime.world import RealWorld
@@ -48,7 +48,16 @@ def heartbeat(app: App, request: HeartbeatRequest, context) -> object:
         later: asyncio.Future = asyncio.get_running_loop().create_future()
         later.set_result(response)
         return later
+    if request.group_id == "deferred":
+        deferred = Later()
+        asyncio.get_running_loop().call_soon(deferred.answer, response)
+        return deferred
     return response
+
+
+class Later(Deferred):
+    def on_cancelled(self) -> None:
+        """There is nothing to let go of."""
 
 
 def heartbeat_shortcut(app: App, frame: memoryview, position: int, context) -> object:
@@ -79,6 +88,7 @@ HANDLERS = {
 BUSY = {
     "at once": HeartbeatRequest(generation_id=10),
     "later": HeartbeatRequest(group_id="future", generation_id=10),
+    "deferred": HeartbeatRequest(group_id="deferred", generation_id=10),
     "async": MetadataRequest(include_topic_authorized_operations=True),
     "forwarded": UnregisterBrokerRequest(broker_id=10),
 }
