@@ -10,7 +10,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "conformance")]
 
 import isolation  # noqa: E402
-from fault_plan import LOSES_DATA, MIXED, NEEDS_DISKS, NEEDS_NETWORK, Family  # noqa: E402
+from fault_plan import FOR_ITSELF, LOSES_DATA, MIXED, NEEDS_DISKS, NEEDS_NETWORK, Family  # noqa: E402
 from kafka_tools import KafkaUnavailable, kafka_libs  # noqa: E402
 from run import Options, Run  # noqa: E402
 
@@ -29,7 +29,7 @@ def main() -> int:
             print(f"chaos: Apache Kafka is not to be had: {reason}", file=sys.stderr)
             return EXIT_USAGE
     asked = (
-        [each for each in Family if each is not Family.REST]
+        [each for each in Family if each not in FOR_ITSELF]
         if options.family == MIXED
         else [Family(name) for name in options.family.split(",")]
     )
@@ -50,6 +50,7 @@ def main() -> int:
             isolated=not no_network,
             has_disks=not no_disks,
             settings=options.set,
+            topic_settings=options.topic_set,
             directory=directory,
         )
     )
@@ -89,6 +90,9 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--victims", default="", metavar="NAME", help="hit only those whose names begin with this")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a property for every process")
+    parser.add_argument(
+        "--topic-set", action="append", default=[], metavar="KEY=VALUE", help="a config for every topic"
+    )
     parser.add_argument("--directory", type=Path, default=None, help="where the run's directory is made")
     parser.add_argument("--keep", action="store_true", help="keep the run's directory also if nothing was broken")
     return parser.parse_args()

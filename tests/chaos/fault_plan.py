@@ -23,15 +23,19 @@ class Family(StrEnum):
     """kill -9, and what was not flushed is gone from the disk."""
     EMPTY = "empty"
     """kill -9, and the disk is empty."""
+    BLACK_OUT = "black-out"
+    """What `power` does to one broker, to all of them at the same moment: what none has flushed is gone."""
     REST = "rest"
     """Nothing is done: what faults are measured by on a machine that has other work."""
 
 
 LOSES_DATA = frozenset({Family.POWER, Family.EMPTY})
 """One replica's own records are gone by design: what was acknowledged has to be on others."""
+FOR_ITSELF = frozenset({Family.BLACK_OUT, Family.REST})
+"""Left out of mixed runs: the one loses what was acknowledged unless it is flushed first, the other is nothing."""
 NEEDS_NETWORK = frozenset({Family.CUT, Family.ONE_WAY})
-NEEDS_DISKS = frozenset({Family.FULL, Family.POWER})
-ON_BROKERS_ONLY = frozenset({Family.FULL, Family.POWER, Family.EMPTY})
+NEEDS_DISKS = frozenset({Family.FULL, Family.POWER, Family.BLACK_OUT})
+ON_BROKERS_ONLY = frozenset({Family.FULL, Family.POWER, Family.EMPTY, Family.BLACK_OUT})
 MIXED = "mixed"
 
 SHORT_S, LONG_S = (0.2, 2.0), (7.0, 12.0)

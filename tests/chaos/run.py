@@ -55,6 +55,7 @@ class Options:
     isolated: bool
     has_disks: bool
     settings: Sequence[str]
+    topic_settings: Sequence[str]
     directory: Path
 
 
@@ -131,7 +132,8 @@ class Run:
         admin = AdminClient({"bootstrap.servers": system.bootstrap, **PATIENT})
         _until(lambda: len(_metadata(admin).brokers) >= len(system.brokers), READY_WITHIN_S, "all brokers")
         factor = self._options.factor
-        topics = [NewTopic(name, count, factor) for name, count in PARTITIONS.items()]
+        configs = dict(text.split("=", 1) for text in self._options.topic_settings)
+        topics = [NewTopic(name, count, factor, config=configs) for name, count in PARTITIONS.items()]
         for future in admin.create_topics(topics, request_timeout=READY_WITHIN_S).values():
             future.result()
         self._say("the system is up")

@@ -75,6 +75,11 @@ class Striker:
             case Family.POWER:
                 node.kill()
                 node.disk.lose_power()
+            case Family.BLACK_OUT:
+                for each in self._system.brokers:
+                    each.kill()
+                for each in self._system.brokers:
+                    each.disk.lose_power()
             case Family.EMPTY:
                 node.kill()
                 node.disk.empty()
@@ -107,6 +112,9 @@ class Striker:
                 node.resume()
             case Family.FULL:
                 node.disk.drain()
+            case Family.BLACK_OUT:
+                for each in self._system.brokers:
+                    each.start()
             case Family.REST:
                 pass
             case _:

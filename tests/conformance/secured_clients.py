@@ -39,7 +39,10 @@ def confluent(way: Way, name: str) -> Outcome:
 
     def send(topic: str) -> confluent_kafka.KafkaError | None:
         told: list[confluent_kafka.KafkaError | None] = []
-        producer.produce(topic, name, on_delivery=lambda error, _: told.append(error))
+        try:
+            producer.produce(topic, name, on_delivery=lambda error, _: told.append(error))
+        except confluent_kafka.KafkaException as known:  # from its metadata, already
+            told.append(known.args[0])
         assert producer.flush(TIMEOUT_S) == 0
         return told[0]
 
@@ -149,6 +152,8 @@ def kafka_pythons(way: Way, name: str) -> Outcome:
         reader = kafka.KafkaConsumer(OWN, group_id=group, auto_offset_reset="earliest", **own)
         deadline = time.monotonic() + TIMEOUT_S
         try:
+            while not reader.partitions_for_topic(OWN):  # first, for the reason that is in test_kafka_python.py
+                assert time.monotonic() < deadline
             while time.monotonic() < deadline:
                 for records in reader.poll(timeout_ms=200).values():
                     if any(record.value == name.encode() for record in records):

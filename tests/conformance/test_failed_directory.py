@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -52,6 +53,7 @@ def test_what_was_in_a_failed_directory_is_made_again_in_the_other_one(
             found = described(cluster.bootstrap)
             assert found["other"] is None
             assert "KafkaStorageException" in str(found["one"])
+            assert f"data directories that have failed: {one} of broker {BROKER}\n" in health(cluster.bootstrap)
             wait_for_progress(load)
             servers.eventually(lambda: out_of_sync(cluster.bootstrap, topic, 0), within_s=TIMEOUT_S)
             assert len(kept(other, topic)) == PARTITIONS
@@ -64,6 +66,12 @@ def test_what_was_in_a_failed_directory_is_made_again_in_the_other_one(
             assert set(described(cluster.bootstrap).values()) == {None}
             load.finish()
         check_nothing_lost(load, cluster.bootstrap, topic)
+
+
+def health(bootstrap: str) -> str:
+    """What our own command says."""
+    command = [servers.MILLSTREAM, "cluster", "health", "--bootstrap", bootstrap]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout
 
 
 def expect_live(bootstrap: str) -> None:

@@ -69,7 +69,10 @@ def login(place: Place, user: str, **more: object) -> dict[str, Any]:
 
 def send(producer: Producer, topic: str, value: str) -> KafkaError | None:
     told: list[KafkaError | None] = []
-    producer.produce(topic, value, on_delivery=lambda error, _: told.append(error))
+    try:
+        producer.produce(topic, value, on_delivery=lambda error, _: told.append(error))
+    except KafkaException as known:  # from its metadata, already
+        told.append(known.args[0])
     assert producer.flush(TIMEOUT_S) == 0
     return told[0]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import servers
 from authorization_rows import ROWS
-from authorization_scene import ACL, Scene, made, seen, versions_of
+from authorization_scene import ACL, Grant, Scene, made, seen, versions_of
 from authorization_users import ANY_ACL, connected, furnish
 from drawn_rights import USERS, Rights
 from kafka_tools import KafkaUnavailable, kafka_libs
@@ -16,7 +16,7 @@ from lockstep import CHANGES_NOTHING, Side, apart, plain
 from sasl_scene import Peer, Place, kafkas_place, our_place
 from test_authorization import STRICTER, UNSTABLE
 
-from millstream_cluster.acls import AclOperation, AclResource
+from millstream_cluster.acls import AclOperation, AclPermission, AclResource
 from millstream_security.sasl.login import Login
 from millstream_wire import messages as m
 from millstream_wire.api import API, ApiKey
@@ -30,7 +30,9 @@ LATEST, ROOT = "latest", "root"
 SETTINGS = {
     "authorizer_class_name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "super_users": f"User:ANONYMOUS;User:{ROOT}",
+    "offsets_topic_num_partitions": "10",
     "transaction_state_log_num_partitions": "10",
+    "share_coordinator_state_topic_num_partitions": "10",
 }
 PASSWORDS = {name: f"{name}-secret" for name in (*USERS, LATEST, ROOT)}
 REFUSED = {29, 30, 31}
@@ -252,3 +254,63 @@ def test_users_whose_rights_come_and_go_are_answered_alike(places: list[tuple[Pl
     finally:
         for side in (ours, kafkas):
             side.close()
+
+
+U, D = AclResource.USER, AclResource.DELEGATION_TOKEN
+CREATING, DESCRIBING, SEEING = (
+    (U, AclOperation.CREATE_TOKENS),
+    (U, AclOperation.DESCRIBE_TOKENS),
+    (D, AclOperation.DESCRIBE),
+)
+EVERY = [(U, AclOperation.ALL), (D, AclOperation.ALL)]
+TOKEN_RIGHTS: list[tuple[list[Grant], list[Grant]]] = [
+    ([], []),
+    *(([grant], []) for grant in (CREATING, DESCRIBING, SEEING, *EVERY)),
+    *((EVERY, [denied]) for denied in (CREATING, DESCRIBING, SEEING)),
+    (EVERY, [DESCRIBING, SEEING]),
+]
+"""What somebody is granted on all users and tokens, and what is denied."""
+
+
+def test_each_right_to_tokens_of_others_opens_what_it_opens_in_kafka(places: list[tuple[Place, Scene]]) -> None:
+    sides = [SideOfUsers(place, 0, scene) for place, scene in places]
+    opened = [_opened(side) for side in sides]
+    for side in sides:
+        side.close()
+    assert opened[0] == opened[1]
+    assert len({str(answers) for answers in opened[0]}) > len(EVERY), "rights make a difference"
+
+
+def _opened(side: SideOfUsers) -> list[list[Any]]:
+    """For each row: what carol is answered about tokens, of which alice has one."""
+    owner = {"owner_principal_type": "User", "owner_principal_name": "alice"}
+    first = made(m.CreateDelegationTokenRequest, max_lifetime_ms=-1)
+    side.settle(first, side.ask_as("alice", first, 3))
+    ((_, hmac),) = side.tokens
+    asked = [
+        (made(m.DescribeDelegationTokenRequest, owners=owners), version)
+        for owners in (None, [{"principal_type": "User", "principal_name": "alice"}], [])
+        for version in (1, 3)
+    ]
+    asked += [(m.RenewDelegationTokenRequest(hmac=hmac, renew_period_ms=-1), version) for version in (1, 2)]
+    asked += [(m.ExpireDelegationTokenRequest(hmac=hmac, expiry_time_period_ms=-1), version) for version in (1, 2)]
+    opened = []
+    for grants, denials in TOKEN_RIGHTS:
+        acls = [
+            {**ACL, "resource_type": kind, "resource_name": "*", "principal": "User:carol", "operation": operation, "permission_type": permission}
+            for permission, rights in ((AclPermission.ALLOW, grants), (AclPermission.DENY, denials))
+            for kind, operation in rights
+        ]  # fmt: skip
+        side.ask(made(m.CreateAclsRequest, creations=acls), 3)
+        side.pass_a_grant()
+        answers = [side.told(side.ask_as("carol", request, version)) for request, version in asked]
+        for request in (made(m.CreateDelegationTokenRequest, max_lifetime_ms=-1, **named) for named in (owner, {})):
+            answer = side.ask_as("carol", request, 3)
+            answers.append(side.told(answer))
+            if answer.error_code == 0:
+                side.settle(request, answer)
+                over = m.ExpireDelegationTokenRequest(hmac=bytes(answer.hmac), expiry_time_period_ms=-1)
+                side.settle(over, side.ask_as(answer.principal_name, over, 2))
+        opened.append(answers)
+        side.ask(made(m.DeleteAclsRequest, filters=[{**ANY_ACL, "principal_filter": "User:carol"}]), 3)
+    return opened

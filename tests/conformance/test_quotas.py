@@ -1,5 +1,6 @@
 """Client quotas beside Apache Kafka's in the same run: who is told to wait, for how long, what is refused, and that nobody is dropped."""
 
+import asyncio
 import math
 import shutil
 import socket
@@ -15,6 +16,12 @@ from kafka_tools import run_tools
 from quota_scene import alter, alter_by, described, quotas, silence_ms, timed
 from wire_client import PRODUCE_VERSION, WireClient, fetch_request, produce_request
 
+from millstream_operator.kafka.cluster import KafkaCluster
+from millstream_operator.kafka.users import perform
+from millstream_operator.plan.user import SetQuotas, wanted_user
+from millstream_runtime.network.sockets.network import SocketNetwork
+from millstream_runtime.nodes.client import Nodes
+from millstream_runtime.world import RealWorld
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import (
     ApiVersionsRequest,
@@ -26,6 +33,10 @@ from millstream_wire.messages import (
     DeleteTopicsRequest,
     DeleteTopicsResponse,
     FetchResponse,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    HeartbeatRequest,
+    HeartbeatResponse,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
     ListOffsetsRequest,
@@ -38,6 +49,7 @@ from millstream_wire.messages.create_partitions import CreatePartitionsTopic
 from millstream_wire.messages.create_topics import CreatableTopic
 from millstream_wire.messages.delete_topics import DeleteTopicState
 from millstream_wire.messages.incremental_alter_configs import AlterableConfig, AlterConfigsResource
+from millstream_wire.messages.metadata import MetadataRequestTopic
 from millstream_wire.records import Record, encode_batch
 
 pytestmark = pytest.mark.skipif(shutil.which("java") is None, reason="java is not installed")
@@ -69,19 +81,13 @@ def made(bootstrap: str, topic: str) -> str:
 
     def led() -> None:
         with WireClient(bootstrap) as client:
-            answer = client.call(MetadataRequest(topics=[_named(topic)]), 9, MetadataResponse)
+            answer = client.call(MetadataRequest(topics=[MetadataRequestTopic(name=topic)]), 9, MetadataResponse)
         leader = answer.topics[0].partitions[0].leader_id
         addresses.extend(f"{each.host}:{each.port}" for each in answer.brokers if each.node_id == leader)
         assert addresses
 
     servers.eventually(led)
     return addresses[0]
-
-
-def _named(topic: str) -> Any:
-    from millstream_wire.messages.metadata import MetadataRequestTopic
-
-    return MetadataRequestTopic(name=topic)
 
 
 def test_producers_are_told_to_wait_and_not_read_for_as_long_as_kafka_says(anywhere: str, topic: str) -> None:
@@ -169,6 +175,32 @@ def test_who_takes_more_time_than_it_may_is_told_to_wait_a_window_at_most(anywhe
             )
 
 
+def test_a_coordinator_of_its_own_keeps_to_it(cluster: servers.Cluster) -> None:
+    name, group = client_name(), client_name()
+    found: list[str] = []
+
+    def find() -> None:
+        with WireClient(cluster.bootstrap) as client:
+            answer = client.call(FindCoordinatorRequest(key=group), 3, FindCoordinatorResponse)
+        assert answer.error_code == 0
+        found.append(f"{answer.host}:{answer.port}")
+
+    servers.eventually(find)
+    assert found[0] not in cluster.bootstrap.split(",")
+    with (
+        quotas(cluster.bootstrap, ({"client-id": name}, {REQUEST_TIME: 0.01})),
+        WireClient(found[0], client_id=name) as client,
+    ):
+        told = 0
+        for _ in range(300):
+            beat = client.call(HeartbeatRequest(group_id=group, member_id="m"), 4, HeartbeatResponse)
+            told = beat.throttle_time_ms
+            if told:
+                break
+        assert 0 < told <= 1_000
+        assert 0.8 * told - 20 < silence_ms(client) < told + TOLERANCE_MS
+
+
 def _create(client: WireClient, version: int, *names: str, partitions: int = 1, validate_only: bool = False) -> Any:
     topics = [CreatableTopic(name=name, num_partitions=partitions, replication_factor=1) for name in names]
     request = CreateTopicsRequest(topics=topics, timeout_ms=30_000, validate_only=validate_only)
@@ -179,43 +211,64 @@ def _codes(items: list[Any]) -> list[tuple[int, str | None]]:
     return [(item.error_code, item.error_message) for item in items]
 
 
+def _asked_for(client: WireClient, topic: str, *, creates: bool = True) -> int:
+    request = MetadataRequest(topics=[MetadataRequestTopic(name=topic)], allow_auto_topic_creation=creates)
+    return int(client.call(request, 9, MetadataResponse).topics[0].error_code)
+
+
 REFUSED = (ErrorCode.THROTTLING_QUOTA_EXCEEDED, None)
 
 
 def test_changes_of_metadata_beyond_the_quota_are_refused_where_the_version_knows_it(anywhere: str, topic: str) -> None:
-    name, left_ms = client_name(), 0
+    """A bucket of ten tokens, one a second, and 29 partitions: nobody who knows the code changes anything for 19 seconds."""
+    name = client_name()
     with quotas(anywhere, ({"client-id": name}, {MUTATIONS: 1.0})):
+        began = time.monotonic()
+
+        def is_told(answer: Any) -> bool:
+            least_ms = 19_000 - (time.monotonic() - began) * 1000
+            return bool(least_ms - TOLERANCE_MS <= answer.throttle_time_ms <= 19_000)
+
         with WireClient(anywhere, client_id=name) as client:
-            created = _create(client, 7, f"{topic}-a", partitions=12)
+            created = _create(client, 7, f"{topic}-a", partitions=29)
             assert (_codes(created.topics), created.throttle_time_ms) == ([(0, None)], 0), (
-                "what the bucket has is enough"
+                "what was not overdrawn may be"
             )
             refused = _create(client, 7, f"{topic}-b", f"{topic}-c")
             assert _codes(refused.topics) == [REFUSED] * 2
-            assert abs(refused.throttle_time_ms - 2_000) < TOLERANCE_MS
-            assert abs(silence_ms(client) - refused.throttle_time_ms) < TOLERANCE_MS
-            created = _create(client, 7, f"{topic}-b", partitions=3)
-            assert (_codes(created.topics), created.throttle_time_ms) == ([(0, None)], 0)
+            assert is_told(refused)
         with WireClient(anywhere, client_id=name) as client:
-            growth = CreatePartitionsTopic(name=f"{topic}-b", count=5, assignments=None)
+            growth = CreatePartitionsTopic(name=f"{topic}-a", count=30, assignments=None)
             refused = client.call(
                 CreatePartitionsRequest(topics=[growth], timeout_ms=9_000), 3, CreatePartitionsResponse
             )
             assert _codes(refused.results) == [REFUSED]
-            left_ms = refused.throttle_time_ms
-            assert 0 < left_ms <= 3_000
+            assert is_told(refused)
         with WireClient(anywhere, client_id=name) as client:
             state = DeleteTopicState(name=f"{topic}-a")
             refused = client.call(DeleteTopicsRequest(topics=[state], timeout_ms=9_000), 6, DeleteTopicsResponse)
             assert _codes(refused.responses) == [REFUSED]
-            assert 0 < refused.throttle_time_ms <= left_ms
+            assert is_told(refused)
         with WireClient(anywhere, client_id=name) as client:
-            older = _create(client, 5, f"{topic}-d", partitions=1)
-            assert _codes(older.topics) == [(0, None)], "older versions are never refused"
-            assert older.throttle_time_ms > 0
-            assert abs(silence_ms(client) - older.throttle_time_ms) < TOLERANCE_MS
+            assert _asked_for(client, f"{topic}-d") == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         with WireClient(anywhere) as other:
             assert _codes(_create(other, 7, f"{topic}-e", partitions=20).topics) == [(0, None)]
+            time.sleep(0.5)
+            assert _asked_for(other, f"{topic}-d", creates=False) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "by itself"
+        with WireClient(anywhere, client_id=name) as client:
+            older = _create(client, 5, f"{topic}-f", partitions=1)
+            assert _codes(older.topics) == [(0, None)], "older versions are never refused"
+            assert older.throttle_time_ms > 0
+
+
+def test_who_changed_too_much_is_not_read(anywhere: str, topic: str) -> None:
+    name = client_name()
+    with quotas(anywhere, ({"client-id": name}, {MUTATIONS: 2.0})), WireClient(anywhere, client_id=name) as client:
+        told = _create(client, 5, topic, partitions=26).throttle_time_ms
+        assert abs(told - 3_000) < TOLERANCE_MS
+        assert abs(silence_ms(client) - told) < TOLERANCE_MS
+        created = _create(client, 7, f"{topic}-b")
+        assert (_codes(created.topics), created.throttle_time_ms) == ([(0, None)], 0), "whoever waited may go on"
 
 
 def test_what_is_only_validated_counts_as_with_kafka(kafka: KafkaBroker, node: servers.ServerProcess) -> None:
@@ -414,3 +467,26 @@ def test_a_muted_client_may_go_and_come_back(anywhere: str, topic: str) -> None:
             silence_ms(client)
         client.socket.settimeout(10)
         client.receive(ApiVersionsResponse, 0)
+
+
+def test_what_a_user_resource_asks_for_is_set(bootstrap: str) -> None:
+    host, _, port = bootstrap.split(",")[0].partition(":")
+    asked = {"producerByteRate": 1000, "consumerByteRate": 2000, "requestPercentage": 50, "controllerMutationRate": 0.5}
+    user = wanted_user(client_name(), {"quotas": asked})
+    quotas_set = {PRODUCED: 1000.0, FETCHED: 2000.0, REQUEST_TIME: 50.0, MUTATIONS: 0.5}
+
+    async def carry_out(*steps: SetQuotas) -> None:
+        nodes = Nodes(RealWorld(SocketNetwork()), client_id="operator")
+        for step in steps:
+            await perform(KafkaCluster(nodes, (host, int(port))), user, step, "")
+        await nodes.close()
+
+    asyncio.run(carry_out(SetQuotas(user.quotas)))
+    of_user = frozenset({("user", user.name)})
+    servers.eventually(lambda: _same(described(bootstrap).get(of_user), quotas_set))
+    asyncio.run(carry_out(SetQuotas(dict.fromkeys(user.quotas))))
+    servers.eventually(lambda: _same(of_user in described(bootstrap), False))
+
+
+def _same(one: object, other: object) -> None:
+    assert one == other

@@ -23,9 +23,10 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     directory = tmp_path_factory.mktemp("nodes")
     with Nodes(core, Path(directory), images).started() as nodes:
         scene = Scene(cluster, core, nodes)
-        install(cluster, security__enabled="false")
+        install(cluster)
         try:
             scene.wait_until_ready(timeout_s=90)
+            scene.log_in(Path(directory))
             yield scene
         finally:
             for name in ("operator", "broker-0", "controller-0", "controller-1", "coordinator-0"):

@@ -7,6 +7,7 @@ of their own and find each other by /etc/hosts (`hosts`), which `run` puts in pl
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import os
 import shutil
@@ -17,6 +18,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -78,6 +80,8 @@ class Nodes:
         """By the pod's uid."""
         self._home: dict[str, str] = {}
         """The node of a claim: a local volume binds its pod to it."""
+        self._placed: dict[str, tuple[str, str]] = {}
+        """Node and kind of each pod, by its uid."""
         self._next_address = 10
         self._lock = threading.Lock()
         self._stop = threading.Event()
@@ -106,11 +110,24 @@ class Nodes:
         """Of every process whose pod's name has that in it."""
         return [path.read_text() for path in sorted(self._directory.glob(f"*{name}*.log"))]
 
+    def metrics_of(self, name: str) -> str:
+        """What the pod with that in its name tells Prometheus."""
+        [pod] = [each for each in self._core.list_namespaced_pod(NAMESPACE).items if name in each.metadata.name]
+        with urllib.request.urlopen(
+            f"http://{self._running[pod.metadata.uid].address}:9095/metrics", timeout=5
+        ) as answer:
+            return str(answer.read().decode())
+
     def kill(self, pod: str) -> None:
         """End the process; as a container it is started again."""
         with self._lock:
             found = self._core.read_namespaced_pod(pod, NAMESPACE)
             self._running[found.metadata.uid].process.kill()
+
+    def send(self, pod: str, number: signal.Signals) -> None:
+        with self._lock:
+            found = self._core.read_namespaced_pod(pod, NAMESPACE)
+            self._running[found.metadata.uid].process.send_signal(number)
 
     def data_of(self, pod: str) -> Path:
         return self._claim_directory(self._claim(self._core.read_namespaced_pod(pod, NAMESPACE)))
@@ -182,7 +199,7 @@ class Nodes:
         elif pod.spec.containers[0].image not in self.images:
             self._tell(pod, "Pending", ready=False, state={"waiting": {"reason": "ImagePullBackOff"}})
         elif running is None:
-            self._running[uid] = self._start(pod)
+            self._begin(pod)
         elif running.process.poll() is None:
             self._tell(pod, "Running", ready=_is_ready(running.address), state={"running": {"startedAt": _now()}})
         elif pod.spec.restart_policy == "Never":
@@ -190,7 +207,7 @@ class Nodes:
             self._tell(pod, "Succeeded" if done else "Failed", ready=False, state=_ended(running.process.returncode))
         else:
             self._tell(pod, "Running", ready=False, state={"waiting": {"reason": "CrashLoopBackOff"}})
-            self._running[uid] = self._start(pod)
+            self._begin(pod)
 
     def _end(self, pod: Any, running: Running | None) -> None:
         uid = pod.metadata.uid
@@ -205,6 +222,7 @@ class Nodes:
             self._core.delete_namespaced_pod(pod.metadata.name, NAMESPACE, body=body)
 
     def _end_orphans(self, there: set[str]) -> None:
+        self._placed = {uid: placed for uid, placed in self._placed.items() if uid in there}
         for uid in self._running.keys() - there:
             gone = self._running.pop(uid)
             gone.process.kill()
@@ -212,18 +230,17 @@ class Nodes:
 
     def _bind(self, pod: Any) -> None:
         """Where the pod's volume is, else to the node with the fewest pods of its kind."""
-        claim = self._claim(pod)
+        claim, labels = self._claim(pod), pod.metadata.labels or {}
+        kind = labels.get("millstream.dev/role", "")
         node = self._home.get(claim)
         if node is None:
-            load = {name: 0 for name in self._names if name not in self._lost}
-            for home in self._home.values():
-                if home in load:
-                    load[home] += 1
-            node = min(load, key=lambda name: (load[name], name))
+            placed = Counter(home for home, its_kind in self._placed.values() if its_kind == kind)
+            node = min((name for name in self._names if name not in self._lost), key=lambda name: (placed[name], name))
         if node in self._lost:
             return
         if claim:
             self._home[claim] = node
+        self._placed[pod.metadata.uid] = node, kind
         binding = client.V1Binding(
             metadata=client.V1ObjectMeta(name=pod.metadata.name),
             target=client.V1ObjectReference(kind="Node", name=node),
@@ -242,7 +259,29 @@ class Nodes:
     def _claim_directory(self, claim: str) -> Path:
         return self._directory / "claims" / claim
 
-    def _start(self, pod: Any) -> Running:
+    def _begin(self, pod: Any) -> None:
+        """As soon as there is what it mounts."""
+        try:
+            self._running[pod.metadata.uid] = self._start(pod, self._secrets(pod))
+        except client.ApiException as error:
+            if error.status != 404:
+                raise
+
+    def _secrets(self, pod: Any) -> dict[str, str]:
+        """Directories with the files of Secrets, by where the pod looks for them."""
+        mounts = {each.name: each.mount_path for each in pod.spec.containers[0].volume_mounts or ()}
+        found = {}
+        for volume in pod.spec.volumes or ():
+            if volume.secret:
+                secret = self._core.read_namespaced_secret(volume.secret.secret_name, NAMESPACE)
+                directory = self._directory / "secrets" / pod.metadata.uid
+                directory.mkdir(parents=True, exist_ok=True)
+                for name, text in secret.data.items():
+                    (directory / name).write_bytes(base64.b64decode(text))
+                found[mounts[volume.name]] = str(directory)
+        return found
+
+    def _start(self, pod: Any, replaced: dict[str, str]) -> Running:
         [container] = pod.spec.containers
         name = pod.metadata.name
         address = self._address(name)
@@ -255,14 +294,16 @@ class Nodes:
         if claim:
             directory = self._claim_directory(claim)
             directory.mkdir(parents=True, exist_ok=True)
-            words = [word.replace(DATA, str(directory)) for word in words]
-        for key, value in known.items():
-            words = [word.replace(f"$({key})", value) for word in words]
-        words = [word.replace("0.0.0.0", address) for word in words]
+            replaced = replaced | {DATA: str(directory)}
+        replaced = replaced | {"0.0.0.0": address} | {f"$({key})": value for key, value in known.items()}
+        for old, new in replaced.items():
+            words = [word.replace(old, new) for word in words]
         log = self._directory / f"{name}.{int(time.time() * 1000)}.log"
         with log.open("wb") as output:
             process = subprocess.Popen(
                 [
+                    # With the test ends whatever it started.
+                    *("setpriv", "--pdeathsig", "KILL"),
                     "unshare",
                     "--mount",
                     "sh",

@@ -6,16 +6,14 @@ import threading
 import time
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
-from kubelet import NAMESPACE, RELEASE
-
-BOOTSTRAP = f"{RELEASE}-bootstrap.{NAMESPACE}.svc:9092"
 
 
 class Load:
     """A producer with acks=all that goes on; remembers what was acknowledged, in order."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, clients: dict[str, str]) -> None:
         self._name = name
+        self._clients = clients
         self._stop = threading.Event()
         self.acknowledged: list[int] = []
         self.longest_s = 0.0
@@ -24,7 +22,7 @@ class Load:
         self._thread.start()
 
     def _run(self) -> None:
-        producer = KafkaProducer(bootstrap_servers=BOOTSTRAP, acks="all", enable_idempotence=True)
+        producer = KafkaProducer(**self._clients, acks="all", enable_idempotence=True)
         try:
             number = 0
             while not self._stop.is_set():
@@ -47,7 +45,7 @@ class Load:
         self.stop()
         self._thread.join()
         assert self.failure is None, self.failure
-        consumer = KafkaConsumer(bootstrap_servers=BOOTSTRAP, auto_offset_reset="earliest", enable_auto_commit=False)
+        consumer = KafkaConsumer(**self._clients, auto_offset_reset="earliest", enable_auto_commit=False)
         partitions = [TopicPartition(self._name, index) for index in range(6)]
         consumer.assign(partitions)
         ends = consumer.end_offsets(partitions)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from kubectl import Cluster
 from kubelet import RELEASE, Nodes
 from kubernetes import client
+from product import user
 
 
 class Scene:
@@ -16,6 +19,25 @@ class Scene:
         self.cluster = cluster
         self.core = core
         self.nodes = nodes
+        self.clients: dict[str, str] = {}
+        """With what kafka-python gets in."""
+
+    def log_in(self, directory: Path) -> None:
+        """As a User who may use every topic and every group."""
+        everything = [("Topic", "*", ["Read", "Write", "Describe", "Delete"]), ("Group", "*", ["Read", "Describe"])]
+        self.cluster.apply(user("tester", everything))
+        self.cluster.wait_for_condition("user", "tester", "Ready", "True", timeout_s=60)
+        secret = self.core.read_namespaced_secret("tester", self.cluster.namespace)
+        files = {name: base64.b64decode(text) for name, text in secret.data.items()}
+        (directory / "ca.crt").write_bytes(files["ca.crt"])
+        self.clients = {
+            "bootstrap_servers": f"{RELEASE}-bootstrap.{self.cluster.namespace}.svc:9092",
+            "security_protocol": "SASL_SSL",
+            "ssl_cafile": str(directory / "ca.crt"),
+            "sasl_mechanism": files["sasl.mechanism"].decode(),
+            "sasl_plain_username": files["username"].decode(),
+            "sasl_plain_password": files["password"].decode(),
+        }
 
     @property
     def resource(self) -> dict[str, Any]:

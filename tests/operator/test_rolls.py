@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 from kubelet import NAMESPACE, RELEASE
-from load import BOOTSTRAP, Load
+from load import Load
 from product import topic
 from scene import Scene
 
@@ -23,7 +24,7 @@ IDLE_S = 25
 def load(scene: Scene) -> Iterator[Load]:
     scene.cluster.apply(topic("load", partitions=6, replicationFactor=3))
     scene.cluster.wait_for_condition("topic", "load", "Ready", "True", timeout_s=60)
-    running = Load("load")
+    running = Load("load", scene.clients)
     yield running
     running.stop()
 
@@ -71,7 +72,7 @@ class Watching:
     def _run(self) -> None:
         from kafka import KafkaAdminClient
 
-        admin = KafkaAdminClient(bootstrap_servers=BOOTSTRAP)
+        admin = KafkaAdminClient(**self._scene.clients)
         while not self._stop.wait(0.1):
             pods = self._scene.core.list_namespaced_pod(NAMESPACE, label_selector=f"millstream.dev/cluster={RELEASE}")
             ready = sum(is_ready(pod) for pod in pods.items)
@@ -155,6 +156,21 @@ def test_an_eviction_is_refused_while_a_partition_is_at_its_minimum(scene: Scene
     scene.wait_until("evictions are open", lambda: budget(scene) == 1, timeout_s=30)
     assert evict(scene, f"{RELEASE}-broker-0") == 200
     scene.wait_until_ready(timeout_s=90)
+
+
+def test_without_a_controller_nobody_knows_who_is_in_sync_and_nobody_may_be_evicted(scene: Scene, load: Load) -> None:
+    """Brokers go on telling what they heard last; that was taken for the truth."""
+    scene.wait_until("evictions are open", lambda: budget(scene) == 1, timeout_s=30)
+    controllers = [f"{RELEASE}-controller-{number}" for number in range(2)]
+    for name in controllers:
+        scene.nodes.send(name, signal.SIGSTOP)
+    try:
+        scene.wait_until("evictions are closed", lambda: budget(scene) == 0, timeout_s=45)
+    finally:
+        for name in controllers:
+            scene.nodes.send(name, signal.SIGCONT)
+    scene.wait_until_ready(timeout_s=90)
+    scene.wait_until("evictions are open", lambda: budget(scene) == 1, timeout_s=30)
 
 
 def test_everything_acknowledged_is_there_once_and_in_order(load: Load) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from kafka import KafkaAdminClient
 from kubelet import RELEASE
-from load import BOOTSTRAP, Load
+from load import Load
 from product import topic
 from scene import Scene
 
@@ -18,14 +18,14 @@ from scene import Scene
 def load(scene: Scene) -> Iterator[Load]:
     scene.cluster.apply(topic("scaled", partitions=6, replicationFactor=3))
     scene.cluster.wait_for_condition("topic", "scaled", "Ready", "True", timeout_s=60)
-    running = Load("scaled")
+    running = Load("scaled", scene.clients)
     yield running
     running.stop()
 
 
-def partitions(*names: str) -> list[dict[str, Any]]:
+def partitions(scene: Scene, *names: str) -> list[dict[str, Any]]:
     """Of all topics, or those named."""
-    admin = KafkaAdminClient(bootstrap_servers=BOOTSTRAP)
+    admin = KafkaAdminClient(**scene.clients)
     try:
         found = admin.describe_topics(list(names) or None)
     finally:
@@ -33,12 +33,12 @@ def partitions(*names: str) -> list[dict[str, Any]]:
     return [partition for each in found for partition in each["partitions"]]
 
 
-def replicas(*names: str) -> Counter[int]:
-    return Counter(node for partition in partitions(*names) for node in partition["replica_nodes"])
+def replicas(scene: Scene, *names: str) -> Counter[int]:
+    return Counter(node for partition in partitions(scene, *names) for node in partition["replica_nodes"])
 
 
-def leaders(*names: str) -> Counter[int]:
-    return Counter(partition["leader_id"] for partition in partitions(*names))
+def leaders(scene: Scene, *names: str) -> Counter[int]:
+    return Counter(partition["leader_id"] for partition in partitions(scene, *names))
 
 
 def test_a_broker_that_is_added_gets_its_share_and_new_partitions_are_spread(scene: Scene, load: Load) -> None:
@@ -47,15 +47,15 @@ def test_a_broker_that_is_added_gets_its_share_and_new_partitions_are_spread(sce
     scene.wait_until("the fourth broker is ready", lambda: scene.resource["status"]["brokers"] == "4/4", timeout_s=60)
     scene.cluster.apply(topic("fresh", partitions=12, replicationFactor=1))
     scene.cluster.wait_for_condition("topic", "fresh", "Ready", "True", timeout_s=60)
-    assert max(leaders("fresh").values()) <= 6, leaders("fresh")
+    assert max(leaders(scene, "fresh").values()) <= 6, leaders(scene, "fresh")
     told = scene.wait_until("the plan is told", lambda: scene.resource["status"]["scale"].get("toMove"), timeout_s=60)
     assert told["partitions"] > 0
     assert "seconds" in told
     balanced = "the replicas are spread over four brokers"
     scene.wait_until(balanced, lambda: scene.resource["status"]["scale"]["balancedBrokers"] == 4, timeout_s=120)
-    held = replicas()
+    held = replicas(scene)
     assert max(held.values()) - min(held.values()) <= 2, held
-    led = leaders()
+    led = leaders(scene)
     assert max(led.values()) - min(led.values()) <= 2, led
     assert {"Rebalancing", "ReplicasMoved"} <= scene.reasons()
     scene.wait_until_ready()
@@ -65,7 +65,7 @@ def test_a_broker_that_is_added_gets_its_share_and_new_partitions_are_spread(sce
 def test_a_broker_that_goes_is_emptied_first_and_forgotten_in_the_end(scene: Scene, load: Load) -> None:
     scene.change({"brokers": {"replicas": 3}})
     scene.wait_until("its pod is gone", lambda: f"{RELEASE}-broker-3" not in scene.uids("broker"), timeout_s=180)
-    assert replicas()[3] == 0
+    assert replicas(scene)[3] == 0
     assert scene.resource["status"]["partitions"]["offline"] == 0
     scene.wait_until("it is forgotten", lambda: "BrokerForgotten" in scene.reasons(), timeout_s=60)
     assert {"BrokerCordoned", "Draining"} <= scene.reasons()

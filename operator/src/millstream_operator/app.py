@@ -11,7 +11,7 @@ from millstream_operator.kube.objects import Objects, connect
 from millstream_operator.metrics import OperatorMetrics
 from millstream_operator.reconcile.certificates import Certificates
 from millstream_operator.reconcile.connections import Connections
-from millstream_operator.reconcile.resource import Surroundings
+from millstream_operator.reconcile.resource import ClustersRead, Surroundings
 from millstream_operator.reconcile.resync import Reconcilers
 from millstream_runtime.service import Health
 from millstream_runtime.world import World
@@ -56,6 +56,7 @@ class OperatorApp:
         return Surroundings(
             world=self._world,
             objects=objects,
+            clusters=ClustersRead(self._world, objects),
             namespaces=self._config.watch_namespaces,
             operator_namespace=self._config.namespace,
             certificates=certificates,

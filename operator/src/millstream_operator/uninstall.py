@@ -17,7 +17,7 @@ from millstream_operator.reconcile.resource import API_VERSION
 from millstream_operator.resources.identity import CLUSTER_LABEL
 
 FINALIZER = "millstream.dev/data"
-LOST_AFTER_S = 10
+LOST_AFTER_S = 5
 """A pod that is still there so long after its time to leave is on a node that is gone."""
 WAIT_S_MAX = 150
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
@@ -59,9 +60,18 @@ class _Place:
 class KafkaClient:
     """Of one topic; what it knows of a partition never goes back to an earlier leader epoch (KIP-320)."""
 
-    def __init__(self, world: World, bootstrap: Sequence[tuple[str, int]], client_id: str, topic: str) -> None:
+    def __init__(
+        self,
+        world: World,
+        bootstrap: Sequence[tuple[str, int]],
+        client_id: str,
+        topic: str,
+        topic_configs: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """`topic_configs`: what its topic is made with."""
         self.world = world
         self.topic = topic
+        self._topic_configs = topic_configs
         self._bootstrap = tuple(bootstrap)
         self._nodes = Nodes(world, client_id=client_id)
         self._topic_id = ZERO_UUID
@@ -83,7 +93,8 @@ class KafkaClient:
 
     async def create_topic(self, partitions: int, configs: Mapping[str, str] | None = None) -> UUID | None:
         """The new topic's id; None if it was there, perhaps since an attempt whose answer got lost."""
-        settings = [CreatableTopicConfig(name=name, value=value) for name, value in (configs or {}).items()]
+        wanted = {**self._topic_configs, **(configs or {})}
+        settings = [CreatableTopicConfig(name=name, value=value) for name, value in wanted.items()]
         topic = CreatableTopic(
             name=self.topic, num_partitions=partitions, replication_factor=AS_CONFIGURED, configs=settings
         )

@@ -113,7 +113,7 @@ class _Scenario:
         planned = plan_processes(shape.counts, ports, directory, shape.settings, host_of=lambda name: name)
         brokers = [(each.host, each.port) for each in planned if each.role is Role.BROKER]
         self._controllers = [(each.host, each.port) for each in planned if each.role is Role.CONTROLLER]
-        self._stage = Stage(seed, self._network, brokers, story)
+        self._stage = Stage(seed, self._network, brokers, story, shape.topic_configs)
         self._store, open_store = metadata_store(shape, self._stage, directory)
 
         def host(process: PlannedProcess, failed: Callable[[str, BaseException | None], None]) -> Host:

@@ -48,6 +48,8 @@ class Shape:
     members: int = 3
     trouble_s: float = 60.0
     settings: Mapping[str, str] = field(default_factory=lambda: SETTINGS)
+    topic_configs: Mapping[str, str] = field(default_factory=dict)
+    """Of all topics that clients make."""
     troubles: tuple[str, ...] = ("kill", "stop", "cut", "isolate", "pause", "storm")
     """Kinds of it (troubles/)."""
     passing_topics: bool = True

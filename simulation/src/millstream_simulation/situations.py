@@ -83,6 +83,9 @@ SITUATIONS: Mapping[str, Situation] = {
     "EIO on write": Situation("a disk could not be written", within=100),
     "flush failed": Situation("a flush failed, and what it was for was lost", within=100),
     "power lost": Situation("a machine lost what its disk had not got", within=100),
+    "power lost everywhere": Situation(
+        "all brokers' machines lost what their disks had not got, at the same moment", within=100
+    ),
     "file torn by power loss": Situation(
         "a power loss left a part of what a file had got since its last flush", within=100
     ),

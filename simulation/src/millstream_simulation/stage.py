@@ -2,8 +2,8 @@
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import ParamSpec, TypeVar
 
 from millstream_runtime.simulated.network import SimulatedNetwork
@@ -25,6 +25,8 @@ class Stage:
     network: SimulatedNetwork
     brokers: Sequence[tuple[str, int]]
     story: Story
+    topic_configs: Mapping[str, str] = field(default_factory=dict)
+    """Of all topics that clients make."""
 
     def random(self, name: str) -> random.Random:
         return random.Random(f"{self.seed} {name}")
@@ -33,7 +35,7 @@ class Stage:
         return SimulatedWorld(self.network, name, self.random(name))
 
     def client(self, name: str, topic: str) -> KafkaClient:
-        return KafkaClient(self.world(name), self.brokers, name, topic)
+        return KafkaClient(self.world(name), self.brokers, name, topic, self.topic_configs)
 
 
 async def until_done(attempt: Callable[P, Awaitable[T]], *arguments: P.args, **options: P.kwargs) -> T:

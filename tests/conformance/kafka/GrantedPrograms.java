@@ -1,7 +1,9 @@
 import java.io.BufferedReader;
 import java.io.FileReader;
 import java.io.InputStreamReader;
+import java.io.PrintWriter;
 import java.io.Reader;
+import java.io.StringWriter;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -18,8 +20,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
@@ -54,7 +56,7 @@ import org.apache.kafka.streams.state.Stores;
  * "done", or which of Kafka's errors ended it.
  */
 public class GrantedPrograms {
-    private static final Duration PATIENCE = Duration.ofSeconds(40);
+    private static final Duration PATIENCE = Duration.ofSeconds(100);
     private static final Duration PAUSE = Duration.ofMillis(100);
 
     private interface Program {
@@ -103,13 +105,14 @@ public class GrantedPrograms {
         }
     }
 
-    /** The innermost of Kafka's own errors, else what there is. */
+    /** The innermost of Kafka's own errors, also where only their names are left of them; else what there is. */
     private static String refusal(Throwable failure) {
+        StringWriter told = new StringWriter();
+        failure.printStackTrace(new PrintWriter(told));
+        Matcher names = Pattern.compile("org\\.apache\\.kafka\\.common\\.errors\\.(\\w+)").matcher(told.toString());
         String found = failure.getClass().getSimpleName();
-        for (Throwable each = failure; each != null; each = each.getCause()) {
-            if (each.getClass().getPackageName().equals("org.apache.kafka.common.errors")) {
-                found = each.getClass().getSimpleName();
-            }
+        while (names.find()) {
+            found = names.group(1);
         }
         return found;
     }
@@ -154,7 +157,7 @@ public class GrantedPrograms {
     }
 
     private static void transaction(String name, Map<String, Object> config) throws Exception {
-        Map<String, Object> writing = with(config, "transactional.id", name, "max.block.ms", "20000");
+        Map<String, Object> writing = with(config, "transactional.id", name);
         try (KafkaProducer<String, String> producer = new KafkaProducer<>(writing, new StringSerializer(), new StringSerializer());
                 KafkaConsumer<String, String> consumer = consumer(with(config, "group.id", name))) {
             producer.initTransactions();
@@ -204,8 +207,7 @@ public class GrantedPrograms {
         Properties own = new Properties();
         own.putAll(with(config, "application.id", name, "processing.guarantee", "exactly_once_v2", "commit.interval.ms", "100",
             "state.dir", Files.createTempDirectory(Path.of(config.get("directory").toString()), name).toString(),
-            "default.key.serde", Serdes.StringSerde.class.getName(), "default.value.serde", Serdes.StringSerde.class.getName(),
-            "max.block.ms", "20000"));
+            "default.key.serde", Serdes.StringSerde.class.getName(), "default.value.serde", Serdes.StringSerde.class.getName()));
         CompletableFuture<Throwable> failed = new CompletableFuture<>();
         try (KafkaStreams streams = new KafkaStreams(builder.build(), own)) {
             streams.setUncaughtExceptionHandler(failure -> {
@@ -241,28 +243,37 @@ public class GrantedPrograms {
         Map<String, Map<String, String>> connectors = new LinkedHashMap<>();
         connectors.put("source", Map.of("name", "source", "connector.class", "FileStreamSource", "tasks.max", "1",
             "file", source.toString(), "topic", "copied-" + name));
-        connectors.put("sink", Map.of("name", "sink", "connector.class", "FileStreamSink", "tasks.max", "1",
+        connectors.put("sink-" + name, Map.of("name", "sink-" + name, "connector.class", "FileStreamSink", "tasks.max", "1",
             "file", target.toString(), "topics", "copied-" + name));
         Connect<DistributedHerder> connect = new ConnectDistributed().startConnect(worker);
         try {
             for (Map.Entry<String, Map<String, String>> each : connectors.entrySet()) {
                 CompletableFuture<Throwable> told = new CompletableFuture<>();
                 connect.herder().putConnectorConfig(each.getKey(), each.getValue(), true, (error, made) -> told.complete(error));
-                Throwable refused = told.get(PATIENCE.toSeconds(), TimeUnit.SECONDS);
-                if (refused != null) {
-                    throw new Exception(refused);
+                for (long end = end(); !told.isDone(); ) {
+                    expectRunning(connect, end);
+                }
+                if (told.get() != null) {
+                    throw new Exception(told.get());
                 }
             }
             for (long end = end(); !Files.exists(target) || !Files.readString(target).contains("a line"); ) {
-                expect(System.nanoTime() < end);
+                expectRunning(connect, end);
                 for (String connector : connectors.keySet()) {
                     expectNotFailed(connect, connector);
                 }
-                Thread.sleep(PAUSE.toMillis());
             }
         } finally {
             connect.stop();
         }
+    }
+
+    private static void expectRunning(Connect<DistributedHerder> connect, long end) throws Exception {
+        expect(System.nanoTime() < end);
+        if (connect.herderTask().isDone()) {
+            connect.herderTask().get();
+        }
+        Thread.sleep(PAUSE.toMillis());
     }
 
     private static void expectNotFailed(Connect<DistributedHerder> connect, String connector) throws Exception {

@@ -1,6 +1,7 @@
 """Keys and values in the bytes of Java's serializers, with those of other clients as oracles."""
 
 import json
+from base64 import b64encode
 from typing import Any
 
 import pytest
@@ -18,6 +19,8 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "double": st.floats(allow_nan=False),
     "string": st.text(),
     "bytes": st.binary(),
+    "hex": st.binary().map(bytes.hex),
+    "base64": st.binary().map(lambda data: b64encode(data).decode()),
     "null": st.none(),
     "json": st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(),

@@ -6,7 +6,7 @@ import pytest
 
 from millstream_operator.config import OperatorConfig
 from millstream_operator.handlers.watch import at_home, has_policy
-from millstream_operator.plan.scope import Claim, cluster_key, elder, owner, serves
+from millstream_operator.plan.scope import Claim, Namesakes, cluster_key, elder, owner, serves
 from millstream_runtime.properties import Properties, PropertyError
 
 
@@ -59,6 +59,18 @@ def test_the_younger_of_two_resources_learns_the_name_of_the_elder() -> None:
     assert elder(old, [young, old], cluster(), name_of) is None
     other = resource("other", "streams", "2025-01-01T00:00:00Z", topic="payments")
     assert elder(old, [old, other], cluster(), name_of) is None
+
+
+def test_only_namesakes_in_the_same_cluster_are_compared() -> None:
+    one, same = (resource(name, "streams", "2026-01-01T00:00:00Z") for name in ("one", "same"))
+    other, elsewhere = (resource(name, "streams", "2026-01-01T00:00:00Z") for name in ("other", "elsewhere"))
+    other["spec"]["topicName"] = "payments"
+    elsewhere["spec"]["clusterRef"] = {"name": "another", "namespace": "streams"}
+    namesakes = Namesakes([one, same, other, elsewhere], name_of)
+    assert [each["metadata"]["name"] for each in namesakes.of(one)] == ["one", "same"]
+    assert elder(one, namesakes.of(one), cluster(), name_of) == elder(
+        one, [one, same, other, elsewhere], cluster(), name_of
+    )
 
 
 def test_a_resource_that_the_cluster_does_not_serve_keeps_nobody_out() -> None:

@@ -17,6 +17,6 @@ def pod(ended_s_ago: float | None) -> dict[str, Any]:
 
 def test_a_pod_that_outlives_its_time_is_on_a_node_that_is_gone() -> None:
     assert is_lost(pod(ended_s_ago=60), NOW)
-    assert not is_lost(pod(ended_s_ago=5), NOW)
+    assert not is_lost(pod(ended_s_ago=3), NOW)
     assert not is_lost(pod(ended_s_ago=-60), NOW), "its time to leave is not over"
     assert not is_lost(pod(None), NOW), "nobody has asked it to leave yet"

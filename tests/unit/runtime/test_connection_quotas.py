@@ -1,5 +1,8 @@
 """Which connections are taken in, and when: as a decision, without sockets."""
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from millstream_cluster.quotas.windows import Windows
 from millstream_cluster.records import QuotaEntity, QuotaEntityType
 from millstream_runtime.network.connection_quotas import ConnectionQuotas, Entrance, Refusal
@@ -92,3 +95,27 @@ def test_so_many_from_one_address_and_other_numbers_for_some() -> None:
     assert taken(entrance, "10.0.0.9", times=3) == [0, 0, refused]
     entrance.leave("10.0.0.1")
     assert taken(entrance, times=2) == [0, refused]
+
+
+@given(st.lists(st.tuples(st.sampled_from("AB"), st.sampled_from("xyz"), st.booleans()), max_size=60))
+def test_who_is_in_is_counted_once_everywhere(moves: list[tuple[str, str, bool]]) -> None:
+    limits = Limits(connections_max=6, connections_per_ip_max=3, of_listeners={"a": ListenerLimits(connections_max=4)})
+    quotas = ConnectionQuotas(limits)
+    entrances = {"A": quotas.entrance("A", is_for_nodes=True), "B": quotas.entrance("B")}
+    inside: list[tuple[str, str]] = []
+    for name, host, comes in moves:
+        entrance = entrances[name]
+        if comes:
+            listeners = [each for each, _ in inside]
+            has_room = listeners.count("A") < 4 if name == "A" else len(inside) < 6
+            assert entrance.has_room == has_room
+            if has_room:
+                full = [each for _, each in inside].count(host) >= 3
+                assert (entrance.enter(host, 0) is not None) == full
+                inside += [] if full else [(name, host)]
+        elif (name, host) in inside:
+            inside.remove((name, host))
+            entrance.leave(host)
+        assert [each.open for each in entrances.values()] == [
+            [each for each, _ in inside].count(listener) for listener in entrances
+        ]

@@ -397,6 +397,7 @@ def test_a_node_that_leaves_does_not_wait_long_where_no_controller_answers(
             await server.close()
         controller.active = False
         began = asyncio.get_running_loop().time()
+        assert not await registration.make_way(timeout_ms=60_000)
         await registration.leave(timeout_ms=60_000)
         assert asyncio.get_running_loop().time() - began == pytest.approx(2, abs=0.1)
         running.cancel()

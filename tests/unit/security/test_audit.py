@@ -20,7 +20,7 @@ from millstream_controller.app import ControllerApp
 from millstream_controller.config import ControllerConfig
 from millstream_runtime.nodes.client import Client
 from millstream_runtime.properties import Properties
-from millstream_runtime.serving.audit.audit import REFUSED_PER_SOURCE, Audit
+from millstream_runtime.serving.audit.audit import PER_SOURCE, Audit
 from millstream_runtime.serving.audit.changes import CHANGES
 from millstream_runtime.serving.audit.recording import recorded
 from millstream_runtime.serving.audit.restraint import FOLD_S
@@ -40,6 +40,8 @@ from millstream_wire.messages import (
     DeleteGroupsResponse,
     DeleteTopicsRequest,
     DescribeAclsRequest,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
 )
 from millstream_wire.messages.create_topics import CreatableTopic
 from millstream_wire.messages.delete_groups import DeletableGroupResult
@@ -120,8 +122,8 @@ def test_no_more_lines_than_somebody_reads(play: Play) -> None:
         said.context.denied(AclOperation.READ, AclResource.TOPIC, "another")
 
     lines = play(scene)
-    assert len(lines) == REFUSED_PER_SOURCE + 1
-    assert lines[-1].endswith(f"left_out={1_000 - REFUSED_PER_SOURCE}")
+    assert len(lines) == PER_SOURCE + 1
+    assert lines[-1].endswith(f"left_out={1_000 - PER_SOURCE}")
 
 
 def test_a_name_of_any_length_is_a_line_of_some(play: Play) -> None:
@@ -204,6 +206,26 @@ def test_what_nodes_get_done_is_said_and_what_they_only_try_is_not(play: Play) -
     assert play(scene, NodePeer.of(NodeId(1))) == [
         f"{who} api=DELETE_GROUPS resource=GROUP:g answer=NONE detail=delete"
     ]
+
+
+def test_each_change_is_said_in_the_order_in_which_they_were_made(play: Play) -> None:
+    async def scene(said: Said) -> None:
+        for _ in range(3):
+            delete_groups(said, lambda *_: DONE)
+
+    assert play(scene) == [f"{CHANGE} answer=NONE detail=delete"] * 3
+
+
+def test_who_commits_all_day_is_said_once_a_minute(play: Play) -> None:
+    async def scene(said: Said) -> None:
+        commit = recorded(OffsetCommitRequest, lambda *_: OffsetCommitResponse())
+        for _ in range(120):
+            commit(None, OffsetCommitRequest(group_id="g"), said.context)
+            await asyncio.sleep(1)
+
+    lines = play(scene)
+    assert len(lines) in (3, 4)
+    assert lines[1].endswith("resource=GROUP:g answer=NONE detail=set_offsets repeated=59")
 
 
 def test_refusals_do_not_hide_what_was_changed(play: Play) -> None:

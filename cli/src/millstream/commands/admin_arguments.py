@@ -7,10 +7,16 @@ from millstream.commands.arguments import add_bootstrap, add_json
 
 SHELLS = ("bash", "zsh", "fish")
 GROUP_TYPES = ("classic", "consumer", "share")
+MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
+ITERATIONS = 4096
 
 
 def add_admin_commands(commands: Any) -> None:
     commands.add_parser("group", help="groups: members, lag, offsets", fill=_add_group)
+    commands.add_parser("transaction", help="list, describe and abort transactions", fill=_add_transaction)
+    commands.add_parser("acl", help="list, create and delete ACLs", fill=_add_acl)
+    commands.add_parser("user", help="list users, set and delete their passwords (SCRAM)", fill=_add_user)
+    commands.add_parser("quota", help="list, set and delete quotas of users, client ids and addresses", fill=_add_quota)
     completing = commands.add_parser("completion", help="a script that completes these commands in a shell")
     completing.add_argument("shell", choices=SHELLS)
 
@@ -54,10 +60,78 @@ def _add_group(parser: argparse.ArgumentParser) -> None:
         "--to",
         required=True,
         metavar="WHERE",
-        help="earliest, latest, an offset, +N or -N records from where it is, or a time such as 2026-01-31T12:00:00+00:00",
+        help="earliest, latest, an offset, +N or -N records from where it is, a time such as 2026-01-31T12:00:00+00:00, or so long ago as 15m",
     )
     for action in (resetting, undoing):
         action.add_argument("--execute", action="store_true", help="do it; without this nothing is changed")
     for action in (listing, describing, lagging, resetting, undoing, forgetting, deleting):
+        add_bootstrap(action)
+        add_json(action)
+
+
+def _add_transaction(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    listing = actions.add_parser("list", help="all transactional ids")
+    listing.add_argument("--state", metavar="STATE", help="only these: Ongoing, CompleteCommit, ...")
+    describing = actions.add_parser("describe", help="state, producer, age and partitions of one")
+    aborting = actions.add_parser("abort", help="end what a producer has left open, and fence it")
+    for action in (describing, aborting):
+        action.add_argument("transactional_id", metavar="ID")
+    for action in (listing, describing, aborting):
+        add_bootstrap(action)
+        add_json(action)
+
+
+def _add_acl(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    listing = actions.add_parser("list", help="all ACLs, or those that match")
+    creating = actions.add_parser("create", help="let somebody do something, or forbid it")
+    deleting = actions.add_parser("delete", help="the ACLs that match: shows them, --execute deletes them")
+    creating.add_argument("principal", metavar="PRINCIPAL", help="User:alice, or alice; User:* for everybody")
+    creating.add_argument("operations", nargs="+", metavar="OPERATION", help="read, write, describe, all, ...")
+    for action in (listing, deleting):
+        action.add_argument("--principal", metavar="PRINCIPAL")
+        action.add_argument("--operation", metavar="OPERATION")
+    for action in (listing, creating, deleting):
+        resource = action.add_mutually_exclusive_group()
+        for option in ("--topic", "--group", "--transactional-id", "--user", "--token"):
+            resource.add_argument(option, metavar="NAME", help="or * for all of them")
+        resource.add_argument("--cluster", action="store_true")
+        action.add_argument("--prefixed", action="store_true", help="all that begin with the name")
+        action.add_argument("--deny", action="store_true", help="what is forbidden instead of what is allowed")
+        is_creating = action is creating
+        action.add_argument("--host", default="*" if is_creating else None, metavar="ADDRESS", help="from there only")
+        add_bootstrap(action)
+        add_json(action)
+    deleting.add_argument("--execute", action="store_true", help="do it; without this nothing is changed")
+
+
+def _add_user(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    listing = actions.add_parser("list", help="everybody who has a password")
+    setting = actions.add_parser("set", help="give a user a password, a new one or another")
+    deleting = actions.add_parser("delete", help="take a user's password away")
+    for action in (setting, deleting):
+        action.add_argument("user", metavar="USER")
+        action.add_argument("--mechanism", choices=MECHANISMS, default=MECHANISMS[1])
+    setting.add_argument(
+        "--password", metavar="@FILE|env:NAME", help="default: asked for, or a line of the standard input"
+    )
+    setting.add_argument("--iterations", type=int, default=ITERATIONS, metavar="N", help=f"default {ITERATIONS}")
+    for action in (listing, setting, deleting):
+        add_bootstrap(action)
+        add_json(action)
+
+
+def _add_quota(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    listing = actions.add_parser("list", help="all quotas, or those of one")
+    setting = actions.add_parser("set", help="such as producer_byte_rate=1048576")
+    deleting = actions.add_parser("delete", help="leave it to the next default")
+    setting.add_argument("quotas", nargs="+", metavar="QUOTA=NUMBER")
+    deleting.add_argument("keys", nargs="+", metavar="QUOTA")
+    for action in (listing, setting, deleting):
+        for option in ("--user", "--client-id", "--ip"):
+            action.add_argument(option, metavar="NAME", help="or `default` for all that have none of their own")
         add_bootstrap(action)
         add_json(action)

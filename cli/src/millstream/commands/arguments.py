@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
-FORMATS = ("string", "int", "long", "float", "double", "bytes", "null", "json")
+FORMATS = ("string", "int", "long", "float", "double", "bytes", "hex", "base64", "null", "json")
 COMPRESSIONS = ("none", "gzip", "snappy", "lz4", "zstd")
 RESOURCES = ("topic", "broker", "group")
 
@@ -39,7 +39,15 @@ def _add_topic(parser: argparse.ArgumentParser) -> None:
     deleting = actions.add_parser("delete", help="topics with all that is in them")
     deleting.add_argument("topics", nargs="+", metavar="TOPIC")
     deleting.add_argument("--if-exists", action="store_true", help="no error if it is not there")
-    for action in (listing, creating, describing, altering, deleting):
+    moving = actions.add_parser("reassign", help="replicas to other brokers: shows the plan, --execute carries it out")
+    moving.add_argument("topics", nargs="+", metavar="TOPIC")
+    moving.add_argument("--brokers", metavar="1,2,...", help="where they are to be; default: all that are there")
+    moving.add_argument("--replication-factor", type=int, metavar="N", help="default: as many as there are")
+    moving.add_argument("--execute", action="store_true", help="do it; without this nothing is changed")
+    moving.add_argument("--wait", action="store_true", help="until all replicas are where they are to be")
+    watching = actions.add_parser("moves", help="replicas that are being moved")
+    watching.add_argument("--cancel", action="store_true", help="leave them where they are")
+    for action in (listing, creating, describing, altering, deleting, moving, watching):
         add_bootstrap(action)
         add_json(action)
 
@@ -69,8 +77,10 @@ def _add_consume(parser: argparse.ArgumentParser) -> None:
         dest="start",
         default="earliest",
         metavar="WHERE",
-        help="earliest (default), latest, an offset, or a time such as 2026-01-31T12:00:00+00:00",
+        help="earliest (default), latest, an offset, -N for the last N of each partition, a time such as "
+        "2026-01-31T12:00:00+00:00, or so long ago as 90s, 15m, 6h, 7d",
     )
+    parser.add_argument("--until", metavar="WHERE", help="stop before that, in each partition; as --from")
     parser.add_argument("--partition", type=int, action="append", metavar="N", help="only this one; repeatable")
     parser.add_argument("--group", metavar="NAME", help="as a member of this group, from where it has committed")
     parser.add_argument("--max-messages", type=int, metavar="N", help="stop after that many")
@@ -78,7 +88,17 @@ def _add_consume(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--committed-only", action="store_true", help="leave out open and aborted transactions")
     parser.add_argument("--key-format", choices=FORMATS, help="default: text where it is text")
     parser.add_argument("--value-format", choices=FORMATS, help="default: text where it is text")
+    parser.add_argument("--key-matches", metavar="REGEX", help="only these")
+    parser.add_argument("--value-matches", metavar="REGEX", help="only these")
+    parser.add_argument(
+        "--header-matches", action="append", default=[], metavar="NAME=REGEX", help="only these; repeatable"
+    )
     parser.add_argument("--values", action="store_true", help="print values alone, as they are")
+    parser.add_argument(
+        "--format",
+        metavar="TEXT",
+        help="as kcat: %%t topic, %%p partition, %%o offset, %%T timestamp, %%k key, %%s value, %%h headers, %%K and %%S lengths, \\n, \\t",
+    )
     add_bootstrap(parser)
     add_json(parser)
 

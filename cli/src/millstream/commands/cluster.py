@@ -10,12 +10,15 @@ from millstream.commands.connection import cluster_of
 from millstream.commands.output import print_json, print_table
 from millstream_client import Cluster
 from millstream_client.admin import Resource, ResourceType, describe_all_settings
-from millstream_client.errors import check
+from millstream_client.errors import Unreachable, check
 from millstream_client.metadata import NO_LEADER, Snapshot
 from millstream_wire.messages.api_versions import ApiVersionsRequest
 from millstream_wire.messages.describe_cluster import DescribeClusterRequest
+from millstream_wire.messages.describe_log_dirs import DescribeLogDirsRequest
 
 _MIN_ISR = "min.insync.replicas"
+_ANSWER_MS = 5_000
+"""How long each broker has to say what it knows of its directories."""
 _NAMED_MAX = 5
 """How many partitions a finding names; it counts the others."""
 
@@ -97,7 +100,8 @@ async def _health(cluster: Cluster, options: Namespace) -> None:
     least = {
         resource.name: int(found[_MIN_ISR].value or 1) for resource, found in settings.items() if _MIN_ISR in found
     }
-    findings = [*_of_brokers(nodes), *_of_partitions(snapshot, least)]
+    failed, silent = await _failed_directories(cluster, nodes)
+    findings = [*_of_brokers(nodes, silent), *_of_directories(failed), *_of_partitions(snapshot, least)]
     if options.json:
         print_json({"healthy": not findings, "findings": [asdict(each) for each in findings]})
     elif findings:
@@ -111,13 +115,36 @@ async def _health(cluster: Cluster, options: Namespace) -> None:
         raise Unwell
 
 
-def _of_brokers(nodes: list[Node]) -> list[Finding]:
-    fenced = tuple(f"broker {each.node_id}" for each in nodes if each.is_fenced)
-    if not fenced:
+async def _failed_directories(cluster: Cluster, nodes: list[Node]) -> tuple[tuple[str, ...], set[int]]:
+    """Data directories that their brokers cannot use, and who of the live brokers does not answer."""
+    failed, silent = [], set()
+    for node in nodes:
+        if node.is_fenced:
+            continue
+        try:
+            answer = await cluster.ask(node.node_id, DescribeLogDirsRequest(topics=[]), timeout_ms=_ANSWER_MS)
+        except Unreachable:
+            silent.add(node.node_id)
+            continue
+        # Who may not describe the cluster is told of no directory.
+        failed += [f"{each.log_dir} of broker {node.node_id}" for each in answer.results if each.error_code]
+    return tuple(failed), silent
+
+
+def _of_brokers(nodes: list[Node], silent: set[int]) -> list[Finding]:
+    away = tuple(f"broker {each.node_id}" for each in nodes if each.is_fenced or each.node_id in silent)
+    if not away:
         return []
     return [
-        Finding("brokers that do not answer", fenced, "start them, or move what they hold: kafka-reassign-partitions")
+        Finding("brokers that do not answer", away, "start them, or move what they hold: kafka-reassign-partitions")
     ]
+
+
+def _of_directories(failed: tuple[str, ...]) -> list[Finding]:
+    if not failed:
+        return []
+    fix = "mend or replace them and restart their brokers; replicas that others have are made again after a while"
+    return [Finding("data directories that have failed", failed, fix)]
 
 
 def _of_partitions(snapshot: Snapshot, least: Mapping[str, int]) -> list[Finding]:

@@ -2,12 +2,13 @@
 
 import sys
 from argparse import Namespace
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
+from millstream.commands.chosen import Chosen
 from millstream.commands.connection import cluster_of
 from millstream.commands.output import Progress, print_json, text_of, time_text
+from millstream.commands.starts import Start, offsets_at, parse_start
+from millstream.commands.template import Template, raw
 from millstream_client import (
     EARLIEST,
     FORMATS,
@@ -30,42 +31,22 @@ from millstream_client.offsets import find_offsets
 _LOOK_MS = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
-    """Where to begin: everywhere at one offset, or at a time, EARLIEST or LATEST."""
-
-    time: int = EARLIEST
-    offset: int | None = None
-
-
-def parse_start(text: str) -> Start:
-    match text:
-        case "earliest":
-            return Start()
-        case "latest":
-            return Start(LATEST)
-        case _ if text.isascii() and text.isdecimal():
-            return Start(offset=int(text))
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise InvalidData(f"--from: earliest, latest, an offset or a time expected, not {text!r}") from None
-    return Start(int(moment.timestamp() * 1000))
-
-
 async def work(options: Namespace) -> None:
-    start = parse_start(options.start)
-    if options.group is not None and (options.partition or start.offset is not None):
-        raise InvalidData("a group decides about partitions and offsets: no --partition, --from earliest or latest")
+    chosen = Chosen.of(options)
     async with cluster_of(options) as cluster:
+        now_ms = cluster.world.now_ms()
+        start = parse_start(options.start, "--from", now_ms)
+        until = parse_start(options.until, "--until", now_ms) if options.until is not None else None
+        if options.group is not None and (options.partition or until or start.time not in (EARLIEST, LATEST)):
+            raise InvalidData("a group decides about partitions and offsets: no --partition, --from earliest or latest")
         topic = await cluster.topic(options.topic)
         partitions = [TopicPartition(topic.name, each.index) for each in topic.partitions]
         wanted = [each for each in partitions if not options.partition or each.partition in options.partition]
         isolation_level = READ_COMMITTED if options.committed_only else READ_UNCOMMITTED
         ends = await find_offsets(cluster, dict.fromkeys(wanted, LATEST), isolation_level=isolation_level)
         config = ConsumerConfig(
-            start=start.time,
-            offsets=await _clamped(cluster, start.offset, ends),
+            start=start.time if start.time is not None else EARLIEST,
+            offsets=await offsets_at(cluster, start, ends) if options.group is None else {},
             only=frozenset(TopicPartition(topic.name, each) for each in options.partition)
             if options.partition
             else None,
@@ -75,35 +56,56 @@ async def work(options: Namespace) -> None:
             value_format=FORMATS["bytes"] if options.value_format is None else format_named(options.value_format),
             fetch=FetchConfig(isolation_level=isolation_level, reset_to=EARLIEST),
         )
-        await _print(cluster, config, options, ends)
+        stops = await _stops(cluster, until, ends, options)
+        await _print(cluster, config, options, Printing(options, chosen), stops)
 
 
-async def _clamped(cluster: Cluster, offset: int | None, ends: dict[TopicPartition, int]) -> dict[TopicPartition, int]:
-    """The offset in every partition, or the nearest that there is."""
-    if offset is None:
-        return {}
-    firsts = await find_offsets(cluster, dict.fromkeys(ends, EARLIEST))
-    return {each: min(max(offset, firsts[each]), end) for each, end in ends.items()}
+async def _stops(
+    cluster: Cluster, until: Start | None, ends: dict[TopicPartition, int], options: Namespace
+) -> dict[TopicPartition, int] | None:
+    """Where to stop in each partition; None: nowhere. Who follows may wait for an offset that is still to come."""
+    if until is None:
+        return None if options.follow else ends
+    if options.follow and until.offset is not None:
+        return dict.fromkeys(ends, until.offset)
+    return await offsets_at(cluster, until, ends)
 
 
-async def _print(cluster: Cluster, config: ConsumerConfig, options: Namespace, ends: dict[TopicPartition, int]) -> None:
+async def _print(
+    cluster: Cluster,
+    config: ConsumerConfig,
+    options: Namespace,
+    printing: "Printing",
+    stops: dict[TopicPartition, int] | None,
+) -> None:
     left = options.max_messages if options.max_messages is not None else sys.maxsize
     count = 0
     # Counting is only of use where the messages themselves do not show.
     progress = Progress("messages") if not sys.stdout.isatty() else None
     async with Consumer(cluster, [options.topic], config) as consumer:
-        while left > 0 and (options.follow or not _has_read(consumer, ends)):
-            messages = (await consumer.poll(timeout_ms=_LOOK_MS))[:left]
-            left -= len(messages)
-            count += len(messages)
+        while left > 0 and (stops is None or not _has_read(consumer, stops)):
+            messages = await consumer.poll(timeout_ms=_LOOK_MS)
+            done = []
             for message in messages:
-                _print_message(message, options)
+                if left == 0:
+                    break
+                done.append(message)
+                if _is_before(message, stops) and printing.show(message):
+                    left -= 1
+            count += len(done)
             sys.stdout.flush()
-            consumer.mark_done(messages)
+            consumer.mark_done(done)
             if progress is not None:
                 progress.update(count)
     if progress is not None:
         progress.end()
+
+
+def _is_before(message: Message, stops: dict[TopicPartition, int] | None) -> bool:
+    """A group's members, and who follows, read on beyond an end that was there at the beginning."""
+    if stops is None:
+        return True
+    return message.offset < stops.get(TopicPartition(message.topic, message.partition), sys.maxsize)
 
 
 def _has_read(consumer: Consumer, ends: dict[TopicPartition, int]) -> bool:
@@ -112,17 +114,30 @@ def _has_read(consumer: Consumer, ends: dict[TopicPartition, int]) -> bool:
     return consumer.is_assigned and all(offset >= ends.get(each, 0) for each, offset in positions.items())
 
 
-def _print_message(message: Message, options: Namespace) -> None:
-    if options.json:
-        print_json(_document(message))
-    elif options.values:
-        value = message.value
-        sys.stdout.buffer.write((value if isinstance(value, bytes) else str(value or "").encode()) + b"\n")
-    else:
-        place = f"{message.topic}-{message.partition}@{message.offset}"
-        headers = " ".join(f"{name}={text_of(value)}" for name, value in message.headers)
-        parts = [place, time_text(message.timestamp_ms), _shown(message.key), _shown(message.value)]
-        print("  ".join([*parts, headers] if headers else parts))
+class Printing:
+    """Prints those that are wanted, the way the options say."""
+
+    def __init__(self, options: Namespace, chosen: Chosen) -> None:
+        self._options = options
+        self._chosen = chosen
+        self._template = Template.of(options.format) if options.format is not None else None
+
+    def show(self, message: Message) -> bool:
+        """False if it is not one that is wanted."""
+        if not self._chosen.takes(message):
+            return False
+        if self._template is not None:
+            sys.stdout.buffer.write(self._template.render(message))
+        elif self._options.json:
+            print_json(_document(message))
+        elif self._options.values:
+            sys.stdout.buffer.write(raw(message.value) + b"\n")
+        else:
+            place = f"{message.topic}-{message.partition}@{message.offset}"
+            headers = " ".join(f"{name}={text_of(value)}" for name, value in message.headers)
+            parts = [place, time_text(message.timestamp_ms), _shown(message.key), _shown(message.value)]
+            print("  ".join([*parts, headers] if headers else parts))
+        return True
 
 
 def _document(message: Message) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from millstream.commands.command import Unwell
 from millstream.commands.connection import cluster_of
 from millstream.commands.output import print_json, print_table, tell
 from millstream.commands.resets import forget_reset, remember_reset, remembered_reset
-from millstream.commands.starts import Move, parse_move
+from millstream.commands.starts import Start, parse_start
 from millstream_client import Cluster, InvalidData, Refused, TopicPartition
 from millstream_client.groups import (
     SHARE,
@@ -126,7 +126,7 @@ def _cell(value: int | None) -> str:
 
 
 async def _reset(cluster: Cluster, options: Namespace) -> None:
-    move = parse_move(options.to)
+    move = parse_start(options.to, "--to", cluster.world.now_ms())
     group = await _group_or_none(cluster, options.group)
     lags = await lags_of(cluster, group) if group is not None else []
     now = {TopicPartition(each.topic, each.partition): each.committed for each in lags}
@@ -192,7 +192,7 @@ async def _chosen(
 
 
 async def _target(
-    cluster: Cluster, move: Move, wanted: Sequence[TopicPartition], now: Mapping[TopicPartition, int | None]
+    cluster: Cluster, move: Start, wanted: Sequence[TopicPartition], now: Mapping[TopicPartition, int | None]
 ) -> dict[TopicPartition, int]:
     if move.time is not None:
         return await moments(cluster, wanted, move.time)

@@ -1,38 +1,63 @@
-"""Where to begin, as people say it: earliest, latest, an offset, a number of records from here, a time."""
+"""Places in a topic as people say them: earliest, latest, an offset, so many records from somewhere, a time, so long ago."""
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from millstream_client.assignment import TopicPartition
+from millstream_client.cluster import Cluster
 from millstream_client.errors import InvalidData
-from millstream_client.offsets import EARLIEST, LATEST
+from millstream_client.offsets import EARLIEST, LATEST, NO_OFFSET, find_offsets
+
+_AGO = re.compile(r"(\d+)(s|m|h|d)")
+_UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class Start:
     """One of these."""
 
     time: int | None = None
     """In ms, or EARLIEST or LATEST."""
     offset: int | None = None
     by: int | None = None
+    """From where a group is; for who is nowhere, from the end backwards and from the beginning forwards."""
 
 
-def parse_move(text: str) -> Move:
-    if text[:1] in "+-" and text[1:].isdecimal():
-        return Move(by=int(text))
+def parse_start(text: str, option: str, now_ms: int) -> Start:
+    if text[:1] in ("+", "-") and text[1:].isascii() and text[1:].isdecimal():
+        return Start(by=int(text))
     if text.isascii() and text.isdecimal():
-        return Move(offset=int(text))
-    return Move(time=parse_time(text))
-
-
-def parse_time(text: str) -> int:
+        return Start(offset=int(text))
+    ago = _AGO.fullmatch(text)
+    if ago is not None:
+        return Start(now_ms - int(ago[1]) * _UNITS_MS[ago[2]])
     match text:
         case "earliest":
-            return EARLIEST
+            return Start(EARLIEST)
         case "latest":
-            return LATEST
+            return Start(LATEST)
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise InvalidData(f"earliest, latest, an offset or a time expected, not {text!r}") from None
-    return int(moment.timestamp() * 1000)
+        raise InvalidData(
+            f"{option}: earliest, latest, an offset, +N or -N records, a time, or so long ago as 15m expected, not {text!r}"
+        ) from None
+    return Start(int(moment.timestamp() * 1000))
+
+
+async def offsets_at(cluster: Cluster, start: Start, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+    """Where that is in each partition, or the nearest that there is. `ends`: theirs."""
+    firsts = await find_offsets(cluster, dict.fromkeys(ends, EARLIEST))
+    if start.time is not None and start.time not in (EARLIEST, LATEST):
+        found = await find_offsets(cluster, dict.fromkeys(ends, start.time))
+        return {each: min(offset, ends[each]) if offset != NO_OFFSET else ends[each] for each, offset in found.items()}
+    if start.time is not None:
+        return firsts if start.time == EARLIEST else dict(ends)
+    if start.offset is not None:
+        wanted = dict.fromkeys(ends, start.offset)
+    else:
+        by = start.by or 0
+        wanted = {each: (ends[each] if by < 0 else firsts[each]) + by for each in ends}
+    return {each: min(max(offset, firsts[each]), ends[each]) for each, offset in wanted.items()}

@@ -1,4 +1,4 @@
-"""`millstream topic`: list, create, describe, alter, delete."""
+"""`millstream topic`: list, create, describe, alter, delete; moves of replicas are in `topic_moves.py`."""
 
 from argparse import Namespace
 from typing import Any
@@ -36,6 +36,10 @@ async def work(options: Namespace) -> None:
             case "alter":
                 await grow_topic(cluster, options.topic, options.partitions)
                 tell(options, f"topic {options.topic} has {options.partitions} partitions", topic=options.topic)
+            case "reassign" | "moves":
+                from millstream.commands.topic_moves import work_on_moves  # what a list need not wait for
+
+                await work_on_moves(cluster, options)
             case _:
                 await _delete(cluster, options)
 

@@ -4,6 +4,7 @@ A value of None is Kafka's null in every format.
 """
 
 import json
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from struct import Struct
@@ -70,6 +71,20 @@ def _dump_json(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
+def _from_base64(text: str) -> bytes:
+    return b64decode(text, validate=True)
+
+
+def _hex(text: str) -> str:
+    bytes.fromhex(text)
+    return text
+
+
+def _base64(text: str) -> str:
+    _from_base64(text)
+    return text
+
+
 FORMATS: Mapping[str, Format] = {
     each.name: each
     for each in (
@@ -79,6 +94,8 @@ FORMATS: Mapping[str, Format] = {
         _number("double", ">d", float),
         Format("string", lambda value: value.encode(), bytes.decode, str),
         Format("bytes", lambda value: bytes(memoryview(value)), bytes, str.encode),
+        Format("hex", bytes.fromhex, bytes.hex, _hex),
+        Format("base64", _from_base64, lambda data: b64encode(data).decode(), _base64),
         Format("null", _pack_null, _unpack_null, lambda text: None),
         Format("json", _dump_json, json.loads, json.loads),
     )

@@ -4,6 +4,8 @@ Which brokers get new partitions is the controller's decision: it makes one afte
 Topics are reconciled several at a time, so a plan made here would not know of the others.
 """
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import assert_never
 from uuid import UUID
 
@@ -26,6 +28,7 @@ from millstream_wire.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from millstream_wire.messages.metadata import MetadataResponseTopic
 
 TOPIC_RESOURCE = 2
 SET = 0
@@ -39,23 +42,59 @@ async def look_at(cluster: KafkaCluster, name: str) -> TopicSeen | None:
     if topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         return None
     check(topic.error_code)
+    return _seen(topic, (await _overrides(cluster, {name: None})).get(name, {}))
+
+
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """All topics of a cluster at once: two requests however many there are."""
+
+    read_ms: int
+    topics: Mapping[str, TopicSeen]
+    """Of their configs those keys alone that were asked about."""
+    hosts: Mapping[int, str]
+    """Of the nodes."""
+
+
+async def glance_at(cluster: KafkaCluster, declared: Mapping[str, Sequence[str]], now_ms: int) -> Glance:
+    """`declared`: the config keys that somebody wants to know of, by topic."""
+    metadata = await cluster.metadata(None)
+    there = {topic.name or "": topic for topic in metadata.topics if topic.error_code == ErrorCode.NONE}
+    overrides = await _overrides(cluster, {name: keys for name, keys in declared.items() if keys and name in there})
+    seen = {name: _seen(topic, overrides.get(name, {})) for name, topic in there.items() if name in declared}
+    return Glance(now_ms, seen, {node.node_id: node.host for node in metadata.brokers})
+
+
+def _seen(topic: MetadataResponseTopic, overrides: Mapping[str, str]) -> TopicSeen:
     partitions = tuple(
         PartitionSeen(p.partition_index, p.leader_id, tuple(p.replica_nodes), tuple(p.isr_nodes))
         for p in sorted(topic.partitions, key=lambda p: p.partition_index)
     )
-    return TopicSeen(topic.topic_id, partitions, await _overrides(cluster, name))
+    return TopicSeen(topic.topic_id, partitions, overrides)
 
 
-async def _overrides(cluster: KafkaCluster, name: str) -> dict[str, str]:
-    resource = DescribeConfigsResource(resource_type=TOPIC_RESOURCE, resource_name=name, configuration_keys=None)
-    answer = await cluster.request(DescribeConfigsRequest(resources=[resource]))
-    [result] = answer.results
-    check(result.error_code, result.error_message)
-    return {
-        config.name: config.value
-        for config in result.configs
-        if config.config_source == DYNAMIC_TOPIC_CONFIG and config.value is not None
-    }
+async def _overrides(cluster: KafkaCluster, wanted: Mapping[str, Sequence[str] | None]) -> dict[str, dict[str, str]]:
+    """What is set for each topic itself; of the keys that are wanted, None for all. One that is gone has nothing."""
+    if not wanted:
+        return {}
+    resources = [
+        DescribeConfigsResource(
+            resource_type=TOPIC_RESOURCE, resource_name=name, configuration_keys=None if keys is None else list(keys)
+        )
+        for name, keys in wanted.items()
+    ]
+    answer = await cluster.request(DescribeConfigsRequest(resources=resources))
+    found = {}
+    for result in answer.results:
+        if result.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            continue
+        check(result.error_code, result.error_message)
+        found[result.resource_name] = {
+            config.name: config.value
+            for config in result.configs
+            if config.config_source == DYNAMIC_TOPIC_CONFIG and config.value is not None
+        }
+    return found
 
 
 async def perform(cluster: KafkaCluster, step: Step) -> None:

@@ -69,16 +69,16 @@ class Objects:
         metadata = manifest["metadata"]
         path = _path(manifest["apiVersion"], manifest["kind"], metadata["namespace"], metadata["name"])
         query = [("fieldManager", FIELD_MANAGER), ("force", "true")]
-        return await self._call("PATCH", path, query, manifest, content_type="application/apply-patch+yaml")
+        return await self.call("PATCH", path, query, manifest, content_type="application/apply-patch+yaml")
 
     async def create(self, manifest: Mapping[str, Any]) -> None:
         """Raises KubernetesError where there is one of that name already."""
         path = _path(manifest["apiVersion"], manifest["kind"], manifest["metadata"]["namespace"])
-        await self._call("POST", path, [("fieldManager", FIELD_MANAGER)], manifest)
+        await self.call("POST", path, [("fieldManager", FIELD_MANAGER)], manifest)
 
     async def get(self, api_version: str, kind: str, namespace: str, name: str) -> dict[str, Any] | None:
         try:
-            return await self._call("GET", _path(api_version, kind, namespace, name))
+            return await self.call("GET", _path(api_version, kind, namespace, name))
         except KubernetesError as error:
             if error.not_found:
                 return None
@@ -88,7 +88,7 @@ class Objects:
         """All of a kind; an empty namespace means every namespace. A kind that is not installed has none."""
         query = [("labelSelector", labels)] if labels else []
         try:
-            found = await self._call("GET", _path(api_version, kind, namespace), query)
+            found = await self.call("GET", _path(api_version, kind, namespace), query)
         except KubernetesError as error:
             if error.not_found:
                 return []
@@ -103,7 +103,7 @@ class Objects:
         body = {"preconditions": {"uid": uid}} if uid else None
         try:
             query = [("propagationPolicy", propagation)]
-            await self._call("DELETE", _path(api_version, kind, namespace, name), query, body)
+            await self.call("DELETE", _path(api_version, kind, namespace, name), query, body)
         except KubernetesError as error:
             if error.not_found or (uid and error.conflict):
                 return False
@@ -115,9 +115,9 @@ class Objects:
     ) -> dict[str, Any]:
         """The object as it is then."""
         path = _path(api_version, kind, namespace, name) + (f"/{subresource}" if subresource else "")
-        return await self._call("PATCH", path, [], patch, content_type="application/merge-patch+json")
+        return await self.call("PATCH", path, [], patch, content_type="application/merge-patch+json")
 
-    async def _call(
+    async def call(
         self,
         method: str,
         path: str,
@@ -125,6 +125,7 @@ class Objects:
         body: Mapping[str, Any] | None = None,
         content_type: str = "application/json",
     ) -> dict[str, Any]:
+        """One request. Raises KubernetesError."""
         request = await self._client.param_serialize(
             method,
             path,

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from millstream_cluster.ids import Role
+from millstream_operator.plan.claims import kept_storage
 from millstream_operator.plan.departures import (
     LEAVING_S_MAX,
     disruption_budget,
@@ -41,7 +42,7 @@ def plan_cluster(
             service_account(cluster, role),
             headless_service(cluster, spec, role),
             disruption_budget(cluster, role, evictions_allowed(role, workload, partitions)),
-            stateful_set(cluster, spec, role, count, leaving_s_max=LEAVING_S_MAX),
+            stateful_set(cluster, spec, role, count, leaving_s_max=LEAVING_S_MAX, storage_kept=kept_storage(workload)),
         ]
     manifests += external_services(cluster, spec, counts)
     manifests += network_policies(cluster, spec, operator_namespace)

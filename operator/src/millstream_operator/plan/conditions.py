@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 MESSAGE_LENGTH_MAX = 1000
-BLOCKED = frozenset({"RollBlocked", "PodDoesNotStart", "ScaleDownBlocked"})
+BLOCKED = frozenset({"RollBlocked", "PodDoesNotStart", "ScaleDownBlocked", "StorageNotChanged"})
 """Reasons for which a Cluster stays behind what it was asked for."""
 
 

@@ -48,6 +48,20 @@ def elder(body: Body, siblings: Sequence[Body], cluster: Body, name_of: Callable
     return None if first is None or first.uid == body["metadata"]["uid"] else first.resource
 
 
+class Namesakes:
+    """Resources by what they declare, so that a thousand of them are not each compared with all others."""
+
+    def __init__(self, siblings: Sequence[Body], name_of: Callable[[Body], str]) -> None:
+        self.siblings = siblings
+        self._name_of = name_of
+        self._by_name: dict[tuple[tuple[str, str], str], list[Body]] = {}
+        for body in siblings:
+            self._by_name.setdefault((cluster_key(body), name_of(body)), []).append(body)
+
+    def of(self, body: Body) -> Sequence[Body]:
+        return self._by_name.get((cluster_key(body), self._name_of(body)), ())
+
+
 def owner(claims: Sequence[Claim]) -> Claim | None:
     return min(claims, default=None)
 

@@ -12,6 +12,7 @@ from millstream_operator.kube.applied import Applied, Found
 from millstream_operator.kube.events import Event
 from millstream_operator.kube.objects import KubernetesError
 from millstream_operator.metrics import ClusterSeen, OperatorMetrics
+from millstream_operator.plan.claims import Claim, has_claims_to_change
 from millstream_operator.plan.cluster import plan_cluster, superfluous
 from millstream_operator.plan.conditions import Condition
 from millstream_operator.plan.health import partition_fields, readiness
@@ -20,6 +21,7 @@ from millstream_operator.plan.roll import Roll, is_changing, plan_roll
 from millstream_operator.plan.scale import Scale, plan_scale
 from millstream_operator.plan.scope import Body
 from millstream_operator.plan.workload import Workload, workload_of
+from millstream_operator.reconcile.claims import Claims
 from millstream_operator.reconcile.resource import (
     API_VERSION,
     Surroundings,
@@ -69,6 +71,7 @@ class ClusterReconciler:
     def __init__(self, around: Surroundings, metrics: OperatorMetrics) -> None:
         self._around = around
         self._metrics = metrics
+        self._claims = Claims(around)
         self._turns = Turns()
         self._waiting: set[str] = set()
         self._memory: dict[str, _Memory] = {}
@@ -111,7 +114,7 @@ class ClusterReconciler:
         try:
             if is_secured(spec):
                 await self._around.certificates.reconcile(body)
-            refused = await self._apply(cluster, body, manifests)
+            refused = await self._apply(cluster, body, workloads, manifests)
         except BadAuthority as error:
             await write_status(self._around, self.kind, body, {}, Condition("Ready", False, "BadAuthority", str(error)))
             return
@@ -120,8 +123,13 @@ class ClusterReconciler:
             ready = Condition("Ready", False, "ApplyFailed", "; ".join(str(error) for error in refused))
         body, scaled = await self._take_steps(body, scale)
         roll, noted = await self._roll(body, workloads, partitions)
-        progressing = roll.condition if is_changing(workloads) else scale.condition or roll.condition
-        fields = self._fields(cluster, workloads) | partition_fields(partitions) | {"roll": noted, "scale": scaled}
+        is_asked = has_claims_to_change(spec["brokers"], workloads[Role.BROKER])
+        claims = await self._claims.look(body) if is_asked else ()
+        released = await self._release(body, claims)
+        not_resized = await self._claims.resize(body, claims, workloads[Role.BROKER])
+        progressing = roll.condition if is_changing(workloads) else scale.condition or not_resized or roll.condition
+        fields = self._fields(cluster, workloads) | partition_fields(partitions)
+        fields |= {"roll": noted, "scale": scaled, "givenUpClaims": released}
         seen = ClusterSeen(None if partitions is None else Totals.of(partitions), ready, progressing)
         self._metrics.saw(cluster.namespace, cluster.name, seen)
         await write_status(self._around, self.kind, body, fields, ready, progressing)
@@ -150,12 +158,17 @@ class ClusterReconciler:
         return body, scale_fields(scale.after or scale.noted, scale)
 
     async def _apply(
-        self, cluster: ClusterIdentity, body: Body, manifests: Sequence[Manifest]
+        self,
+        cluster: ClusterIdentity,
+        body: Body,
+        workloads: Mapping[Role, Workload],
+        manifests: Sequence[Manifest],
     ) -> list[KubernetesError]:
         memory = self._memory.setdefault(cluster.uid, _Memory())
         now_ms, generation = self._around.world.monotonic_ms(), body["metadata"]["generation"]
         found: Found | None = None
-        if generation != memory.generation or now_ms - memory.owned_seen_ms >= DRIFT_MS:
+        is_missing = not all(each.replicas for each in workloads.values())
+        if is_missing or generation != memory.generation or now_ms - memory.owned_seen_ms >= DRIFT_MS:
             found = await self._owned(cluster)
             memory.owned_seen_ms, memory.generation = now_ms, generation
         refused = await memory.applied.apply(self._around.objects, manifests, found)
@@ -207,6 +220,13 @@ class ClusterReconciler:
         await self._around.objects.delete("v1", "Pod", cluster.namespace, pod.name, "Background", uid=pod.uid)
         logger.info("pod replaced namespace=%s pod=%s", cluster.namespace, pod.name)
         return roll, wanted
+
+    async def _release(self, body: Body, claims: Sequence[Claim]) -> list[dict[str, Any]]:
+        """By what is there now: nothing that was seen before counts for what cannot be undone."""
+        if not body["spec"]["brokers"].get("releaseClaims"):
+            return []
+        workloads = await self._workloads(ClusterIdentity.of(body))
+        return await self._claims.release(body, claims, workloads, await self._partitions(body, workloads))
 
     async def _workloads(self, cluster: ClusterIdentity) -> dict[Role, Workload]:
         objects, label = self._around.objects, f"{CLUSTER_LABEL}={cluster.name}"

@@ -21,6 +21,8 @@ from millstream_operator.reconcile.connections import Connections
 from millstream_runtime.world import World
 
 API_VERSION = "millstream.dev/v1alpha1"
+READ_AGAIN_MS = 3_000
+"""How old a Cluster may be for those that refer to it."""
 
 
 class ClusterMissing(Exception):
@@ -39,12 +41,34 @@ class SecurityDisabled(Exception):
     """There are no users where everybody may do everything."""
 
 
+class ClustersRead:
+    """Cluster resources as they were a moment ago: a thousand Topics refer to the same one, and are looked at together."""
+
+    def __init__(self, world: World, objects: Objects) -> None:
+        self._world = world
+        self._objects = objects
+        self._read: dict[tuple[str, str], tuple[int, Body | None]] = {}
+        self._turn = asyncio.Lock()
+
+    async def get(self, namespace: str, name: str) -> Body | None:
+        """Raises KubernetesError."""
+        async with self._turn:
+            now_ms = self._world.monotonic_ms()
+            self._read = {key: read for key, read in self._read.items() if now_ms - read[0] < READ_AGAIN_MS}
+            found = self._read.get((namespace, name))
+            if found is None:
+                found = now_ms, await self._objects.get(API_VERSION, "Cluster", namespace, name)
+                self._read[namespace, name] = found
+            return found[1]
+
+
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """What a reconciler works with."""
 
     world: World
     objects: Objects
+    clusters: ClustersRead
     namespaces: tuple[str, ...]
     """Where resources are looked after; whatever is elsewhere is not there."""
     operator_namespace: str
@@ -76,7 +100,7 @@ async def cluster_of(around: Surroundings, body: Body) -> Body:
     own = body["metadata"]["namespace"]
     found = None
     if namespace in around.namespaces:
-        found = await around.objects.get(API_VERSION, "Cluster", namespace, name)
+        found = await around.clusters.get(namespace, name)
     if found is not None and serves(found, own):
         return found
     if namespace == own:

@@ -1,12 +1,15 @@
 """Topics: make the cluster's topic what the resource declares, and say how it is."""
 
+import asyncio
 import logging
 from collections.abc import Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from millstream_operator.kafka import topics
+from millstream_operator.kafka.cluster import KafkaCluster
 from millstream_operator.plan.conditions import Condition
-from millstream_operator.plan.scope import Body, elder
+from millstream_operator.plan.scope import Body, Namesakes, elder
 from millstream_operator.plan.topic import may_delete, plan_topic, topic_status, wanted_topic
 from millstream_operator.reconcile.resource import (
     EXPECTED,
@@ -23,6 +26,9 @@ from millstream_operator.reconcile.resource import (
 
 logger = logging.getLogger(__name__)
 
+GLANCE_AGAIN_MS = 3_000
+"""How old what is known of all topics may be, for a look that leads to nothing."""
+
 
 class TopicReconciler:
     kind = "Topic"
@@ -30,6 +36,9 @@ class TopicReconciler:
     def __init__(self, around: Surroundings) -> None:
         self._around = around
         self._turns = Turns()
+        self._named: Namesakes | None = None
+        self._glances: WeakKeyDictionary[KafkaCluster, topics.Glance] = WeakKeyDictionary()
+        self._glancing = asyncio.Lock()
 
     async def reconcile(self, body: Body, siblings: Sequence[Body]) -> None:
         """`siblings` are all Topics that are looked after: the oldest that names a topic has it."""
@@ -45,12 +54,17 @@ class TopicReconciler:
     async def _look_and_act(self, body: Body, siblings: Sequence[Body]) -> tuple[dict[str, Any], Condition]:
         wanted = wanted_topic(body["metadata"]["name"], body["spec"])
         cluster = await cluster_of(self._around, body)
-        first = elder(body, siblings, cluster, name_of)
+        first = elder(body, self._namesakes(siblings).of(body), cluster, name_of)
         if first is not None:
             raise Conflict(f"the older resource {first} declares {wanted.name} too")
         kafka = await kafka_of(self._around, cluster)
-        seen = await topics.look_at(kafka, wanted.name)
+        glance = await self._glance(kafka, siblings)
+        seen = glance.topics.get(wanted.name)
         plan = plan_topic(wanted, seen)
+        if plan.steps:
+            # Nothing is done about what was true a moment ago.
+            seen = await topics.look_at(kafka, wanted.name)
+            plan = plan_topic(wanted, seen)
         for step in plan.steps:
             await topics.perform(kafka, step)
             logger.info("topic step topic=%s step=%s", wanted.name, step)
@@ -59,9 +73,27 @@ class TopicReconciler:
             seen = await topics.look_at(kafka, wanted.name)
         if seen is None:
             return {}, Condition("Ready", None, "Creating", "the topic is being created")
-        metadata = await kafka.metadata([])
-        status = topic_status(seen, plan.refusal, {node.node_id: _pod_name(node.host) for node in metadata.brokers})
+        status = topic_status(seen, plan.refusal, {node: _pod_name(host) for node, host in glance.hosts.items()})
         return {**status.fields, "topicName": wanted.name, "created": created}, status.condition
+
+    def _namesakes(self, siblings: Sequence[Body]) -> Namesakes:
+        """Of one list of all Topics, which many of them are looked at with."""
+        if self._named is None or self._named.siblings is not siblings:
+            self._named = Namesakes(siblings, name_of)
+        return self._named
+
+    async def _glance(self, kafka: KafkaCluster, siblings: Sequence[Body]) -> topics.Glance:
+        """All topics as they were a moment ago: whoever looks first looks for the others."""
+        async with self._glancing:
+            now_ms = self._around.world.monotonic_ms()
+            found = self._glances.get(kafka)
+            if found is None or now_ms - found.read_ms >= GLANCE_AGAIN_MS:
+                wanted = (wanted_topic(body["metadata"]["name"], body["spec"]) for body in siblings)
+                declared = {
+                    each.name: sorted(key for key, value in each.config.items() if value is not None) for each in wanted
+                }
+                found = self._glances[kafka] = await topics.glance_at(kafka, declared, now_ms)
+            return found
 
     async def delete(self, body: Body) -> None:
         """Delete the data, if the topic is still the very one that this resource created; else let it be."""

@@ -16,9 +16,15 @@ SPEC_FIELDS = {Role.BROKER: "brokers", Role.CONTROLLER: "controllers", Role.COOR
 
 
 def stateful_set(
-    cluster: ClusterIdentity, spec: Mapping[str, Any], role: Role, replicas: int, *, leaving_s_max: int
+    cluster: ClusterIdentity,
+    spec: Mapping[str, Any],
+    role: Role,
+    replicas: int,
+    *,
+    leaving_s_max: int,
+    storage_kept: Manifest,
 ) -> Manifest:
-    """`leaving_s_max`: how long a pod that is asked to stop may take."""
+    """`leaving_s_max`: how long a pod that is asked to stop may take; `storage_kept`: what of its volumes it has, and so keeps."""
     wanted = spec[SPEC_FIELDS[role]]
     labels = cluster.labels(role)
     manifest: Manifest = {
@@ -36,7 +42,7 @@ def stateful_set(
         },
     }
     if role is Role.BROKER:
-        manifest["spec"] |= _volumes(wanted["storage"])
+        manifest["spec"] |= _volumes(wanted["storage"] | storage_kept)
     return manifest
 
 

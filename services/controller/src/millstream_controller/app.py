@@ -59,7 +59,7 @@ class ControllerApp:
         self.name = f"controller-{config.node_id}"
         self.ready = asyncio.Event()
         self.listeners: dict[str, tuple[str, int]] = {}
-        self._controller = Controller(world, config.quota_windows)
+        self._controller = Controller(world, config.limits, config.quota_windows)
         self._first_logins = first_logins
         self._log: MetadataLog | None = None
         """What was loaded last, and what was committed since."""
@@ -86,7 +86,8 @@ class ControllerApp:
             accounts=self._accounts(),
             authorizer=self._authorizer(),
         )
-        server.counters.throttled += (self._controller.mutations.quota.throttled,)
+        controller = self._controller
+        server.counters.throttled = (controller.forwarded_time.quota.throttled, controller.mutations.quota.throttled)
         metrics = ControllerMetrics(self._controller.find_active)
         self.world.metrics.register(metrics)
         store: Store | None = None

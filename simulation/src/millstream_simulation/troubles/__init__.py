@@ -57,6 +57,7 @@ TROUBLES: Mapping[str, Trouble] = {
     "strand-active": Trouble(stores.strand_active, weight=3, probability=0.9, needs="kubernetes", settle=stores.settle),
     "store-outage": Trouble(stores.store_outage, weight=2, needs="kubernetes", settle=stores.settle),
     "lose-power": Trouble(disks.lose_power, weight=3, needs="flushed"),
+    "black-out": Trouble(disks.black_out, weight=2, probability=0.5, needs="flushed"),
     "lose-store-power": Trouble(disks.lose_store_power, probability=0.5),
     "fill-disk": Trouble(disks.fill, probability=0.4),
     "fail-flush": Trouble(disks.fail_flush, probability=0.7, needs="flushed"),

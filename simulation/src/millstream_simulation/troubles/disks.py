@@ -19,6 +19,24 @@ async def lose_power(scene: Scene) -> None:
     await scene.take_down(Host.lose_power, scene.random.uniform(0.1, 8.0), scene.random.choice(_brokers(scene)))
 
 
+async def black_out(scene: Scene) -> None:
+    """The machines of all brokers go down at the same moment, with all that they have not flushed."""
+    brokers = _brokers(scene)
+    if any(host.name in scene.down for host in brokers):
+        return
+    scene.down.update(host.name for host in brokers)
+    scene.story.note("power lost everywhere")
+    for host in brokers:
+        await host.kill()
+    for host in brokers:
+        host.disk.lose_power()
+        scene.story.add("power lost", process=host.name)
+    for host in scene.random.sample(brokers, len(brokers)):
+        await asyncio.sleep(scene.random.uniform(0.0, 3.0))
+        host.start()
+        scene.down.discard(host.name)
+
+
 async def lose_store_power(scene: Scene) -> None:
     """The machine of the controllers, who share a directory."""
     controllers = [host for host in scene.hosts if host.role is Role.CONTROLLER]

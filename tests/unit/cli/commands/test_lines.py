@@ -4,11 +4,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from millstream.commands.consume import Start, parse_start
+from millstream.commands.chosen import Chosen
 from millstream.commands.pairs import parse_pairs
 from millstream.commands.produce import Line, LineReader
+from millstream.commands.starts import Start, parse_start
+from millstream.commands.template import Template
 from millstream.main import command_parser
 from millstream_client.errors import InvalidData
+from millstream_client.message import Message
 from millstream_client.offsets import EARLIEST, LATEST
 
 
@@ -58,23 +61,73 @@ def test_a_bad_line_is_named(text: str, arguments: Sequence[str], complaint: str
         read(text, *arguments)
 
 
+NOW_MS = 1_769_860_800_000
+
+
 @pytest.mark.parametrize(
     ("text", "start"),
     [
         ("earliest", Start(EARLIEST)),
         ("latest", Start(LATEST)),
         ("42", Start(offset=42)),
-        ("2026-01-31T12:00:00+00:00", Start(1769860800000)),
+        ("-5", Start(by=-5)),
+        ("+5", Start(by=5)),
+        ("2026-01-31T12:00:00+00:00", Start(NOW_MS)),
+        ("15m", Start(NOW_MS - 900_000)),
+        ("7d", Start(NOW_MS - 604_800_000)),
     ],
 )
 def test_where_to_begin(text: str, start: Start) -> None:
-    assert parse_start(text) == start
+    assert parse_start(text, "--from", NOW_MS) == start
 
 
-@pytest.mark.parametrize("text", ["", "-1", "yesterday"])
+@pytest.mark.parametrize("text", ["", "-", "yesterday", "3w", "-15m"])
 def test_what_is_no_beginning(text: str) -> None:
     with pytest.raises(InvalidData, match="--from"):
-        parse_start(text)
+        parse_start(text, "--from", NOW_MS)
+
+
+MESSAGE = Message("orders", 1, 42, 1_000, b"alice", b"2 apples", (("trace", b"7f"), ("empty", None)))
+
+
+@pytest.mark.parametrize(
+    ("text", "rendered"),
+    [
+        (r"%t-%p@%o %k=%s\n", b"orders-1@42 alice=2 apples\n"),
+        (r"%T\t%K\t%S %h 100%%", b"1000\t5\t8 trace=7f,empty= 100%"),
+    ],
+)
+def test_a_template_is_kcats(text: str, rendered: bytes) -> None:
+    assert Template.of(text).render(MESSAGE) == rendered
+    assert Template.of("%k%K").render(Message("t", 0, 0, 0, None, b"")) == b"-1"
+
+
+@pytest.mark.parametrize(("text", "complaint"), [("%x", "not %x"), ("100%", "not %"), (r"\q", "not")])
+def test_a_template_that_says_nothing(text: str, complaint: str) -> None:
+    with pytest.raises(InvalidData, match=complaint):
+        Template.of(text)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "takes"),
+    [
+        ([], True),
+        (["--key-matches", "^ali"], True),
+        (["--key-matches", "^bob"], False),
+        (["--value-matches", r"\d+ apples", "--header-matches", "trace=^7"], True),
+        (["--header-matches", "trace=8"], False),
+        (["--header-matches", "empty=."], False),
+    ],
+)
+def test_what_is_chosen(arguments: list[str], takes: bool) -> None:
+    options = command_parser().parse_args(["consume", "orders", *arguments])
+    assert Chosen.of(options).takes(MESSAGE) is takes
+
+
+def test_a_pattern_that_is_none() -> None:
+    options = command_parser().parse_args(["consume", "orders", "--key-matches", "("])
+    with pytest.raises(InvalidData, match="--key-matches"):
+        Chosen.of(options)
 
 
 def test_pairs() -> None:

@@ -3,8 +3,11 @@
 from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from millstream_cluster.quotas.accounts import ACCOUNTS_MAX
+from millstream_cluster.quotas.bounds import Bounds
 from millstream_cluster.quotas.client_quota import ClientQuota
 from millstream_cluster.quotas.windows import Windows
 from millstream_cluster.records import QuotaEntity, QuotaEntityType
@@ -115,3 +118,30 @@ def test_what_one_waits_has_a_bound_where_the_quota_has_one_and_is_counted() -> 
     assert made.charge(("u", "c"), 5_000, 0) == 500
     assert made.charge(("u", "c"), 1_000_000, 0) == 1_000
     assert (made.throttled.times, made.throttled.total_ms) == (2, 1_500)
+
+
+NAMES = st.sampled_from(["a", "b", "c"])
+ENTITIES = st.one_of(
+    st.builds(lambda user: entity(user=user), st.none() | NAMES),
+    st.builds(lambda client: entity(client=client), st.none() | NAMES),
+    st.builds(lambda user, client: entity(user=user, client=client), st.none() | NAMES, st.none() | NAMES),
+)
+
+
+@given(st.dictionaries(ENTITIES, st.integers(1, 1000)), NAMES, NAMES)
+def test_the_first_of_kafkas_eight_levels_that_is_set_holds(
+    bounds: dict[tuple[QuotaEntity, ...], int], user: str, client: str
+) -> None:
+    """Its documentation lists them; user levels come before those that name a client id alone."""
+    levels = [
+        (entity(user=user, client=client), (user, client)),
+        (entity(user=user, client=None), (user, client)),
+        (entity(user=user), (user,)),
+        (entity(user=None, client=client), (user, client)),
+        (entity(user=None, client=None), (user, client)),
+        (entity(user=None), (user,)),
+        (entity(client=client), ("", client)),
+        (entity(client=None), ("", client)),
+    ]
+    expected = next(((owner, bounds[level]) for level, owner in levels if level in bounds), None)
+    assert Bounds({each: {KEY: bound} for each, bound in bounds.items()}, KEY).find((user, client)) == expected

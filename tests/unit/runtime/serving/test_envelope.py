@@ -7,13 +7,18 @@ import pytest
 from millstream_cluster.ids import NO_NODE, NodeId
 from millstream_cluster.image.acls import AclsImage
 from millstream_cluster.principal import ANONYMOUS, Principal
+from millstream_cluster.quotas.windows import Windows
+from millstream_cluster.records import QuotaEntity, QuotaEntityType
+from millstream_runtime.network.sockets.network import SocketNetwork
 from millstream_runtime.nodes.client import Client, ForwardingRefused
 from millstream_runtime.nodes.controllers import ControllerLink
 from millstream_runtime.serving.context import Connection, RawReply, RequestContext
 from millstream_runtime.serving.envelope import opening, sealed
 from millstream_runtime.serving.handlers import Handlers, serve
 from millstream_runtime.serving.peer import ClientPeer, ListenerKind, NodePeer, Peer
+from millstream_runtime.serving.request_time import RequestTime
 from millstream_runtime.serving.server import Server
+from millstream_runtime.world import RealWorld
 from millstream_security.authorization.authorizer import Authorizer, AuthorizerConfig
 from millstream_wire.api import ApiKey
 from millstream_wire.codec import decode, encode
@@ -258,3 +263,30 @@ def test_inside_an_envelope_nobody_is_a_node() -> None:
     (connection,) = seen
     assert connection.kind is ListenerKind.CLIENTS
     assert connection.peer == ClientPeer(Principal("Node", "10001"))
+
+
+def test_the_time_of_what_was_passed_on_is_its_clients() -> None:
+    windows = Windows(samples=2, window_ms=400)
+    quotas = {(QuotaEntity(QuotaEntityType.USER, "alice"),): {"request_percentage": 1.0}}
+
+    async def scenario() -> list[int]:
+        world = RealWorld(SocketNetwork())
+
+        async def slow(app: RequestTime, request: CreateTopicsRequest, context: RequestContext) -> CreateTopicsResponse:
+            await asyncio.sleep(0)
+            until = world.monotonic_s() + 0.02
+            while world.monotonic_s() < until:
+                pass
+            return CreateTopicsResponse()
+
+        counted = RequestTime(world, windows)
+        counted.quota.configure(quotas)
+        handle = opening({ApiKey.CREATE_TOPICS: serve(CreateTopicsRequest, slow)}, lambda app: app)
+        told = []
+        for peer in (ALICE, ClientPeer(Principal("User", "bob"))):
+            outside = asked(topics("a"), 7, peer=NodePeer.of(BROKER))
+            answer = await handle(counted, sealed(framed(topics("a"), 7), peer, "10.0.0.7"), outside)
+            told.append(decode(CreateTopicsResponse, 7, answer.response_data, 5).throttle_time_ms)
+        return told
+
+    assert asyncio.run(scenario()) == [windows.window_ms, 0]

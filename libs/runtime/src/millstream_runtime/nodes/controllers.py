@@ -7,14 +7,14 @@ from dataclasses import fields, is_dataclass
 from typing import Any, TypeAlias, TypeVar, cast
 
 from millstream_cluster.ids import METADATA_TOPIC, NO_NODE, NodeId
+from millstream_runtime.nodes.answers import decoded_answer
 from millstream_runtime.nodes.client import ClientError, ForwardingRefused, Nodes
 from millstream_runtime.nodes.credentials import PLAIN, Credentials
 from millstream_runtime.serving.context import RawReply, RequestContext
 from millstream_runtime.serving.envelope import sealed
 from millstream_runtime.serving.peer import ClientPeer
 from millstream_runtime.world import World
-from millstream_wire.api import API, ApiKey
-from millstream_wire.codec import DecodeError, decode, encode
+from millstream_wire.codec import encode
 from millstream_wire.errors import ErrorCode
 from millstream_wire.header import RequestHeader, encode_request_header
 from millstream_wire.messages import MetadataRequest, MetadataResponse
@@ -247,13 +247,3 @@ def says_not_controller(response: Any) -> bool:
     if getattr(response, "error_code", None) == ErrorCode.NOT_CONTROLLER:
         return True
     return any(says_not_controller(getattr(response, field.name)) for field in fields(response))
-
-
-def decoded_answer(key: ApiKey, version: int, answer: bytes) -> Any:
-    """The message of an answer without its correlation id; None if it makes no sense to us (its receiver may know better)."""
-    api = API[key]
-    flexible = api.flexible is not None and version >= api.flexible and key != ApiKey.API_VERSIONS
-    try:
-        return decode(api.response, version, memoryview(answer)[1 if flexible else 0 :])
-    except DecodeError:
-        return None

@@ -152,6 +152,8 @@ class Registration:
         self._told_offset = -1
         """How far the newest heartbeat said that the metadata is applied here."""
         self._stop = _Stop.NOT
+        self._stop_unheard_ms: int | None = None
+        """Since when no controller has answered that we want to stop."""
         self._stop_answered = asyncio.Event()
         """A controller has answered to a heartbeat that asked for leave to stop."""
         self._may_stop = asyncio.Event()
@@ -197,22 +199,32 @@ class Registration:
         Not if the node may stop now, nor if no controller answers.
         """
         self._stop_answered.clear()
-        self._stop = _Stop.ONCE
-        self._hurry.set()
-        return await _comes(self._stop_answered, min(timeout_ms, NO_ANSWER_MS)) and not self._may_stop.is_set()
+        self._ask(_Stop.ONCE)
+        return await self._is_answered(timeout_ms) and not self._may_stop.is_set()
 
     async def leave(self, *, timeout_ms: int) -> None:
         """End it: ask by heartbeat until the controller lets go or the time is over (while `run` runs).
 
         Where no controller answers at all it goes soon, as if it had died: they find out by its silence.
         """
-        self._stop = _Stop.UNTIL_IT_MAY
-        self._hurry.set()
+        self._ask(_Stop.UNTIL_IT_MAY)
         node_id = self._identity.node_id
-        if not await _comes(self._stop_answered, min(timeout_ms, NO_ANSWER_MS)):
+        if not await self._is_answered(timeout_ms):
             logger.warning("controlled shutdown gave up node=%d reason=no_controller_answers", node_id)
         elif not await _comes(self._may_stop, timeout_ms):
             logger.warning("controlled shutdown gave up node=%d reason=not_let_go timeout_ms=%d", node_id, timeout_ms)
+
+    def _ask(self, stop: _Stop) -> None:
+        self._stop = stop
+        if self._stop_unheard_ms is None:
+            self._stop_unheard_ms = self._world.monotonic_ms()
+        self._hurry.set()
+
+    async def _is_answered(self, timeout_ms: int) -> bool:
+        """Whether a controller answers; where none does, it is waited for once, however often it is asked."""
+        assert self._stop_unheard_ms is not None, "asked before"
+        waited_ms = self._world.monotonic_ms() - self._stop_unheard_ms
+        return await _comes(self._stop_answered, max(0, min(timeout_ms, NO_ANSWER_MS) - waited_ms))
 
     async def _register(self) -> None:
         request = self._request()
@@ -297,6 +309,7 @@ class Registration:
         error = ErrorCode(answer.error_code)
         if request.want_shut_down:
             self._stop_answered.set()
+            self._stop_unheard_ms = self._world.monotonic_ms()
         if error is ErrorCode.NONE:
             if answer.is_fenced:
                 self._lose_session("heartbeat")

@@ -15,6 +15,7 @@ from millstream_runtime.serving.connection import encoded
 from millstream_runtime.serving.context import Connection, RequestContext
 from millstream_runtime.serving.handlers import App, Handlers
 from millstream_runtime.serving.peer import ClientPeer, ListenerKind, NodePeer
+from millstream_runtime.serving.request_time import RequestTime
 from millstream_wire.api import ApiKey
 from millstream_wire.codec import DecodeError, decode, decode_embedded, encode_stored
 from millstream_wire.errors import ErrorCode
@@ -42,8 +43,13 @@ def sealed(
     )
 
 
-def opening(handlers: Handlers[App]) -> HandleEnvelope[App]:
-    """A handler of envelopes around requests that these handlers serve."""
+def opening(
+    handlers: Handlers[App], request_time: Callable[[App], RequestTime | None] = lambda _: None
+) -> HandleEnvelope[App]:
+    """A handler of envelopes around requests that these handlers serve.
+
+    `request_time`: where their time is counted, while somebody has a quota for it.
+    """
 
     async def handle_envelope(app: App, request: EnvelopeRequest, context: RequestContext) -> EnvelopeResponse:
         if not isinstance(context.peer, NodePeer):
@@ -66,7 +72,8 @@ def opening(handlers: Handlers[App]) -> HandleEnvelope[App]:
         inside = RequestContext(
             ApiKey(api_key), version, correlation_id, client_id, frame, connection, context.received_at_ms
         )
-        reply = handler.handle(app, asked, inside)
+        counted = request_time(app)
+        reply = handler.handle(app, asked, inside) if counted is None else counted.handle(handler, app, asked, inside)
         if inspect.isawaitable(reply):
             reply = await reply
         return EnvelopeResponse(response_data=_joined(encoded(api_key, version, correlation_id, reply)))

@@ -11,12 +11,13 @@ from millstream_cluster.quotas.bounds import Client
 from millstream_cluster.quotas.client_quota import ClientQuota
 from millstream_cluster.quotas.keys import REQUEST_TIME
 from millstream_cluster.quotas.windows import Windows
-from millstream_runtime.nodes.controllers import decoded_answer
+from millstream_runtime.nodes.answers import decoded_answer
 from millstream_runtime.serving.awaited import awaited
 from millstream_runtime.serving.context import Deferred, RawReply, RequestContext
+from millstream_runtime.serving.handlers import App, Handler
 from millstream_runtime.serving.peer import ClientPeer
 from millstream_runtime.world import World
-from millstream_wire.schema import Response
+from millstream_wire.schema import Request, Response
 
 MICROSECONDS_PER_PERCENT = 10_000
 
@@ -44,6 +45,12 @@ class RequestTime:
         work = awaited(reply) if isinstance(reply, Deferred) else reply
         return self._told_later(work, context, client, spent_s)
 
+    def handle(self, handler: Handler[App], app: App, request: Request[Any], context: RequestContext) -> Any:
+        """Have a request handled that came in another one, and count its time."""
+        began_s = self._world.monotonic_s()
+        reply = handler.handle(app, request, context)
+        return self.count(reply, context, self._world.monotonic_s() - began_s)
+
     async def _told_later(
         self, work: Awaitable[Any], context: RequestContext, client: Client, spent_s: float
     ) -> Response | RawReply | bytes | None:
@@ -58,8 +65,8 @@ class RequestTime:
         if not throttle_ms:
             return reply
         context.connection.mute(throttle_ms)
-        if isinstance(reply, RawReply) and len(reply.parts) == 1 and isinstance(reply.parts[0], bytes):
-            reply = decoded_answer(context.api_key, context.version, reply.parts[0]) or reply
+        if isinstance(reply, RawReply) and len(reply.parts) == 1 and isinstance(reply.parts[0], (bytes, memoryview)):
+            reply = decoded_answer(context.api_key, context.version, bytes(reply.parts[0])) or reply
         told_ms = getattr(reply, "throttle_time_ms", None)
         if told_ms is not None:
             reply.throttle_time_ms = max(told_ms, throttle_ms)  # type: ignore[union-attr]

@@ -29,7 +29,7 @@ def _answer(broker: Broker, request: MetadataRequest, context: RequestContext) -
     creates = request.allow_auto_topic_creation and broker.config.auto_create_topics
     if creates:
         for name in missing_topics(image, request, context.version, may):
-            broker.topic_creation.want(name)
+            broker.topic_creation.want(name, asked_by=context)
     answer = metadata(image, request, context.version, listener_name=context.listener_name, may=may, creates=creates)
     say_denied(context, ((topic.name or topic.topic_id, topic.error_code) for topic in answer.topics))
     return answer

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from millstream_broker.api.forwarded import handle_forwarded
 from millstream_broker.shell.broker import Broker
-from millstream_runtime.nodes.controllers import decoded_answer
+from millstream_runtime.nodes.answers import decoded_answer
 from millstream_runtime.serving.context import RawReply, RequestContext
 from millstream_wire.messages import (
     CreatePartitionsRequest,

@@ -9,4 +9,4 @@ from millstream_runtime.serving.handlers import Handlers
 
 
 def envelope_handler(forwarded: Handlers[Controller]) -> HandleEnvelope[Controller]:
-    return opening(forwarded)
+    return opening(forwarded, Controller.request_time)

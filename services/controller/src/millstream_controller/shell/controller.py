@@ -7,15 +7,20 @@ from millstream_cluster.quotas.windows import Windows
 from millstream_cluster.records import ControllerElected
 from millstream_controller.shell.active import Active, NotActive
 from millstream_controller.shell.mutations import Mutations
+from millstream_runtime.network.links import DEFAULT_LIMITS, Limits
+from millstream_runtime.serving.request_time import RequestTime
 from millstream_runtime.world import World
 
 DEFAULT_WINDOWS = Windows()
 
 
 class Controller:
-    def __init__(self, world: World, quota_windows: Windows = DEFAULT_WINDOWS) -> None:
+    def __init__(self, world: World, limits: Limits = DEFAULT_LIMITS, quota_windows: Windows = DEFAULT_WINDOWS) -> None:
+        """`quota_windows`: of changes of metadata."""
         self.world = world
         self.mutations = Mutations(world, quota_windows)
+        self.forwarded_time = RequestTime(world, limits.quota_windows)
+        """What clients' requests take here that other nodes passed on."""
         self._followed: ControllerElected | None = None
         self._active: Active | None = None
         self._knows = asyncio.Event()
@@ -28,6 +33,15 @@ class Controller:
         if not self._active.verified:
             raise NotActive("this controller cannot tell whether it still is the active one")
         return self._active
+
+    def request_time(self) -> RequestTime | None:
+        """Where the time of what other nodes pass on is counted; None while nobody has a quota for it."""
+        active = self.find_believed()
+        if active is None:
+            return None
+        quota = self.forwarded_time.quota
+        quota.configure(active.log.image.client_quotas)
+        return self.forwarded_time if quota.active else None
 
     def serves(self, active: Active) -> bool:
         """Whether what this active controller said may still be answered: a handler that waited asks again."""

@@ -8,12 +8,14 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from generated_messages import examples, versions_of
 
 from millstream_cluster.ids import NodeId
 from millstream_cluster.principal import USER, Principal
 from millstream_runtime.serving.audit.changes import CHANGES, HIDDEN
 from millstream_runtime.serving.peer import ClientPeer, NodePeer
 from millstream_wire import messages as m
+from millstream_wire.error_response import error_response
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import (
     alter_client_quotas,
@@ -503,3 +505,28 @@ def test_no_bytes_of_any_request_are_said() -> None:
         changes = describe(request, ALICE)
         assert SECRET not in repr(changes.asked if changes is not None else None)
     assert found == 4, "a salt, a salted password and the tokens of two requests"
+
+
+@pytest.mark.parametrize("kind", CHANGES, ids=lambda kind: kind.__name__)
+def test_any_request_can_be_said_and_its_refusal_is_seen(kind: type[Request[Any]]) -> None:
+    """Whatever is in it, in every version; where all of it is refused, nothing is said to be done."""
+    described = 0
+    for version in versions_of(kind):
+        for request in examples(kind, version, 30):
+            changes = CHANGES[kind](request, ALICE)
+            if changes is None:
+                continue
+            described += 1
+            assert all(isinstance(text, str) for item in changes.asked for text in item)
+            answered = list(changes.answers(error_response(request, version, ErrorCode.INVALID_REQUEST)))
+            assert {name for name, _ in answered} <= {name for name, _ in changes.asked}
+    assert described
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_refusal_of_all_is_said_of_each(case: str) -> None:
+    request, _, _ = CASES[case]
+    changes = CHANGES[type(request)](request, ALICE)
+    assert changes is not None
+    refused = error_response(request, type(request).versions[1], ErrorCode.INVALID_REQUEST)
+    assert {*changes.answers(refused)} == {(name, ErrorCode.INVALID_REQUEST) for name, _ in changes.asked}

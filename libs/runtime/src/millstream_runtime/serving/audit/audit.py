@@ -1,7 +1,7 @@
 """Says who was refused and who changed what: one line each, by a logger of its own for each kind.
 
-Bounded whatever anybody does (`restraint.py`). What was changed has an allowance of its own: whoever causes a thousand refusals
-does not hide by them what he changed.
+Bounded whatever anybody does (`restraint.py`). What was changed has an allowance of its own, and each change is said: whoever
+causes a thousand refusals does not hide by them what he changed, nor in which order.
 """
 
 import asyncio
@@ -12,9 +12,9 @@ from millstream_runtime.serving.audit.event import AuditEvent, AuditKind
 from millstream_runtime.serving.audit.restraint import Restraint
 from millstream_runtime.world import World
 
-REFUSED_PER_SOURCE = 10
-REFUSED_IN_ALL = 100
-DONE_PER_SECOND = 1_000
+PER_SOURCE = 10
+IN_ALL = 100
+CHANGES_IN_ALL = 1_000
 
 _LOGGERS = {kind: logging.getLogger(f"millstream.audit.{kind.value}") for kind in AuditKind}
 
@@ -25,14 +25,14 @@ class Audit:
     def __init__(self, world: World, node: str) -> None:
         self._world = world
         self._node = node
-        self._refused = Restraint[AuditEvent](REFUSED_PER_SOURCE, REFUSED_IN_ALL)
-        self._done = Restraint[AuditEvent](DONE_PER_SECOND, DONE_PER_SECOND)
+        self._changes = Restraint[AuditEvent](CHANGES_IN_ALL, CHANGES_IN_ALL, folds_max=0)
+        self._others = Restraint[AuditEvent](PER_SOURCE, IN_ALL)
         self._timer: asyncio.TimerHandle | None = None
 
     def note(self, event: AuditEvent) -> None:
         now_s = self._world.monotonic_s()
         self._say_repeated(now_s)
-        restraint = self._done if event.done else self._refused
+        restraint = self._changes if event.is_kept else self._others
         left_out = restraint.note(event, (event.principal, event.host), now_s)
         if left_out is None:
             return
@@ -51,16 +51,14 @@ class Audit:
         self._world.audit_records.put(event, self._node, self._world.now_ms())
 
     def _say_repeated(self, now_s: float) -> None:
-        for restraint in (self._refused, self._done):
-            for event, repeated in restraint.due(now_s):
-                self._say(_with(event, "repeated", repeated))
+        for event, repeated in self._others.due(now_s):
+            self._say(_with(event, "repeated", repeated))
 
     def _arrange(self, now_s: float) -> None:
         """Repetitions are said when their minute is over, whether anything else happens or not."""
-        due = [each.next_due_s for each in (self._refused, self._done) if each.next_due_s is not None]
-        if due and self._timer is None:
-            loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(max(0.0, min(due) - now_s), self._on_due)
+        due_s = self._others.next_due_s
+        if due_s is not None and self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(max(0.0, due_s - now_s), self._on_due)
 
     def _on_due(self) -> None:
         self._timer = None

@@ -32,6 +32,8 @@ class Changes:
     """With what else is to be said of each, which may be nothing."""
     answers: Callable[[Any], Iterable[tuple[Resource, int]]]
     """Out of the response: what became of each."""
+    is_routine: bool = False
+    """A program may do this all day: said once a minute."""
 
 
 Describe: TypeAlias = Callable[[Any, Peer], Changes | None]
@@ -50,9 +52,9 @@ def _error(answer: Any) -> int:
     return ErrorCode.NONE
 
 
-def _one(resource: Resource, detail: str = "") -> Changes:
+def _one(resource: Resource, detail: str = "", *, is_routine: bool = False) -> Changes:
     """Whoever is answered with one error for all of it."""
-    return Changes([(resource, detail)], lambda response: [(resource, _error(response))])
+    return Changes([(resource, detail)], lambda response: [(resource, _error(response))], is_routine)
 
 
 def _named(kind: str, asked: Iterable[tuple[str, str]], items: str, name: str = "name") -> Changes:
@@ -325,7 +327,7 @@ def _offset_commit(request: m.OffsetCommitRequest, peer: Peer) -> Changes | None
         for topic in request.topics
         for each in topic.partitions
     )
-    return _one(f"GROUP:{request.group_id}", _words("set_offsets", *offsets))
+    return _one(f"GROUP:{request.group_id}", _words("set_offsets", *offsets), is_routine=True)
 
 
 def _offset_delete(request: m.OffsetDeleteRequest, peer: Peer) -> Changes:

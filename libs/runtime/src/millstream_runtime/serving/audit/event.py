@@ -25,16 +25,16 @@ class AuditEvent:
     host: str
     fields: tuple[tuple[str, str], ...]
     """What else is to be said, in this order; nothing that differs each time, or repetitions are not seen."""
-    done: bool = False
-    """Whether anything has changed."""
+    is_kept: bool = False
+    """Each one counts, repeated or not: somebody has changed something."""
 
     @staticmethod
     def of(
-        kind: AuditKind, what: str, principal: str, host: str, *fields: tuple[str, str], done: bool = False
+        kind: AuditKind, what: str, principal: str, host: str, *fields: tuple[str, str], is_kept: bool = False
     ) -> "AuditEvent":
         """No longer than somebody reads, whatever names there are."""
         short = tuple((name, _shortened(value)) for name, value in fields)
-        return AuditEvent(kind, what, _shortened(principal), host, short, done)
+        return AuditEvent(kind, what, _shortened(principal), host, short, is_kept)
 
     @property
     def line(self) -> str:

@@ -120,5 +120,7 @@ class _Record:
         fields = [("api", self._api), ("resource", resource), ("answer", answer)]
         if detail:
             fields.append(("detail", detail))
-        done = answer in (ErrorCode.NONE.name, UNKNOWN)
-        self._audit.note(AuditEvent.of(AuditKind.ADMINISTRATION, "change", self._who, self._host, *fields, done=done))
+        is_kept = answer in (ErrorCode.NONE.name, UNKNOWN) and not self._changes.is_routine
+        self._audit.note(
+            AuditEvent.of(AuditKind.ADMINISTRATION, "change", self._who, self._host, *fields, is_kept=is_kept)
+        )

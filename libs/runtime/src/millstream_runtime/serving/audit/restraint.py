@@ -1,4 +1,4 @@
-"""How much is said of what anybody can cause: repetitions once a minute with their number, and from each only so many a second.
+"""How much is said of what anybody can cause: from each only so many a second, and repetitions once a minute with their number.
 
 What is left out is counted, and said with what comes next.
 """
@@ -23,12 +23,13 @@ class _Fold:
 
 
 class Restraint(Generic[T]):
-    """Invariant: folds are in the order in which they end; at most FOLDS_MAX of them, and SOURCES_MAX counts."""
+    """Invariant: folds are in the order in which they end; at most as many as there may be, and SOURCES_MAX counts."""
 
-    def __init__(self, per_source: int, in_all: int) -> None:
-        """Of what is said in a second."""
+    def __init__(self, per_source: int, in_all: int, *, folds_max: int = FOLDS_MAX) -> None:
+        """Of what is said in a second; `folds_max`: how many different events are watched for repetitions."""
         self._per_source = per_source
         self._in_all = in_all
+        self._folds_max = folds_max
         self._since_s = 0.0
         self._said: dict[Hashable, int] = {}
         self._said_in_all = 0
@@ -44,7 +45,7 @@ class Restraint(Generic[T]):
         if not self._allows(source, now_s):
             self._left_out += 1
             return None
-        if len(self._folds) < FOLDS_MAX:
+        if len(self._folds) < self._folds_max:
             self._folds[event] = _Fold(now_s + FOLD_S)
         left_out, self._left_out = self._left_out, 0
         return left_out

@@ -95,7 +95,7 @@ class Hosting:
             self.start(image)
             return
         self._partitions.forget_absent(image)
-        self._give_up_absent(delta, image)
+        self._give_up_absent(delta.partitions, image)
         # What a topic asks for comes first: how many have to be in sync decides what a new leader commits.
         for resource_type, name in delta.configs:
             if resource_type is ResourceType.TOPIC:
@@ -113,9 +113,9 @@ class Hosting:
             )
         )
 
-    def _give_up_absent(self, delta: MetadataDelta, image: Image) -> None:
+    def _give_up_absent(self, changed: Collection[ReplicaKey], image: Image) -> None:
         """What was in a directory that failed is made anew in another one as soon as the controller does not wait for it any more."""
-        for key in self._partitions.offline.keys() & delta.partitions.keys():
+        for key in [key for key in self._partitions.offline if key in changed]:
             partition = image.partition(*key)
             if partition is None or partition.directory_of(self._config.node_id) != LOST_DIRECTORY:
                 continue
@@ -138,6 +138,7 @@ class Hosting:
         self._image, self._proven = image, True
         self._partitions.unlisted.update(dict.fromkeys(self._partitions.keys - self._applied.listed))
         self._partitions.set_unknown_aside()
+        self._give_up_absent(self._partitions.offline, image)
         self._partitions.look_for_absent(self._applied.places, self._applied.paths, image)
         self._partitions.configure(None, self.settings_of)
         deleted = self._missed.deleted_topics

@@ -1,0 +1,30 @@
+"""Power that goes at all brokers at the same moment: what is promised then, and what is not.
+
+Each is a sentence of docs/operations.md, "What is promised when machines fail".
+"""
+
+from dataclasses import replace
+
+import pytest
+
+from millstream_simulation.scenario import simulate
+from millstream_simulation.shape import Kind
+from millstream_simulation.shapes.flushed import flushed
+from millstream_simulation.shapes.replicated import replicated
+
+BLACK_OUT = replicated(Kind.CLASSIC, ("black-out",), 15.0)
+
+
+def test_what_no_replica_had_flushed_is_lost() -> None:
+    """Three of them had it, in their page caches."""
+    outcome = simulate(5, BLACK_OUT)
+    assert "acknowledged for" in (outcome.violation or ""), str(outcome)
+
+
+@pytest.mark.parametrize("before_visible", [False, True], ids=["flush.messages", "visible.after.flush"])
+@pytest.mark.parametrize("kind", Kind)
+def test_what_is_flushed_before_it_is_acknowledged_is_there(kind: Kind, before_visible: bool) -> None:
+    """Groups and transactions go on from where they were, too."""
+    outcome = simulate(1, flushed(replace(BLACK_OUT, kinds=(kind,)), before_visible=before_visible))
+    assert outcome.violation is None, str(outcome)
+    assert outcome.situations["power lost everywhere"] > 0
