@@ -134,6 +134,16 @@ def test_who_asks_by_name_to_delete_what_he_may_only_describe_is_not_told_its_id
         assert (told.name, told.topic_id, told.error_code) == ("t-a", UUID(int=0), 29)
 
 
+def test_who_creates_a_topic_and_may_not_see_its_configuration_is_shown_none(ours: Server, kafkas: Server) -> None:
+    host = "127.0.2.21"
+    for server in (ours, kafkas):
+        server.create_acls([acl(host, (AclResource.TOPIC, AclOperation.CREATE))])
+        topics = [{"name": "t-hidden", "num_partitions": 1, "replication_factor": 1}]
+        request = made(m.CreateTopicsRequest, topics=topics, timeout_ms=1_000, validate_only=True)
+        (told,) = server.ask(host, request, 7).topics
+        assert (told.error_code, told.topic_config_error_code, told.num_partitions, told.configs) == (0, 29, -1, [])
+
+
 def test_acls_are_made_described_and_deleted_as_kafka_does(ours: Server, kafkas: Server) -> None:
     answers = [list(_acl_answers(server)) for server in (ours, kafkas)]
     for our, kafka in zip(*answers, strict=True):

@@ -30,7 +30,9 @@ LATEST, ROOT = "latest", "root"
 SETTINGS = {
     "authorizer_class_name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "super_users": f"User:ANONYMOUS;User:{ROOT}",
+    "offsets_topic_num_partitions": "10",
     "transaction_state_log_num_partitions": "10",
+    "share_coordinator_state_topic_num_partitions": "10",
 }
 PASSWORDS = {name: f"{name}-secret" for name in (*USERS, LATEST, ROOT)}
 REFUSED = {29, 30, 31}

@@ -27,11 +27,18 @@ def run(command: Sequence[str | Path], **more: str) -> str:
 
 @pytest.fixture(scope="module")
 def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What others have made, at the lock's versions and hashes."""
-    directory = tmp_path_factory.mktemp("wheels")
+    """What others have made."""
+    return downloaded(sys.executable, tmp_path_factory.mktemp("wheels"))
+
+
+def downloaded(python: str, directory: Path) -> Path:
+    """At the lock's versions and hashes, for this Python."""
+    own = directory / "downloading"
+    run([python, "-m", "venv", own])
+    pip = [own / "bin/python", "-m", "pip", "--disable-pip-version-check", "download", "--quiet"]
     lock = ROOT / "requirements-run.lock"
-    pip = [ROOT / ".tools/bin/python", "-m", "pip", "--disable-pip-version-check", "download", "--quiet"]
     run([*pip, "--require-hashes", "--only-binary", ":all:", "-r", lock, "-d", directory])
+    shutil.rmtree(own)
     return directory
 
 
@@ -51,16 +58,49 @@ def environment(
     if not built:
         pytest.skip("nothing is compiled here, so there is no wheel of this platform")
     fresh = tmp_path_factory.mktemp("environment")
-    run([sys.executable, "-m", "venv", fresh])
-    began_s = time.monotonic()
-    pip = [fresh / "bin/python", "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
-    run([*pip, "--no-index", "--find-links", wheels, *built])
-    installed = sum(path.stat().st_size for path in fresh.rglob("*") if path.is_file() and not path.is_symlink())
-    print(
-        f"{built[0].name}: installed in {time.monotonic() - began_s:.1f} s, the environment has {installed / 1e6:.0f} MB"
-    )
+    install(sys.executable, built[0], wheels, fresh)
     yield fresh
     shutil.rmtree(fresh)
+
+
+def install(python: str, wheel: Path, wheels: Path, fresh: Path) -> None:
+    """Into a new environment, without a network."""
+    run([python, "-m", "venv", fresh])
+    began_s = time.monotonic()
+    pip = [fresh / "bin/python", "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+    run([*pip, "--no-index", "--find-links", wheels, wheel])
+    took_s = time.monotonic() - began_s
+    size = sum(path.stat().st_size for path in fresh.rglob("*") if path.is_file() and not path.is_symlink())
+    print(f"{wheel.name}: installed in {took_s:.1f} s, the environment has {size / 1e6:.0f} MB")
+
+
+def newer_python() -> str | None:
+    """3.12 or newer, of the system's or of pyenv's."""
+    there = [*Path("/usr/bin").glob("python3.??"), *Path.home().glob(".pyenv/versions/3.*/bin/python3")]
+    for each in (sys.executable, *map(str, sorted(there, reverse=True))):
+        asked = [each, "-c", "import sys; sys.exit(sys.version_info < (3, 12))"]
+        if subprocess.run(asked, capture_output=True, check=False).returncode == 0:
+            return each
+    return None
+
+
+def test_the_pure_wheel_runs_on_another_python(dist: Path, tmp_path: Path) -> None:
+    """With brokers for tests, whose loop is the one part of it that asks more of asyncio than anybody should."""
+    python = newer_python()
+    if python is None:
+        pytest.skip("there is no Python 3.12 or newer here")
+    (wheel,) = dist.glob("millstream-*-py3-none-any.whl")
+    install(python, wheel, downloaded(python, tmp_path / "wheels"), tmp_path / "environment")
+    code = (
+        "from millstream.testing import cluster\n"
+        "with cluster() as millstream:\n"
+        "    millstream.create_topic('orders', configs={'retention.ms': '3600000'})\n"
+        "    millstream.produce('orders', 'old')\n"
+        "    millstream.advance(days=1)\n"
+        "    millstream.produce('orders', 'new')\n"
+        "    print(millstream.values('orders'))\n"
+    )
+    assert run([tmp_path / "environment/bin/python", "-c", code]) == "[b'new']\n"
 
 
 def test_a_fresh_environment_has_a_node_and_the_library_and_no_test_tools(environment: Path, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -79,6 +80,8 @@ class Nodes:
         """By the pod's uid."""
         self._home: dict[str, str] = {}
         """The node of a claim: a local volume binds its pod to it."""
+        self._placed: dict[str, tuple[str, str]] = {}
+        """Node and kind of each pod, by its uid."""
         self._next_address = 10
         self._lock = threading.Lock()
         self._stop = threading.Event()
@@ -120,6 +123,11 @@ class Nodes:
         with self._lock:
             found = self._core.read_namespaced_pod(pod, NAMESPACE)
             self._running[found.metadata.uid].process.kill()
+
+    def send(self, pod: str, number: signal.Signals) -> None:
+        with self._lock:
+            found = self._core.read_namespaced_pod(pod, NAMESPACE)
+            self._running[found.metadata.uid].process.send_signal(number)
 
     def data_of(self, pod: str) -> Path:
         return self._claim_directory(self._claim(self._core.read_namespaced_pod(pod, NAMESPACE)))
@@ -214,6 +222,7 @@ class Nodes:
             self._core.delete_namespaced_pod(pod.metadata.name, NAMESPACE, body=body)
 
     def _end_orphans(self, there: set[str]) -> None:
+        self._placed = {uid: placed for uid, placed in self._placed.items() if uid in there}
         for uid in self._running.keys() - there:
             gone = self._running.pop(uid)
             gone.process.kill()
@@ -221,18 +230,17 @@ class Nodes:
 
     def _bind(self, pod: Any) -> None:
         """Where the pod's volume is, else to the node with the fewest pods of its kind."""
-        claim = self._claim(pod)
+        claim, labels = self._claim(pod), pod.metadata.labels or {}
+        kind = labels.get("millstream.dev/role", "")
         node = self._home.get(claim)
         if node is None:
-            load = {name: 0 for name in self._names if name not in self._lost}
-            for home in self._home.values():
-                if home in load:
-                    load[home] += 1
-            node = min(load, key=lambda name: (load[name], name))
+            placed = Counter(home for home, its_kind in self._placed.values() if its_kind == kind)
+            node = min((name for name in self._names if name not in self._lost), key=lambda name: (placed[name], name))
         if node in self._lost:
             return
         if claim:
             self._home[claim] = node
+        self._placed[pod.metadata.uid] = node, kind
         binding = client.V1Binding(
             metadata=client.V1ObjectMeta(name=pod.metadata.name),
             target=client.V1ObjectReference(kind="Node", name=node),

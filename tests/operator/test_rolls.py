@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -155,6 +156,21 @@ def test_an_eviction_is_refused_while_a_partition_is_at_its_minimum(scene: Scene
     scene.wait_until("evictions are open", lambda: budget(scene) == 1, timeout_s=30)
     assert evict(scene, f"{RELEASE}-broker-0") == 200
     scene.wait_until_ready(timeout_s=90)
+
+
+def test_without_a_controller_nobody_knows_who_is_in_sync_and_nobody_may_be_evicted(scene: Scene, load: Load) -> None:
+    """Brokers go on telling what they heard last; that was taken for the truth."""
+    scene.wait_until("evictions are open", lambda: budget(scene) == 1, timeout_s=30)
+    controllers = [f"{RELEASE}-controller-{number}" for number in range(2)]
+    for name in controllers:
+        scene.nodes.send(name, signal.SIGSTOP)
+    try:
+        scene.wait_until("evictions are closed", lambda: budget(scene) == 0, timeout_s=45)
+    finally:
+        for name in controllers:
+            scene.nodes.send(name, signal.SIGCONT)
+    scene.wait_until_ready(timeout_s=90)
+    scene.wait_until("evictions are open", lambda: budget(scene) == 1, timeout_s=30)
 
 
 def test_everything_acknowledged_is_there_once_and_in_order(load: Load) -> None:

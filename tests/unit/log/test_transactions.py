@@ -1,11 +1,14 @@
 """What readers of committed records need of a log: where they must stop, and which transactions to leave out."""
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
 
 from millstream_log import AbortedTransaction, InvalidProducerEpoch, Log, LogConfig, TransactionCoordinatorFenced
-from millstream_log.errors import InvalidTransactionState
+from millstream_log.disk import DISK, Disk
+from millstream_log.errors import InvalidTransactionState, StorageError
 from millstream_wire.records import EndMarker, check, encode_batch
 
 CONFIG = LogConfig(segment_bytes=600, index_interval_bytes=60)
@@ -14,9 +17,9 @@ CONFIG = LogConfig(segment_bytes=600, index_interval_bytes=60)
 class Partition:
     """A log that producers write transactions to."""
 
-    def __init__(self, directory: Path, make) -> None:
+    def __init__(self, directory: Path, make, disk: Disk = DISK) -> None:
         self.directory = directory
-        self.log = Log.open(directory, CONFIG, now_ms=0)
+        self.log = Log.open(directory, CONFIG, now_ms=0, disk=disk)
         self._make = make
         self._sequences: dict[int, int] = {}
 
@@ -35,6 +38,13 @@ class Partition:
             encode_batch([record], producer_id=producer_id, producer_epoch=epoch, transactional=True, control=True)
         )
         return self.log.append_control(batch, check(batch), leader_epoch=0, now_ms=0).base_offset
+
+    def fill_segment(self) -> None:
+        """Write until a segment is full: the next one begins with what is known of the producers."""
+        segments = len(self.log.segments)
+        for _ in range(CONFIG.segment_bytes):
+            if len(self.log.segments) == segments:
+                self.write(1)
 
     def reopen(self, *, clean: bool = True) -> None:
         recovery_point = self.log.recovery_point
@@ -135,3 +145,64 @@ def test_a_producer_writes_nothing_beside_its_transaction(partition: Partition) 
         partition.write(1, transactional=False)
     partition.end(1, commit=True)
     assert partition.write(1, transactional=False) == 2
+
+
+class NoRoomForIndexes(Disk):
+    """Takes batches, and nothing into an index of aborted transactions while it is full."""
+
+    is_full = False
+
+    def pwrite(self, fd: int, data: bytes | bytearray | memoryview, position: int) -> int:
+        if self.is_full and os.readlink(f"/proc/self/fd/{fd}").endswith(".txnindex"):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return super().pwrite(fd, data, position)
+
+
+@pytest.fixture
+def crowded(tmp_path: Path, make) -> tuple[Partition, NoRoomForIndexes]:
+    disk = NoRoomForIndexes()
+    return Partition(tmp_path / "topic-0", make, disk), disk
+
+
+def test_a_marker_without_room_for_its_entry_costs_no_log(crowded: tuple[Partition, NoRoomForIndexes]) -> None:
+    """Found by `make chaos FAMILY=full,rest SEED=13`: a follower's log took nothing more, and stayed out of the ISR for good."""
+    partition, disk = crowded
+    disk.is_full = True
+    partition.write(1)
+    partition.end(1, commit=False)
+    known = [AbortedTransaction(1, 0, 1, 2)]
+    assert not partition.log.has_failed
+    assert partition.aborted() == known
+    with pytest.raises(StorageError, match="No space left"):
+        partition.fill_segment()
+    assert not partition.log.has_failed
+    disk.is_full = False
+    partition.write(1)
+    assert len(partition.log.segments) > 1
+    partition.reopen()
+    assert partition.aborted() == known
+
+
+def test_a_crash_before_there_was_room_forgets_no_transaction(crowded: tuple[Partition, NoRoomForIndexes]) -> None:
+    partition, disk = crowded
+    partition.write(1)
+    partition.end(1, commit=False)
+    disk.is_full = True
+    partition.write(1)
+    partition.end(1, commit=False)
+    known = partition.aborted()
+    assert len(known) == 2
+    partition.reopen(clean=False)
+    assert partition.aborted() == known
+
+
+def test_a_cut_waits_for_room_for_an_entry_that_stays(crowded: tuple[Partition, NoRoomForIndexes]) -> None:
+    partition, disk = crowded
+    disk.is_full = True
+    partition.write(1)
+    partition.end(1, commit=False)
+    start = partition.write(1)
+    disk.is_full = False
+    partition.log.truncate_to(start, now_ms=0)
+    partition.reopen(clean=False)
+    assert partition.aborted() == [AbortedTransaction(1, 0, 1, 2)]

@@ -59,7 +59,7 @@ def test_connections_that_come_too_fast_wait(caplog) -> None:
             peers += [await harness.connect() for _ in range(2)]
             for reader, writer in peers:
                 await is_served(reader, writer)
-            assert 0.3 < asyncio.get_running_loop().time() - began < 2
+            assert 0.3 < asyncio.get_running_loop().time() - began < 10
             for _, writer in peers:
                 writer.close()
 
@@ -77,7 +77,7 @@ def test_who_comes_too_fast_from_one_address_has_to_leave_after_a_while(caplog) 
             began = asyncio.get_running_loop().time()
             reader, writer = await harness.connect()
             assert await ends(reader)
-            assert 0.09 < asyncio.get_running_loop().time() - began < 1
+            assert 0.09 < asyncio.get_running_loop().time() - began < 10
             reader, elsewhere = await asyncio.open_connection(
                 "127.0.0.1", harness.listener.port, local_addr=("127.0.0.2", 0)
             )

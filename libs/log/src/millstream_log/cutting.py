@@ -5,7 +5,6 @@ one. So bytes that were given to a send are never written over, what was flushed
 the same few steps. They are safe to stop after any of them: `truncation_mark` says what is left to do.
 """
 
-import errno
 import logging
 import os
 from collections.abc import Sequence
@@ -27,13 +26,12 @@ from millstream_log.replay import replay
 from millstream_log.segment import Segment
 from millstream_log.segment_swap import DELETED
 from millstream_log.shortened import Shortened
-from millstream_log.transaction_index import TransactionIndex
+from millstream_log.transaction_index import NO_ROOM, TransactionIndex
 from millstream_log.truncation_mark import TruncationMark, finish_mark, load_unfinished, store_mark
 from millstream_wire.records import NO_TIMESTAMP, RecordsError
 
 logger = logging.getLogger(__name__)
 
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _KINDS = ("log", "index", "timeindex", "txnindex")
 
 
@@ -183,7 +181,7 @@ class Truncation:
             try:
                 self._perform()
             except OSError as error:
-                if error.errno in _NO_ROOM and not self._is_syncing:
+                if error.errno in NO_ROOM and not self._is_syncing:
                     self.refused = error
                     return error
                 self._state.failure = error
@@ -207,6 +205,8 @@ class Truncation:
                     disk.rename(path, target)
                     self.doomed.append(target)
             self._are_aside = True
+        for segment in self._all_kept:
+            segment.aborted.complete()
         if self._kept is not None and self._file is not None:
             self._is_syncing = True
             disk.ftruncate(self._file.fileno(), mark.kept_size)

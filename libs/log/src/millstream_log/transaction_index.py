@@ -1,19 +1,21 @@
 """The `.txnindex` file of a segment: the aborted transactions whose end marker is in it, in Kafka's format.
 
-Only few segments have one. Entries are written at once and reach the disk before a snapshot of the producers does: replay
-begins at the snapshot and makes anew only what comes after it.
+Only few segments have one. Entries are written at once where the disk has room, and reach it before a snapshot of the producers
+does: replay begins at the snapshot and makes anew only what comes after it.
 """
 
+import errno
 import os
 from collections.abc import Iterable
 from pathlib import Path
 from struct import Struct
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from millstream_log.atomic_file import read_file
 from millstream_log.disk import DISK, Disk, unlink_if_there
 from millstream_log.errors import StorageError
 
+NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)
 _VERSION = 0
 _entry = Struct(">hqqqq")  # version, producer id, first offset, last offset, last stable offset
 
@@ -28,12 +30,15 @@ class AbortedTransaction(NamedTuple):
 
 
 class TransactionIndex:
-    __slots__ = ("_disk", "_entries", "_failure", "_is_synced", "path")
+    """Invariant: the file begins with the first `_written` entries."""
+
+    __slots__ = ("_disk", "_entries", "_failure", "_is_synced", "_written", "path")
 
     def __init__(self, path: Path, disk: Disk = DISK) -> None:
         self.path = path
         self._disk = disk
         self._entries: list[AbortedTransaction] | None = None
+        self._written = 0
         self._is_synced = False  # a process before this one may have written it and died
         self._failure: OSError | None = None
 
@@ -41,17 +46,31 @@ class TransactionIndex:
     def entries(self) -> list[AbortedTransaction]:
         if self._entries is None:
             self._entries = self._load()
+            self._written = len(self._entries)
         return self._entries
 
     def add(self, aborted: AbortedTransaction) -> None:
-        entries = self.entries
+        """Where there is no room for it, the file follows with `complete`: its marker is in the log already."""
+        self.entries.append(aborted)
+        self._is_synced = False
+        try:
+            self.complete()
+        except OSError as error:
+            if error.errno not in NO_ROOM:
+                raise
+
+    def complete(self) -> None:
+        """Write what there was no room for when it was added."""
+        missing = self.entries[self._written :] if self._entries is not None else []
+        if not missing:
+            return
+        data = b"".join([_entry.pack(_VERSION, *entry) for entry in missing])
         fd = self._disk.open(self.path, os.O_WRONLY | os.O_CREAT)
         try:  # at its place, over what an earlier attempt may have left half written
-            self._disk.write(fd, _entry.pack(_VERSION, *aborted), len(entries) * _entry.size)
+            self._disk.write(fd, data, self._written * _entry.size)
         finally:
             self._disk.close(fd)
-        entries.append(aborted)
-        self._is_synced = False
+        self._written += len(missing)
 
     def truncate_to(self, offset: int) -> None:
         """Keep the transactions that ended before `offset`.
@@ -59,6 +78,7 @@ class TransactionIndex:
         What stays was flushed before a snapshot was stored. Behind it a power loss may have left anything, zeros for one.
         """
         self.forget_after(offset)
+        self.complete()
         if not self._holds(len(self.entries)):
             self._cut_file()
             self._is_synced = False
@@ -72,9 +92,11 @@ class TransactionIndex:
                 break
             kept.append(entry)
         self._entries = kept
+        self._written = min(self._written, len(kept))
 
     def store_shortened(self) -> None:
         """Let the file hold what memory does, on the disk."""
+        self.complete()
         if not self._holds(len(self.entries)):
             self._cut_file()
         if self.path.exists():
@@ -93,6 +115,7 @@ class TransactionIndex:
         if self._failure is not None:
             raise StorageError(f"{self.path}: an earlier flush failed: {self._failure}")
         if not self._is_synced:
+            self.complete()
             try:
                 self._disk.sync_file(self.path)
             except FileNotFoundError:
@@ -104,7 +127,7 @@ class TransactionIndex:
 
     def delete(self) -> None:
         unlink_if_there(self._disk, self.path)
-        self._entries = []
+        self._entries, self._written = [], 0
 
     def _load(self) -> list[AbortedTransaction]:
         """Every whole entry; a torn one at the end is of a transaction that replay will find again."""

@@ -5,17 +5,21 @@ from millstream_operator.kafka.topics import TOPIC_RESOURCE
 from millstream_operator.plan.partitions import PartitionStanding
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from millstream_wire.messages.describe_quorum import DescribeQuorumRequest, RequestPartitionData, RequestTopicData
 from millstream_wire.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
 from millstream_wire.messages.metadata import MetadataResponseTopic
 
 MIN_ISR = "min.insync.replicas"
+METADATA_TOPIC = "__cluster_metadata"
 
 
 async def standing_of(cluster: KafkaCluster) -> tuple[PartitionStanding, ...]:
     """Raises ClusterUnreachable and Refused: what is not known for certain is not told.
 
-    The moves are the controller's answer. A broker that cannot pass the question on to it is cut off, and what it says is old.
+    Brokers answer all of this from what they know, also where they hear of nothing new. So first comes a question that the broker
+    passes on: where no controller answers it, nobody takes out of an ISR who is gone.
     """
+    await _expect_a_controller(cluster)
     metadata = await cluster.metadata(None)
     topics = [topic for topic in metadata.topics if topic.error_code == ErrorCode.NONE]
     minimums = await _minimums(cluster, [topic.name or "" for topic in topics])
@@ -23,6 +27,12 @@ async def standing_of(cluster: KafkaCluster) -> tuple[PartitionStanding, ...]:
     return tuple(
         each for topic in topics if topic.name in minimums for each in _of_topic(topic, minimums[topic.name], moving)
     )
+
+
+async def _expect_a_controller(cluster: KafkaCluster) -> None:
+    topic = RequestTopicData(topic_name=METADATA_TOPIC, partitions=[RequestPartitionData(partition_index=0)])
+    answer = await cluster.request(DescribeQuorumRequest(topics=[topic]))
+    check(answer.error_code)
 
 
 def _of_topic(topic: MetadataResponseTopic, minimum: int, moving: set[tuple[str, int]]) -> list[PartitionStanding]:

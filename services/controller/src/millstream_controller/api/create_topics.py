@@ -89,7 +89,6 @@ def _result(topic: CreatedTopic, *, shown: bool) -> CreatableTopicResult:
     if topic.outcome.error is ErrorCode.NONE and not shown:
         result.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
         result.num_partitions = result.replication_factor = -1
-        result.configs = None
     elif topic.configs is not None:
         result.configs = [_config(entry) for _, entry in sorted(topic.configs.items())]
     if topic.topic_id is not None:
