@@ -309,7 +309,7 @@ def test_a_list_of_topics_costs_little_processor_time(node: servers.ServerProces
     costs = [(processor_time_s(ours), processor_time_s(bare)) for _ in range(5)]
     best, floor = min(cost for cost, _ in costs), min(cost for _, cost in costs)
     print(f"topic list: {best:.3f} s of a processor, {best / floor:.2f} times an empty asyncio program")
-    assert best < 3 * floor
+    assert best < 4 * floor
 
 
 def processor_time_s(command: list[str]) -> float:

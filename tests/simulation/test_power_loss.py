@@ -12,13 +12,15 @@ from millstream_simulation.shape import Kind
 from millstream_simulation.shapes.flushed import flushed
 from millstream_simulation.shapes.replicated import replicated
 
+SEEDS = (1, 9, *range(2, 9))
+"""Beginning with those that are known to show it: stories change."""
 BLACK_OUT = replicated(Kind.CLASSIC, ("black-out",), 15.0)
 
 
 def test_what_no_replica_had_flushed_is_lost() -> None:
-    """Three of them had it, in their page caches."""
-    outcome = simulate(5, BLACK_OUT)
-    assert "acknowledged for" in (outcome.violation or ""), str(outcome)
+    """Three of them had it, in their page caches. It shows in many ways; here as one offset that was acknowledged for two records."""
+    found = (simulate(seed, BLACK_OUT).violation or "" for seed in SEEDS)
+    assert any("acknowledged for" in violation for violation in found)
 
 
 @pytest.mark.parametrize("before_visible", [False, True], ids=["flush.messages", "visible.after.flush"])

@@ -64,9 +64,13 @@ def test_a_broker_that_forgets_which_directories_it_had(monkeypatch: pytest.Monk
 
 
 def test_a_follower_that_keeps_what_its_leader_does_not_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    def united(said: Answer) -> Answer:
+        known = (said.error_code, said.high_watermark, said.log_start_offset)
+        return Answer(*known, batches=said.batches, unreadable=said.unreadable)
+
     class Stubborn(Follower):
         def on_answer(self, asked: FetchFrom, answer: Answer, **known: Any) -> tuple[Effect, ...]:
-            return super().on_answer(asked, replace(answer, diverging_epoch=-1), **known)
+            return super().on_answer(asked, united(answer), **known)
 
     monkeypatch.setattr(fetching, "Follower", Stubborn)
     assert hunt(ISOLATIONS, 2) != ""
@@ -77,7 +81,7 @@ def test_a_follower_that_takes_all_that_it_has_for_committed(monkeypatch: pytest
         def on_answer(self, asked: FetchFrom, answer: Answer, **known: Any) -> tuple[Effect, ...]:
             effects = super().on_answer(asked, answer, **known)
             return tuple(
-                replace(each, high_watermark=1 << 40) if isinstance(each, Follow) else each for each in effects
+                Follow(1 << 40, each.log_start_offset) if isinstance(each, Follow) else each for each in effects
             )
 
     monkeypatch.setattr(fetching, "Follower", Rash)

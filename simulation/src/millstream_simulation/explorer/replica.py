@@ -245,7 +245,7 @@ class Replica:
             case following.Append() if self.is_full:
                 for failed in follower.on_append_failed("it is full", 1):
                     self._follow(follower, failed, fetched)
-            case following.Append(count):
+            case following.Append(count=count):
                 follower.on_refusal_over()
                 before = self.log.log_end_offset
                 self.log.records += fetched.records[:count]
@@ -256,7 +256,7 @@ class Replica:
                     self.log.first_unstable,
                     self.log.ended(before),
                 )
-            case following.Follow(high_watermark, _):
+            case following.Follow(high_watermark=high_watermark):
                 self.partition.on_followed(len(self.log.records), 0, high_watermark, self.log.first_unstable)
             case following.Truncate(offset, committed):
                 assert committed == 0, f"replica {self.node} cuts off what is committed"

@@ -165,6 +165,7 @@ class Completion(ABC):
     def fail(self, error: Exception) -> None: ...
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Deferred(ABC):
     """A reply that is to come, where a future would cost too much: its handler's own object, which answers itself.
 

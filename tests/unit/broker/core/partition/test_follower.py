@@ -305,7 +305,7 @@ def copy(leader: ListLog, own: ListLog, leader_epoch: int) -> int:
                 case TruncateFully(start):
                     own.records, own.log_start_offset, own.base_offset, own.noted = [], start, start, -1
                     follower.on_truncated()
-                case Append(count):
+                case Append(count=count):
                     at = own.log_end_offset - leader.base_offset
                     own.records += leader.records[at : at + count]
                 case Follow():

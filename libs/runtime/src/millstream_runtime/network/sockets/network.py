@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from millstream_runtime.network.connection_quotas import ConnectionQuotas, Entrance
 from millstream_runtime.network.links import (
     DEFAULT_LIMITS,
     Accept,
@@ -26,6 +25,7 @@ from millstream_runtime.network.sockets.pool import BufferPool
 from millstream_runtime.network.sockets.receiving import SHARED_BUFFER_BYTES
 
 if TYPE_CHECKING:
+    from millstream_runtime.network.connection_quotas import Entrance
     from millstream_runtime.network.sockets.encryption import Encryption, Workspace
 
 logger = logging.getLogger(__name__)
@@ -73,7 +73,7 @@ class SocketNetwork:
         *,
         limits: Limits = DEFAULT_LIMITS,
         wrap: Wrap | None = None,
-        entrance: Entrance | None = None,
+        entrance: "Entrance | None" = None,
         on_failed_handshake: OnFailedHandshake = ignore_failed_handshake,
     ) -> "SocketListener":
         family, address = (await _resolve(host or "0.0.0.0", port))[0]
@@ -85,7 +85,10 @@ class SocketNetwork:
             if size >= 0:
                 sock.setsockopt(socket.SOL_SOCKET, option, size)  # each connection inherits it
         sock.setblocking(False)
-        entrance = entrance or ConnectionQuotas(limits).entrance()
+        if entrance is None:
+            from millstream_runtime.network.connection_quotas import ConnectionQuotas  # of no use to a client
+
+            entrance = ConnectionQuotas(limits).entrance()
         return SocketListener(self, sock, accept, limits, entrance, self._encryption(wrap, on_failed_handshake))
 
     def adopt(
@@ -169,7 +172,7 @@ class SocketListener:
         sock: socket.socket,
         accept: Accept,
         limits: Limits,
-        entrance: Entrance,
+        entrance: "Entrance",
         encryption: "Encryption | None" = None,
     ) -> None:
         self.host, self.port = sock.getsockname()[:2]

@@ -5,7 +5,7 @@ from millstream_broker.core.reads.bounds import follower_refusal
 from millstream_broker.core.reads.fetch_session import FetchPartition
 from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.partition.hosted import HostedPartition
-from millstream_cluster.ids import NodeId, Role
+from millstream_cluster.ids import Role
 from millstream_runtime.serving.context import RequestContext
 from millstream_runtime.serving.peer import NodePeer
 from millstream_wire.errors import ErrorCode
@@ -17,11 +17,11 @@ def admitted(
 ) -> HostedPartition | ErrorCode:
     """The partition, if this follower may copy it."""
     replica_id = int(follower.replica_id)
-    node = broker.image.node(replica_id)
+    node, peer = broker.image.node(replica_id), context.peer
     refusal = follower_refusal(
         replica.partition,
         replica_id,
-        is_itself=context.peer == NodePeer(Role.BROKER, NodeId(replica_id)),
+        is_itself=isinstance(peer, NodePeer) and peer.role is Role.BROKER and peer.node_id == replica_id,
         broker_epoch=follower.replica_epoch,
         registered_epoch=None if node is None else node.epoch,
         current_leader_epoch=wanted.current_leader_epoch,
