@@ -129,6 +129,23 @@ def test_a_disk_that_refuses_keeps_what_came_before(open_log: Callable[..., Log]
     assert content(log) == batches
 
 
+def test_an_epoch_whose_first_batch_the_disk_refuses_leaves_no_trace(
+    open_log: Callable[..., Log], disk: CountingDisk
+) -> None:
+    """Simulation seed 2053."""
+    log = open_log()
+    append(log, [batch(0, epoch=3)])
+    disk.room = 0
+    with pytest.raises(StorageError):
+        append(log, [batch(1, epoch=5)])
+    assert log.epochs == ((3, 0),)
+    disk.room = 1 << 20
+    append(log, [batch(1, epoch=6), batch(2, epoch=6)])
+    assert log.epochs == ((3, 0), (6, 1))
+    log.close()
+    assert open_log().epochs == ((3, 0), (6, 1))
+
+
 def test_transactions_that_end_are_told_with_their_beginning(open_log: Callable[..., Log]) -> None:
     log = open_log()
     batches = [batch(0), transactional(1, 0), transactional(2, 1), marker(3, committed=True), transactional(4, 2)]

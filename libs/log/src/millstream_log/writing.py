@@ -259,6 +259,7 @@ class LogWriter:
                 self._store_epochs()
             segment.append(batch, last_offset, max_timestamp, config)
         except OSError as error:
+            self._epochs.truncate_end(self.log_end_offset)  # an epoch that wrote nothing leaves no trace
             raise StorageError(f"{self.directory}: {error}") from error
         self.log_end_offset = last_offset + 1
 
