@@ -69,6 +69,31 @@ def test_all_in_sync_have_to_have_flushed(scene: Scene, late: int) -> None:
     scene(scenario)
 
 
+def test_partitions_that_are_flushed_in_turns_do_not_wait_for_each_other(scene: Scene) -> None:
+    """A fetch that waits for one must not keep the leader from hearing what another has flushed (simulation seed 2043)."""
+
+    async def scenario(brokers: Any) -> None:
+        leader, follower = await brokers.start(1), await brokers.start(2)
+        brokers.create(1, 2, partitions=3, **{KEY: "true"})
+        ends = [0, 0, 0]
+
+        async def in_turns() -> None:
+            for turn in range(30):
+                began = leader.world.monotonic_ms()
+                for index in {turn % 3, (turn * turn) % 3}:
+                    ends[index] = leader.append(f"v{turn}", index=index)
+                await brokers.until(
+                    lambda: [leader.replica(index).partition.high_watermark for index in range(3)] == ends
+                )
+                waits.append(leader.world.monotonic_ms() - began)
+
+        waits: list[int] = []
+        await with_upkeep(leader, with_upkeep(follower, in_turns()))
+        assert sorted(waits)[len(waits) * 9 // 10] < 50, "far less than replica.fetch.wait.max.ms, but for connecting"
+
+    scene(scenario)
+
+
 def test_the_topic_may_ask_for_it_and_cease_to_at_any_time(scene: Scene) -> None:
     async def scenario(brokers: Any) -> None:
         leader = await brokers.start(1)

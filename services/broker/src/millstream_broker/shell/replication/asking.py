@@ -37,6 +37,8 @@ logger = logging.getLogger(__name__)
 
 YIELD_BYTES: Final = 256 * 1024
 """After so much was copied others get the event loop."""
+FLUSH_WAIT_MS: Final = 5
+"""While something is flushed a leader may wait this long with its answer, so that it hears of the flush soon."""
 
 
 class Asking(Asker):
@@ -64,10 +66,14 @@ class Asking(Asker):
         """Whose questions those of the session are."""
         self._late: dict[ReplicaKey, Followed] = {}
         """Who is in the request on the second connection."""
+        self._flushing: dict[ReplicaKey, Followed] = {}
+        """Who asked nothing, when it was looked at last, because it was being flushed."""
         self.is_asking = False
         """A request of the session is under way, or its answer is being taken."""
         self.waits_until_ms = 0
         """Until then the leader may wait with its answer, if it is."""
+        self._wait_ms = 0
+        """How long it may wait."""
         self.is_silent = False
         """The leader did not answer, and somebody was told."""
         self.wake = asyncio.Event()
@@ -122,8 +128,22 @@ class Asking(Asker):
         self.is_asking = bool(self._session.questions)
         if not self.is_asking:
             self._session.begin_again()  # what was to be forgotten has not been said
-        self.waits_until_ms = self._world.monotonic_ms() + self._broker.config.replica_fetch_wait_max_ms
+        self._wait_ms = self.longest_wait_ms
+        self.waits_until_ms = self._world.monotonic_ms() + self._wait_ms
         return self.is_asking
+
+    @property
+    def longest_wait_ms(self) -> int:
+        """How long a leader may wait with its answer, if nothing comes."""
+        if any(followed.must_flush for followed in self._flushing.values()):
+            return FLUSH_WAIT_MS
+        return self._broker.config.replica_fetch_wait_max_ms
+
+    def _look_at_flush(self, key: ReplicaKey, followed: Followed | None, question: FetchFrom | None) -> None:
+        if question is None and followed is not None and followed.must_flush:
+            self._flushing[key] = followed
+        else:
+            self._flushing.pop(key, None)
 
     def _next(self) -> Ask:
         """Who is in the other request waits for its answer first."""
@@ -132,6 +152,8 @@ class Asking(Asker):
             followed = self._followed.get(key)
             question = None if followed is None or key in self._late else self._throttling.question(followed)
             questions[key] = question
+            if question is None or self._flushing:
+                self._look_at_flush(key, followed, question)
             if followed is None or question is None:
                 self._in_session.pop(key, None)
             else:
@@ -172,7 +194,7 @@ class Asking(Asker):
             self._fail(Disconnected(f"{pipeline.peer}: {pipeline.closed_reason}"))
             return
         ask, config = self._ask, self._broker.config
-        wait_ms = config.replica_fetch_wait_max_ms
+        wait_ms = self._wait_ms
         self._deadline_ms = self._world.monotonic_ms() + wait_ms + config.replica_socket_timeout_ms
         self._is_waiting = True
         correlation_id = pipeline.next_id()
@@ -365,6 +387,8 @@ class Asking(Asker):
             if followed is None or self._in_session.get(key) is followed:
                 continue
             question = self._throttling.question(followed)
+            if question is None or self._flushing:
+                self._look_at_flush(key, followed, question)
             if question is not None:
                 asked[key] = question
                 self._late[key] = followed

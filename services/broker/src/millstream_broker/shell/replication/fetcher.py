@@ -118,6 +118,7 @@ class Fetcher:
         """Ask without a session, and for no longer than the other request waits."""
         asking = self._asking
         wait_ms = max(_LATE_WAIT_LEAST_MS, asking.waits_until_ms - self._world.monotonic_ms())
+        wait_ms = min(wait_ms, asking.longest_wait_ms)
         message = asking.message(Ask(NO_SESSION_ID, FINAL_EPOCH, asked, ()), wait_ms)
         try:
             client, _ = await self._connected(nodes)

@@ -29,12 +29,17 @@ class Followed:
     is_over: bool = False
     """Nothing is done for it any more."""
 
+    @property
+    def must_flush(self) -> bool:
+        """Nothing is asked before what is here has been flushed, which is under way."""
+        log = self.replica.log
+        return self.replica.settings.visible_after_flush and log.recovery_point < log.log_end_offset
+
     def question(self) -> FetchFrom | None:
         """What to ask the leader; what a fetch says is here was flushed before, if the topic asks for that. Where a flush has failed a fetch says so, once, and that only what was flushed before is here."""
         log = self.replica.log
         if not log.has_failed:
-            must_flush = self.replica.settings.visible_after_flush and log.recovery_point < log.log_end_offset
-            return None if must_flush else self.follower.question()
+            return None if self.must_flush else self.follower.question()
         if self.is_failure_told:
             return None
         offset = max(log.recovery_point, log.log_start_offset)
