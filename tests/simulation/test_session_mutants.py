@@ -62,5 +62,5 @@ def test_a_shard_that_is_served_in_another_session_than_it_was_claimed_in(monkey
         honest(self, partition, kind, replace(around, session=Timeless(around.session)))  # type: ignore[arg-type]
 
     monkeypatch.setattr(OwnedShard, "__init__", forgetful)
-    found = simulate(65, ISOLATING).violation or ""
-    assert "as it was claimed at" in found, found
+    found = (simulate(seed, ISOLATING).violation or "" for seed in (11, 106, 65, *range(12, 18)))
+    assert any("as it was claimed at" in violation for violation in found), "known of the first two; stories change"
