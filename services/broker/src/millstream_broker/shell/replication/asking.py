@@ -16,7 +16,7 @@ from millstream_broker.core.partition.follower_session import SESSION_ERRORS, As
 from millstream_broker.core.reads.fetch_session import INITIAL_EPOCH, NO_SESSION_ID
 from millstream_broker.shell.broker import Broker
 from millstream_broker.shell.replication.copying import Copying
-from millstream_broker.shell.replication.followed import Followed, answer_of, checked
+from millstream_broker.shell.replication.followed import Flushing, Followed, answer_of, checked
 from millstream_broker.shell.replication.requests import asked_of, message_of
 from millstream_broker.shell.replication.throttling import FollowerThrottling
 from millstream_cluster.ids import NodeId
@@ -66,8 +66,7 @@ class Asking(Asker):
         """Whose questions those of the session are."""
         self._late: dict[ReplicaKey, Followed] = {}
         """Who is in the request on the second connection."""
-        self._flushing: dict[ReplicaKey, Followed] = {}
-        """Who asked nothing, when it was looked at last, because it was being flushed."""
+        self._flushing = Flushing()
         self.is_asking = False
         """A request of the session is under way, or its answer is being taken."""
         self.waits_until_ms = 0
@@ -135,15 +134,7 @@ class Asking(Asker):
     @property
     def longest_wait_ms(self) -> int:
         """How long a leader may wait with its answer, if nothing comes."""
-        if any(followed.must_flush for followed in self._flushing.values()):
-            return FLUSH_WAIT_MS
-        return self._broker.config.replica_fetch_wait_max_ms
-
-    def _look_at_flush(self, key: ReplicaKey, followed: Followed | None, question: FetchFrom | None) -> None:
-        if question is None and followed is not None and followed.must_flush:
-            self._flushing[key] = followed
-        else:
-            self._flushing.pop(key, None)
+        return FLUSH_WAIT_MS if self._flushing.is_under_way else self._broker.config.replica_fetch_wait_max_ms
 
     def _next(self) -> Ask:
         """Who is in the other request waits for its answer first."""
@@ -152,8 +143,7 @@ class Asking(Asker):
             followed = self._followed.get(key)
             question = None if followed is None or key in self._late else self._throttling.question(followed)
             questions[key] = question
-            if question is None or self._flushing:
-                self._look_at_flush(key, followed, question)
+            self._flushing.look_at(key, followed, question)
             if followed is None or question is None:
                 self._in_session.pop(key, None)
             else:
@@ -387,8 +377,7 @@ class Asking(Asker):
             if followed is None or self._in_session.get(key) is followed:
                 continue
             question = self._throttling.question(followed)
-            if question is None or self._flushing:
-                self._look_at_flush(key, followed, question)
+            self._flushing.look_at(key, followed, question)
             if question is not None:
                 asked[key] = question
                 self._late[key] = followed

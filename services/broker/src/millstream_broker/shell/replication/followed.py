@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from millstream_broker.core.hosting import ReplicaKey
 from millstream_broker.core.partition.follower import NO_EPOCH, Answer, FetchFrom, Follower
 from millstream_broker.shell.partition.hosted import HostedPartition
 from millstream_wire.errors import ErrorCode
@@ -45,6 +46,25 @@ class Followed:
         offset = max(log.recovery_point, log.log_start_offset)
         epoch = log.epoch_of(offset - 1) if offset > log.log_start_offset else NO_EPOCH
         return FetchFrom(offset, self.follower.leader_epoch, epoch, log.log_start_offset, cannot_append=True)
+
+
+class Flushing:
+    """Who asked nothing, when it was looked at last, because it was being flushed."""
+
+    __slots__ = ("_followed",)
+
+    def __init__(self) -> None:
+        self._followed: dict[ReplicaKey, Followed] = {}
+
+    def look_at(self, key: ReplicaKey, followed: Followed | None, question: FetchFrom | None) -> None:
+        if question is None and followed is not None and followed.must_flush:
+            self._followed[key] = followed
+        elif self._followed:
+            self._followed.pop(key, None)
+
+    @property
+    def is_under_way(self) -> bool:
+        return any(followed.must_flush for followed in self._followed.values())
 
 
 class Batches:
