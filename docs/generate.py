@@ -72,7 +72,7 @@ def commands() -> str:
     return (
         f"# Commands\n\n{GENERATED}\n"
         "What each command of `millstream` takes; [command-line.md](command-line.md) shows them at work. Exit codes: 0 done, 1 refused or not\n"
-        "there, 2 not understood, 3 nobody answers, 4 the answer is not what one would like (`health`, `lag --max`), 130 interrupted.\n\n"
+        "there, 2 not understood, 3 nobody answers, 4 the answer is not what one would like (`health`, `check`, `lag --max`), 130 interrupted.\n\n"
         + "\n".join(map(_command, shown))
     )
 

@@ -10,6 +10,7 @@ NOT_FOR_A_LIST = {
     "millstream_client.producer",
     "millstream_cluster.image",
     "millstream_cluster.records",
+    "millstream_wire.records",
     "uvloop",
 }
 

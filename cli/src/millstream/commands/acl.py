@@ -46,7 +46,7 @@ def _wanted(options: Namespace) -> list[Acl]:
     pattern = AclPattern.PREFIXED if options.prefixed else AclPattern.LITERAL
     permission = AclPermission.DENY if options.deny else AclPermission.ALLOW
     return [
-        Acl(resource, pattern, name, _principal(options.principal), options.host, _operation(operation), permission)
+        Acl(resource, pattern, name, principal_text(options.principal), options.host, _operation(operation), permission)
         for operation in options.operations
     ]
 
@@ -57,7 +57,7 @@ def _filter(options: Namespace) -> AclFilter:
         resource=resource,
         name=name,
         pattern=AclPattern.PREFIXED if options.prefixed else None,
-        principal=_principal(options.principal) if options.principal is not None else None,
+        principal=principal_text(options.principal) if options.principal is not None else None,
         host=options.host,
         operation=_operation(options.operation) if options.operation is not None else None,
         permission=AclPermission.DENY if options.deny else None,
@@ -74,7 +74,7 @@ def _resource(options: Namespace) -> tuple[AclResource | None, str | None]:
     return None, None
 
 
-def _principal(text: str) -> str:
+def principal_text(text: str) -> str:
     """A name alone is a user's."""
     return text if ":" in text else f"User:{text}"
 

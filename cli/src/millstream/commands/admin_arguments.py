@@ -12,11 +12,18 @@ ITERATIONS = 4096
 
 
 def add_admin_commands(commands: Any) -> None:
+    commands.add_parser("broker", help="brokers: list, disks, leaders, cordon, drain", fill=_add_broker)
     commands.add_parser("group", help="groups: members, lag, offsets", fill=_add_group)
     commands.add_parser("transaction", help="list, describe and abort transactions", fill=_add_transaction)
     commands.add_parser("acl", help="list, create and delete ACLs", fill=_add_acl)
     commands.add_parser("user", help="list users, set and delete their passwords (SCRAM)", fill=_add_user)
     commands.add_parser("quota", help="list, set and delete quotas of users, client ids and addresses", fill=_add_quota)
+    commands.add_parser("token", help="create, describe, renew and expire delegation tokens", fill=_add_token)
+    commands.add_parser(
+        "check",
+        help="is this fit for production: what is not, each with its fix; exit code 4 if anything",
+        fill=_add_check,
+    )
     completing = commands.add_parser("completion", help="a script that completes these commands in a shell")
     completing.add_argument("shell", choices=SHELLS)
 
@@ -29,6 +36,28 @@ def add_cluster_actions(parser: argparse.ArgumentParser) -> None:
         ("health", "what is not well, each with what to do; exit code 4 if there is anything"),
     ):
         action = actions.add_parser(name, help=text)
+        add_bootstrap(action)
+        add_json(action)
+
+
+def _add_broker(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    listing = actions.add_parser("list", help="all brokers, those that are away too")
+    disks = actions.add_parser("disks", help="data directories, what they hold and what room there is")
+    cordoning = actions.add_parser("cordon", help="give a broker no new replicas")
+    uncordoning = actions.add_parser("uncordon", help="give a broker new replicas again")
+    leading = actions.add_parser(
+        "leaders", help="partitions that another than their preferred leader leads; --execute has that one lead"
+    )
+    draining = actions.add_parser(
+        "drain", help="cordon a broker and move its replicas to others: shows the plan, --execute carries it out"
+    )
+    for action in (cordoning, uncordoning, draining):
+        action.add_argument("broker", type=int, metavar="BROKER")
+    for action in (leading, draining):
+        action.add_argument("--execute", action="store_true", help="do it; without this nothing is changed")
+    draining.add_argument("--wait", action="store_true", help="until all replicas are where they are to be")
+    for action in (listing, disks, cordoning, uncordoning, leading, draining):
         add_bootstrap(action)
         add_json(action)
 
@@ -135,3 +164,31 @@ def _add_quota(parser: argparse.ArgumentParser) -> None:
             action.add_argument(option, metavar="NAME", help="or `default` for all that have none of their own")
         add_bootstrap(action)
         add_json(action)
+
+
+def _add_token(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    creating = actions.add_parser("create", help="a token that logs in as its owner; its HMAC is the password")
+    describing = actions.add_parser("describe", help="the tokens that you may see, without their HMACs")
+    renewing = actions.add_parser("renew", help="have a token expire later")
+    expiring = actions.add_parser("expire", help="have a token expire sooner, or at once")
+    creating.add_argument("--owner", metavar="PRINCIPAL", help="User:alice, or alice; default: yourself")
+    creating.add_argument(
+        "--renewer", action="append", default=[], metavar="PRINCIPAL", help="may renew it; repeatable"
+    )
+    creating.add_argument("--max-life", metavar="DURATION", help="such as 6h or 7d; default: as the broker is set up")
+    describing.add_argument("--owner", metavar="PRINCIPAL", help="only those of this one")
+    for action in (renewing, expiring):
+        action.add_argument("token_id", metavar="TOKEN")
+    renewing.add_argument(
+        "--for", dest="period", metavar="DURATION", help="from now on; default: as the broker is set up"
+    )
+    expiring.add_argument("--in", dest="period", metavar="DURATION", help="from now on; default: at once")
+    for action in (creating, describing, renewing, expiring):
+        add_bootstrap(action)
+        add_json(action)
+
+
+def _add_check(parser: argparse.ArgumentParser) -> None:
+    add_bootstrap(parser)
+    add_json(parser)

@@ -10,7 +10,7 @@ from millstream_client.cluster import Cluster
 from millstream_client.errors import InvalidData
 from millstream_client.offsets import EARLIEST, LATEST, NO_OFFSET, find_offsets
 
-_AGO = re.compile(r"(\d+)(s|m|h|d)")
+_DURATION = re.compile(r"(\d+)(s|m|h|d)")
 _UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
@@ -30,9 +30,9 @@ def parse_start(text: str, option: str, now_ms: int) -> Start:
         return Start(by=int(text))
     if text.isascii() and text.isdecimal():
         return Start(offset=int(text))
-    ago = _AGO.fullmatch(text)
-    if ago is not None:
-        return Start(now_ms - int(ago[1]) * _UNITS_MS[ago[2]])
+    ago_ms = _duration_ms(text)
+    if ago_ms is not None:
+        return Start(now_ms - ago_ms)
     match text:
         case "earliest":
             return Start(EARLIEST)
@@ -45,6 +45,18 @@ def parse_start(text: str, option: str, now_ms: int) -> Start:
             f"{option}: earliest, latest, an offset, +N or -N records, a time, or so long ago as 15m expected, not {text!r}"
         ) from None
     return Start(int(moment.timestamp() * 1000))
+
+
+def parse_duration_ms(text: str, option: str) -> int:
+    found = _duration_ms(text)
+    if found is None:
+        raise InvalidData(f"{option}: so long as 90s, 15m, 6h or 7d expected, not {text!r}")
+    return found
+
+
+def _duration_ms(text: str) -> int | None:
+    found = _DURATION.fullmatch(text)
+    return None if found is None else int(found[1]) * _UNITS_MS[found[2]]
 
 
 async def offsets_at(cluster: Cluster, start: Start, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:

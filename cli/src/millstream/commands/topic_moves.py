@@ -5,6 +5,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from millstream.commands.cluster import live_brokers
 from millstream.commands.output import Progress, print_json, print_table, tell
 from millstream_client import Cluster, InvalidData, TopicPartition
 from millstream_client.reassignment import (
@@ -25,8 +26,12 @@ async def work_on_moves(cluster: Cluster, options: Namespace) -> None:
 
 async def _reassign(cluster: Cluster, options: Namespace) -> None:
     now = await replicas_of(cluster, options.topics)
-    brokers = _numbers(options.brokers) if options.brokers else sorted((await cluster.describe([])).nodes)
-    planned = spread(now, brokers, options.replication_factor)
+    brokers = _numbers(options.brokers) if options.brokers else await live_brokers(cluster)
+    await carry_out(cluster, options, now, spread(now, brokers, options.replication_factor))
+
+
+async def carry_out(cluster: Cluster, options: Namespace, now: Replicas, planned: Replicas) -> None:
+    """Show what a plan changes; with --execute do it, with --wait see it done."""
     changed: Replicas = {each: replicas for each, replicas in planned.items() if tuple(replicas) != now[each]}
     rows = [
         {"topic": each.topic, "partition": each.partition, "from": list(now[each]), "to": list(replicas)}

@@ -63,6 +63,31 @@ def spread(now: Replicas, brokers: Sequence[int], factor: int | None = None) -> 
     return planned
 
 
+def drained(
+    now: Replicas, leaving: int, brokers: Sequence[int], racks: Mapping[int, str | None]
+) -> dict[TopicPartition, list[int]]:
+    """Each replica of `leaving` on one of the other brokers, in the same place: in a rack of its own if there is one, on the least loaded.
+
+    Raises InvalidData where there are too few brokers.
+    """
+    load = Counter(broker for replicas in now.values() for broker in replicas)
+    planned = {}
+    for each in sorted(now):
+        if leaving not in now[each]:
+            continue
+        staying = [broker for broker in now[each] if broker != leaving]
+        free = [broker for broker in brokers if broker != leaving and broker not in staying]
+        if not free:
+            raise InvalidData(
+                f"{each} has {len(now[each])} replicas, and no other broker may take that of broker {leaving}"
+            )
+        taken = {racks.get(broker) for broker in staying}
+        fresh = min(free, key=lambda one: (racks.get(one) in taken, load[one], one))
+        planned[each] = [fresh if broker == leaving else broker for broker in now[each]]
+        load[fresh] += 1
+    return planned
+
+
 async def replicas_of(cluster: Cluster, topics: Sequence[str]) -> dict[TopicPartition, tuple[int, ...]]:
     return {
         TopicPartition(name, each.index): each.replicas

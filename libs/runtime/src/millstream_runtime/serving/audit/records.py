@@ -6,10 +6,12 @@ A request only puts into it. Whoever has connections to brokers takes out (`node
 import asyncio
 import json
 from collections import deque
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from millstream_runtime.serving.audit.event import AuditEvent
-from millstream_wire.records import Record
+
+if TYPE_CHECKING:
+    from millstream_wire.records import Record
 
 WAITING_MAX: Final = 4_096
 
@@ -33,6 +35,8 @@ class AuditRecords:
         if len(self._waiting) >= WAITING_MAX:
             self.drop(1)
             return
+        from millstream_wire.records import Record  # only now: every client has a world, and few of them an audit log
+
         self._number += 1
         told = {
             "time_ms": now_ms,
@@ -55,7 +59,7 @@ class AuditRecords:
         self.dropped += count
         self._untold += count
 
-    async def take(self, most: int) -> list[Record]:
+    async def take(self, most: int) -> "list[Record]":
         """The oldest ones, at least one."""
         while not self._waiting:
             self._some.clear()

@@ -1,0 +1,64 @@
+"""Brokers: where they keep what they hold, and who of them leads."""
+
+from dataclasses import dataclass
+
+from millstream_client.assignment import TopicPartition
+from millstream_client.cluster import Cluster
+from millstream_client.errors import check
+from millstream_wire.errors import ErrorCode
+from millstream_wire.messages.describe_log_dirs import DescribeLogDirsRequest
+from millstream_wire.messages.elect_leaders import ElectLeadersRequest
+
+DISKS_TIMEOUT_MS = 5_000
+ELECTION_TIMEOUT_MS = 30_000
+UNKNOWN = -1
+_PREFERRED = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Directory:
+    """One of a broker's data directories; `total_bytes` and `usable_bytes` are those of the disk that it is on."""
+
+    broker: int
+    path: str
+    is_failed: bool
+    is_cordoned: bool
+    replicas: int
+    used_bytes: int
+    total_bytes: int
+    usable_bytes: int
+
+
+async def directories_of(cluster: Cluster, broker: int) -> list[Directory]:
+    """Raises Unreachable if the broker does not answer."""
+    answer = await cluster.ask(broker, DescribeLogDirsRequest(topics=None), timeout_ms=DISKS_TIMEOUT_MS)
+    check(answer.error_code, subject=f"broker {broker}")
+    return [
+        Directory(
+            broker=broker,
+            path=each.log_dir,
+            is_failed=each.error_code != ErrorCode.NONE,
+            is_cordoned=each.is_cordoned,
+            replicas=sum(len(topic.partitions) for topic in each.topics),
+            used_bytes=sum(one.partition_size for topic in each.topics for one in topic.partitions),
+            total_bytes=each.total_bytes,
+            usable_bytes=each.usable_bytes,
+        )
+        for each in sorted(answer.results, key=lambda each: each.log_dir)
+    ]
+
+
+async def elect_preferred(cluster: Cluster) -> list[TopicPartition]:
+    """Have every partition's first replica lead; those that another led. Raises Refused if one cannot be."""
+    answer = await cluster.ask_any(
+        ElectLeadersRequest(election_type=_PREFERRED, topic_partitions=None, timeout_ms=ELECTION_TIMEOUT_MS)
+    )
+    check(answer.error_code, subject="election")
+    elected = []
+    for topic in answer.replica_election_results:
+        for each in topic.partition_result:
+            if each.error_code == ErrorCode.ELECTION_NOT_NEEDED:
+                continue
+            check(each.error_code, each.error_message, subject=f"{topic.topic}-{each.partition_id}")
+            elected.append(TopicPartition(topic.topic, each.partition_id))
+    return sorted(elected)
