@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
+from confluent_kafka.admin._resource import ResourceType
 from confluent_kafka.cimpl import NewTopic
 
 
@@ -32,6 +34,11 @@ class Topics:
         deadline = time.monotonic() + 20
         while not self._leaders_known(name, partitions) and time.monotonic() < deadline:
             time.sleep(0.05)
+
+    def configure(self, name: str, setting: str, value: str) -> None:
+        entry = ConfigEntry(setting, value, incremental_operation=AlterConfigOpType.SET)
+        resource = ConfigResource(ResourceType.TOPIC, name, incremental_configs=[entry])
+        self._admin.incremental_alter_configs([resource])[resource].result(30)
 
     def delete(self, name: str) -> None:
         self._admin.delete_topics([name])[name].result(30)
@@ -71,6 +78,35 @@ class Topics:
         positions = [TopicPartition(name, partition, offset) for partition, offset in enumerate(offsets)]
         request = [ConsumerGroupTopicPartitions(group_id, positions)]
         self._admin.alter_consumer_group_offsets(request)[group_id].result(30)
+
+    def values(self, name: str, partitions: int) -> list[bytes]:
+        """Return the values of every committed record, once no transaction is open."""
+        settings: dict[str, str | int | float | bool] = {
+            "bootstrap.servers": self._bootstrap_servers,
+            "group.id": "unused",
+            "enable.auto.commit": False,
+            "isolation.level": "read_committed",
+            "enable.partition.eof": True,
+            "auto.offset.reset": "earliest",
+        }
+        consumer = Consumer(settings)
+        consumer.assign([TopicPartition(name, partition, 0) for partition in range(partitions)])
+        found: list[bytes] = []
+        at_end: set[int] = set()
+        deadline = time.monotonic() + 120
+        while len(at_end) < partitions:
+            assert time.monotonic() < deadline, f"{len(found)} records, ends of {at_end}"
+            message = consumer.poll(1)
+            if message is None:
+                continue
+            error = message.error()
+            if error is None:
+                found.append(message.value() or b"")
+            else:
+                assert error.code() == KafkaError._PARTITION_EOF, error
+                at_end.add(message.partition() or 0)
+        consumer.close()
+        return found
 
     def join(self, group_id: str, name: str) -> Consumer:
         """Return a consumer that is a member of the group, so that nobody may alter its offsets from outside."""

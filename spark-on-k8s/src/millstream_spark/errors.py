@@ -25,6 +25,12 @@ class LineageBroken(JobError):
     exit_status = 4
 
 
+class SinkRefused(JobError):
+    """Going on could lose rows or write them twice: what the topic holds and the checkpoint do not fit together."""
+
+    exit_status = 4
+
+
 class LakeIncomplete(JobError):
     """The audit found records missing or stored twice."""
 

@@ -45,6 +45,11 @@ class Storage:
         if not system.rename(unfinished, name):
             raise FileExistsError(path)
 
+    def delete(self, path: str) -> None:
+        """Delete a file, or a directory with all that is in it; what is not there is deleted."""
+        name = self._path(path)
+        self._file_system(name).delete(name, True)
+
     def _path(self, path: str) -> Any:
         return self._jvm.org.apache.hadoop.fs.Path(path)
 

@@ -1,0 +1,1 @@
+"""A streaming query's rows into a Kafka topic, exactly once."""
