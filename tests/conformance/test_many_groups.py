@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 from process_account import ProcessAccount
-from raw_transactions import RawProducer
+from raw_transactions import LOADING, RawProducer
 from servers import ServerProcess, eventually, node
 from wire_client import MIB, WireClient
 
@@ -36,11 +36,16 @@ NO_ID_NEEDED, ID_NEEDED = 3, 4
 """Versions of JoinGroup."""
 
 
+def is_loaded(client: WireClient) -> None:
+    assert client.call(ListGroupsRequest(), 4, ListGroupsResponse).error_code not in LOADING
+
+
 @pytest.fixture
 def client(fresh_server: ServerProcess, topic: str) -> Iterator[WireClient]:
     maker = RawProducer(fresh_server.bootstrap, topic, topic)
     maker.create_topic()
     with WireClient(maker.coordinator("any", 0)) as connected:
+        eventually(lambda: is_loaded(connected))
         yield connected
 
 
