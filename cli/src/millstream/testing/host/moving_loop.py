@@ -72,10 +72,6 @@ class MovingLoop(asyncio.SelectorEventLoop):
         """How far the clock has been moved by now."""
         return self._ahead_s
 
-    @property
-    def threads_at_work(self) -> int:
-        return self._threads
-
     async def move(self, by_s: float, *, leap_max_s: float) -> None:
         """Let this much time pass at once, in leaps of about a two-hundredth of it and, if these are not too many, `leap_max_s`."""
         assert self._move is None, "one at a time"
