@@ -22,11 +22,12 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
-from millstream.commands.cluster import brokers_shown, nodes_of
+from millstream.commands.cluster import brokers_shown
 from millstream.commands.connection import cluster_of, properties_of
 from millstream.commands.output import tell
 from millstream_client import Cluster
 from millstream_client.admin import Resource, ResourceType, Setting, describe_all_settings, describe_settings
+from millstream_client.brokers import nodes_of
 from millstream_client.errors import KafkaError
 from millstream_client.groups import describe_group, lags_of, list_groups
 from millstream_client.history import cluster_history
