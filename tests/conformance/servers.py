@@ -116,8 +116,19 @@ def node(
         server.end()
 
 
+@contextlib.contextmanager
+def console(directory: Path, bootstrap: str, *more: str) -> Iterator[ServerProcess]:
+    """A console of its own, of any cluster."""
+    arguments = ["console", "--bootstrap", bootstrap, "--listen", f"{LOOPBACK}:0", *more]
+    server = ServerProcess(arguments, directory / "console.log")
+    try:
+        yield server.start()
+    finally:
+        server.end()
+
+
 def free_port() -> int:
-    """One that a node can come back to; it takes the three after it too, and the next are for further listeners."""
+    """One that a node can come back to; its other ports come after it, then some for further listeners."""
     return free_ports(PORTS + 4)[0]
 
 
