@@ -3,7 +3,7 @@
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from millstream.commands.command import Unwell
@@ -13,6 +13,7 @@ from millstream_client import Cluster
 from millstream_client.admin import Resource, ResourceType, Setting, describe_all_settings
 from millstream_client.errors import Unreachable, check
 from millstream_client.metadata import NO_LEADER, Snapshot
+from millstream_wire.late_dataclass import dataclass
 from millstream_wire.messages.api_versions import ApiVersionsRequest
 from millstream_wire.messages.describe_cluster import DescribeClusterRequest
 from millstream_wire.messages.describe_log_dirs import DescribeLogDirsRequest

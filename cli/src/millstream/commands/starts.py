@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 
 from millstream_client.assignment import TopicPartition
 from millstream_client.cluster import Cluster
 from millstream_client.errors import InvalidData
 from millstream_client.offsets import EARLIEST, LATEST, NO_OFFSET, find_offsets
+from millstream_wire.late_dataclass import dataclass
 
 _DURATION = re.compile(r"(\d+)(s|m|h|d)")
 _UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}

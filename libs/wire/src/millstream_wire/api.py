@@ -5,12 +5,12 @@ version that it refuses (Produce 0 to 2) or has one that is not stable yet (Init
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from types import MappingProxyType
 from typing import Any
 
 from millstream_wire import messages
+from millstream_wire.late_dataclass import dataclass
 from millstream_wire.schema import Request, Response
 
 

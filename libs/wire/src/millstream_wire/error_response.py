@@ -7,13 +7,13 @@ clients find the answer to their own topic, partition or group. Kafka has the sa
 import dataclasses
 import typing
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from types import NoneType
 from typing import Any, TypeVar
 
 from millstream_wire import messages as m
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 from millstream_wire.schema import Request, Response
 
 R = TypeVar("R", bound=Response)

@@ -5,13 +5,13 @@ here: behind a row, the dispatch calls a function of which it knows no more than
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from millstream_runtime.network.frames import Frame
 from millstream_runtime.serving.audit.recording import recorded
 from millstream_runtime.serving.context import Deferred, RawReply, RequestContext
 from millstream_wire.api import ApiKey
+from millstream_wire.late_dataclass import dataclass
 from millstream_wire.schema import Request, Response
 
 App = TypeVar("App")

@@ -5,7 +5,6 @@ configuration only values that whoever may see it is shown.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, TypeAlias
 
@@ -17,6 +16,7 @@ from millstream_runtime.serving.peer import NodePeer, Peer
 from millstream_security.sasl.scram_mechanism import ScramMechanism
 from millstream_wire import messages as m
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 from millstream_wire.schema import ZERO_UUID, Request
 
 Resource: TypeAlias = str
