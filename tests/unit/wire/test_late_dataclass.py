@@ -67,7 +67,11 @@ def outcome(call: Callable[[], Any]) -> Any:
 
 USES: tuple[Callable[..., Any], ...] = (
     lambda Replica, *_: repr(Replica(1, [2])),
-    lambda Replica, *_: (Replica(1, [2]) == Replica(1, [2], seen=9), Replica(1) == Replica(2), Replica(1) != Replica(2)),
+    lambda Replica, *_: (
+        Replica(1, [2]) == Replica(1, [2], seen=9),
+        Replica(1) == Replica(2),
+        Replica(1) != Replica(2),
+    ),
     lambda Replica, *_: Replica(1) == 1,
     lambda Replica, *_: hash(Replica(1, (2,))) == hash(Replica(1, (2,), seen=9)),
     lambda Replica, *_: hash(Replica(1)),
@@ -83,7 +87,12 @@ USES: tuple[Callable[..., Any], ...] = (
     lambda Replica, *_: repr(dataclasses.replace(Replica(1, [2], "s"), broker=3)),
     lambda Replica, *_: dataclasses.asdict(Replica(1, [2], "s")),
     lambda Replica, *_: copy.deepcopy(Replica(1, [2])) == Replica(1, [2]),
-    lambda _, Follower, *__: (repr(Follower(1, lag=2)), Follower(1).secret, Follower.__slots__, Follower.__match_args__),
+    lambda _, Follower, *__: (
+        repr(Follower(1, lag=2)),
+        Follower(1).secret,
+        Follower.__slots__,
+        Follower.__match_args__,
+    ),
     lambda _, Follower, *__: [each.name for each in dataclasses.fields(Follower)],
     lambda Replica, Follower, *_: Replica(1, [], "!") == Follower(1),
     lambda Replica, Follower, *_: (issubclass(Follower, Replica), hash(Follower(1, ())) == hash(Follower(1, ()))),
