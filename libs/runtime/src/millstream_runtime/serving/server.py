@@ -73,12 +73,12 @@ class Server(Generic[App]):
         self.audit = Audit(world, name)
         self.counters = world.metrics.server(name)
         self.advertised = _advertised(handlers, frozenset(unadvertised), versions or {})
-        served: dict[int, Handler[App]] = {**handlers}
+        served = {int(key): handler for key, handler in handlers.items()}
         served[ApiKey.API_VERSIONS] = serve(ApiVersionsRequest, self._answer_api_versions)
         self._handlers = served
         self._narrowed = versions or {}
         self.routes: dict[int, Route] = {}
-        """What connections look at first: the routes of what has been asked for, made by `route`."""
+        """Of what was asked for, made by `route`. Connections look here first and keep the table: it changes in place."""
         self.request_time = RequestTime(world, limits.quota_windows)
         self.connection_quotas = ConnectionQuotas(limits)
         self.counters.throttled = (
@@ -179,7 +179,7 @@ class Server(Generic[App]):
 
     def share(self, other: "Server[Any]", claims: Mapping[ApiKey, Callable[[Any], bool]]) -> None:
         """Pass on to another server of this process the requests that these say are its own."""
-        self._shared_with, self._claims = other, {**claims}
+        self._shared_with, self._claims = other, {int(key): claim for key, claim in claims.items()}
         self.routes.clear()
 
     def unshare(self) -> None:
