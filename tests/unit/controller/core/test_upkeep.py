@@ -4,6 +4,7 @@ from uuid import UUID
 import pytest
 
 from millstream_cluster.ids import NO_NODE
+from millstream_cluster.records import FenceReason
 from millstream_controller.core import upkeep
 from millstream_controller.core.nodes import nodes
 from millstream_controller.core.settings import Settings
@@ -92,6 +93,10 @@ def test_a_session_that_is_known_to_be_over_ends_at_once_and_another_life_is_not
     keeper.sessions.end(cluster.image.brokers[2], 0)
     keeper.at(0)
     assert [cluster.image.brokers[node].fenced for node in (1, 2)] == [False, True]
+    assert cluster.history[-1].reason is FenceReason.DIED
+    keeper.heard(1, 0)
+    keeper.at(SESSION_MS)
+    assert cluster.history[-1].reason is FenceReason.SILENT
 
 
 def test_a_broker_that_leads_very_many_partitions_is_fenced_in_parts_each_safe(cluster, keeper, monkeypatch) -> None:

@@ -59,7 +59,7 @@ def keep_up(
     now_ms = now.monotonic_ms
     soft.absences.look(machine, now_ms)
     for node in soft.sessions.expired(machine.image.nodes.values(), now_ms):
-        return Decision(fence(machine, node), True)
+        return Decision(fence(machine, node, soft.sessions.why_ended(node)), True)
     if machine.image.offset != settled_offset:
         due = settled_least_isr(machine) or _elections(machine) or balance(machine)
         if due:
