@@ -113,11 +113,22 @@ def node(
         server.end()
 
 
+@contextlib.contextmanager
+def console(directory: Path, bootstrap: str, *more: str) -> Iterator[ServerProcess]:
+    """A console of its own, of any cluster."""
+    arguments = ["console", "--bootstrap", bootstrap, "--listen", f"{LOOPBACK}:0", *more]
+    server = ServerProcess(arguments, directory / "console.log")
+    try:
+        yield server.start()
+    finally:
+        server.end()
+
+
 def free_port() -> int:
-    """One that a node can come back to; it takes the three after it too."""
+    """One that a node can come back to; it takes the four after it too."""
     for port in range(20_000, 30_000, 10):
         with contextlib.suppress(OSError), contextlib.ExitStack() as held:
-            for each in range(port, port + 4):
+            for each in range(port, port + 5):
                 held.enter_context(socket.create_server(("127.0.0.1", each)))
             return port
     raise AssertionError("no free port")
