@@ -11,6 +11,8 @@ PACKAGES := $(patsubst %/pyproject.toml,%,$(MEMBERS))
 DISTRIBUTIONS := $(shell sed -n 's/^name = "\(.*\)"/\1/p' $(MEMBERS))
 export UV_PYTHON_DOWNLOADS := never
 export UV_LINK_MODE := copy
+# How many processes share out the tests.
+export WORKERS ?= 2
 
 .PHONY: help
 help: ## This list
@@ -87,24 +89,23 @@ explore: setup ## Drive the pure cores through every short schedule, and many lo
 	@exec $(BIN)/python -m millstream_simulation.explorer $(ARGS)
 
 .PHONY: check
-check: setup ## Formatting, lint, types, layering
+check: .venv/.installed ## Formatting, lint, types, layering
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
 .PHONY: unit
-unit: setup ## Unit and simulation tests
+unit: setup ## Unit and simulation tests, side by side (WORKERS=4; with ARGS: one after the other)
 	@# The order of sets of strings is part of what happens in a simulation: so that a seed is the same story everywhere.
-	PYTHONHASHSEED=0 $(BIN)/pytest $(ARGS)
+	PYTHONHASHSEED=0 $(BIN)/pytest $(or $(ARGS),-n $(WORKERS) --dist worksteal)
 
 .PHONY: test
 test: check unit conformance ## All checks and tests that need no cluster
 
 .PHONY: conformance
-conformance: setup ## Real clients and Kafka's own tools against real processes
-	tests/conformance/prerequisites
-	$(BIN)/pytest tests/conformance $(ARGS)
+conformance: setup ## Real clients and Kafka's own tools against real processes (WORKERS, ARGS as with unit)
+	tests/conformance/run $(ARGS)
 
 .PHONY: chaos
 chaos: setup ## Real processes under faults, judged (SEED=1 SECONDS=90 FAMILY=mixed, AGAINST=kafka beside ours, ARGS="--factor 1")
