@@ -228,7 +228,7 @@ class Active:
                 logger.warning("controller steps aside epoch=%d reason=store_not_verified error=%s", self.epoch, reason)
 
     async def _keep_up(self) -> None:
-        """Decide what time demands, after each change and at each tick, for as long as this controller is believed.
+        """Decide what time demands, after each change, at each tick and when a session ends, for as long as this controller is believed.
 
         A pause of ours, or a store that was away, says nothing about the nodes: their sessions start anew.
         """
@@ -247,10 +247,18 @@ class Active:
                 except NotActive:
                     return
             try:
-                async with asyncio.timeout(TICK_MS / 1000):
+                async with asyncio.timeout(self._quiet_ms() / 1000):
                     await self._changed.wait()
             except TimeoutError:
                 continue
+
+    def _quiet_ms(self) -> int:
+        """For how long nothing has to be decided unless something changes: clients of a silent node wait for its session's end."""
+        if not self.verified:
+            return TICK_MS
+        now_ms = self._world.monotonic_ms()
+        end_ms = self._sessions.next_end_ms(self.machine.image.nodes.values(), now_ms)
+        return TICK_MS if end_ms is None else min(TICK_MS, max(1, end_ms - now_ms))
 
     async def _sweep_tokens(self) -> None:
         """Until they are swept, tokens that are over still log in, to a session that ends at once."""

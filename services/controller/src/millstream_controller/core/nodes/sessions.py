@@ -31,6 +31,10 @@ class Sessions:
         ended = [node for node in nodes if not node.fenced and self._deadline(node, now_ms) <= now_ms]
         return sorted(ended, key=lambda node: node.node_id)
 
+    def next_end_ms(self, nodes: Iterable[Node], now_ms: int) -> int | None:
+        """When the first session of the unfenced nodes among these ends unless its node is heard before; None: there is none."""
+        return min((self._deadline(node, now_ms) for node in nodes if not node.fenced), default=None)
+
     def end(self, node: Node, now_ms: int) -> None:
         """The node is known to be gone: nothing has to be waited for."""
         self._heard[node.node_id] = (node.epoch, now_ms)
