@@ -6,7 +6,7 @@ A client sends requests in order and matches replies by correlation id. It does 
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from millstream_cluster.ids import NO_NODE, NodeId
@@ -107,6 +107,7 @@ class Client(Pipeline):
         self.client_id = client_id
         self._node_id = node_id
         self._versions: dict[int, tuple[int, int]] = {}
+        self.when_closed: Callable[[], None] | None = None
 
     @classmethod
     async def connect(
@@ -182,6 +183,12 @@ class Client(Pipeline):
         self._channel.close()
         self.on_closed("closed here")
 
+    def on_closed(self, reason: str) -> None:
+        super().on_closed(reason)
+        when_closed, self.when_closed = self.when_closed, None
+        if when_closed is not None:
+            when_closed()
+
     async def _send(self, header: RequestHeader, version: int | None, parts: Sequence[Part], timeout_ms: int) -> Any:
         if self.closed_reason is not None:
             raise Disconnected(f"{self._channel.peer}: {self.closed_reason}")
@@ -221,6 +228,10 @@ class Client(Pipeline):
         return version
 
 
+def nothing(host: str, port: int) -> None:
+    """For who finds out with its next request."""
+
+
 class Nodes:
     """Clients by address: connects on first use, forgets broken ones; the least recently used ones beyond the bound close."""
 
@@ -234,6 +245,8 @@ class Nodes:
         credentials: Credentials = PLAIN,
     ) -> None:
         """`node_id`: who we are to the others, if we are a node."""
+        self.on_lost: Callable[[str, int], None] = nothing
+        """Called when a connection breaks, also one on which nothing is awaited."""
         self._world = world
         self._client_id = client_id
         self._node_id = node_id
@@ -284,9 +297,10 @@ class Nodes:
         for task in connecting:
             task.cancel()
         await asyncio.gather(*connecting, return_exceptions=True)
-        for client in list(self._clients.values()):
-            await client.close()
+        clients = list(self._clients.values())
         self._clients.clear()
+        for client in clients:
+            await client.close()
 
     async def _client(self, host: str, port: int, timeout_ms: int) -> tuple[Client, int]:
         """A connected client and what is left of the time."""
@@ -325,11 +339,17 @@ class Nodes:
             raise
         self._refused_by.discard(address)
         self._clients[address] = client
+        client.when_closed = lambda: self._closed(address, client)
         self._clients.move_to_end(address)
         if len(self._clients) > self._connections_max:
             _, oldest = self._clients.popitem(last=False)
             await oldest.close()
         return client
+
+    def _closed(self, address: tuple[str, int], client: Client) -> None:
+        if self._clients.get(address) is client:
+            del self._clients[address]
+            self.on_lost(*address)
 
     def _warn(self, address: tuple[str, int], error: LoginFailed) -> None:
         """Once until it is let in: a node tries again for as long as it runs, and a person has to see why nothing happens."""

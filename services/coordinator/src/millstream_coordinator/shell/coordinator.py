@@ -24,6 +24,7 @@ from millstream_coordinator.shell.transactions.transactions import Transactions
 from millstream_runtime.nodes.client import Disconnected
 from millstream_runtime.nodes.controllers import ControllerLink
 from millstream_runtime.nodes.live_coordinators import LiveCoordinators
+from millstream_runtime.nodes.suspects import Suspects
 from millstream_runtime.replicated import NotCommitted
 from millstream_runtime.serving.context import RawReply
 from millstream_runtime.world import World
@@ -63,6 +64,8 @@ class Coordinator:
         self.transaction_nodes = transaction_nodes
         self.topic_creation = topic_creation
         self.live_coordinators = LiveCoordinators(world, image, connections.interest)
+        self.suspects = Suspects(world, image, connections.interest)
+        connections.appends.on_lost = self._on_lost
         self._brokers = connections.reads
         self.initial_offsets = InitialOffsets(connections.reads, image, timeout_ms=config.offsets_commit_timeout_ms)
         self._image = image
@@ -126,6 +129,13 @@ class Coordinator:
         """
         host, port = self._any_broker()
         return RawReply([await self._brokers.forward(host, port, frame, timeout_ms=self.config.request_timeout_ms)])
+
+    def _on_lost(self, host: str, port: int) -> None:
+        """A connection to a broker broke."""
+        for node_id, broker in self.image.brokers.items():
+            endpoint = broker.endpoint("")
+            if endpoint is not None and (endpoint.host, endpoint.port) == (host, port):
+                self.suspects.lost(node_id)
 
     def _any_broker(self) -> tuple[str, int]:
         node = self.image.node(any_live_broker(self.image))
