@@ -13,6 +13,7 @@ from millstream_cluster.ids import NO_NODE, NodeId
 from millstream_runtime import VERSION
 from millstream_runtime.network.channel import Channel
 from millstream_runtime.network.frames import Frame, Part
+from millstream_runtime.network.links import DEFAULT_LIMITS, TO_NODES
 from millstream_runtime.nodes.credentials import PLAIN, Credentials
 from millstream_runtime.nodes.pipeline import Asker, Pipeline
 from millstream_runtime.serving.peer import SOFTWARE_NAME
@@ -129,8 +130,9 @@ class Client(Pipeline):
 
         bound = world.own_addresses.get((host, port), (host, port))
         wrap = credentials.wrap(world.own_names.get(bound, host))
+        limits = DEFAULT_LIMITS if node_id == NO_NODE else TO_NODES
         try:
-            await world.network.connect(*bound, use, wrap=wrap)
+            await world.network.connect(*bound, use, limits=limits, wrap=wrap)
         except ConnectionRefusedError as error:
             raise NobodyListens(f"{host}:{port}: {error.strerror or error}") from error
         except OSError as error:
