@@ -19,7 +19,7 @@ from millstream_controller.core.machine import ControllerMachine
 from millstream_controller.core.nodes.observers import Observers
 from millstream_controller.core.settings import Settings
 from millstream_controller.core.takeover import NewCluster, prove_active, resign, take_over
-from millstream_controller.core.upkeep import Now, SoftState, keep_up
+from millstream_controller.core.upkeep import Now, SoftState, keep_up, overdue
 from millstream_controller.shell.deaths import Deaths
 from millstream_controller.shell.journal import StoreJournal
 from millstream_controller.shell.metadata_log import MetadataLog
@@ -169,7 +169,7 @@ class Active:
         return [node.node_id for node in self.log.image.nodes.values() if not node.fenced]
 
     def _died(self, node: Node) -> None:
-        self._sessions.end(node, self._world.monotonic_ms())
+        self._sessions.end(node)
         self._changed.set()
 
     def session_live(self, node_id: int) -> bool:
@@ -272,7 +272,7 @@ class Active:
 
     def _step(self, machine: ControllerMachine) -> Decision[MetadataRecord, bool]:
         now_ms = self._world.monotonic_ms()
-        for node in self._sessions.expired(machine.image.nodes.values(), now_ms):
+        for node in overdue(machine, self._sessions, now_ms):
             logger.warning("session expired node=%d epoch=%d", node.node_id, node.epoch)
         self._sessions.keep(machine.image.nodes.values())
         suspended = self.loss.suspended

@@ -9,6 +9,9 @@ from millstream_cluster.ids import NodeId
 from millstream_cluster.members import Node
 
 
+_LONG_AGO_MS = -(10**12)
+
+
 class Sessions:
     """Invariant: a session belongs to one broker epoch; a newer registration of the node begins a new one."""
 
@@ -32,12 +35,17 @@ class Sessions:
         return sorted(ended, key=lambda node: node.node_id)
 
     def next_end_ms(self, nodes: Iterable[Node], now_ms: int) -> int | None:
-        """When the first session of the unfenced nodes among these ends unless its node is heard before; None: there is none."""
-        return min((self._deadline(node, now_ms) for node in nodes if not node.fenced), default=None)
+        """When the next session of the unfenced nodes among these ends unless its node is heard before; None: there is none."""
+        ends = (self._deadline(node, now_ms) for node in nodes if not node.fenced)
+        return min((end_ms for end_ms in ends if end_ms > now_ms), default=None)
 
-    def end(self, node: Node, now_ms: int) -> None:
+    def silence_ms(self, node: Node, now_ms: int) -> int:
+        """For how long it has not been heard; of one that was never heard here at least that."""
+        return now_ms - (self._deadline(node, now_ms) - self._timeout_ms)
+
+    def end(self, node: Node) -> None:
         """The node is known to be gone: nothing has to be waited for."""
-        self._heard[node.node_id] = (node.epoch, now_ms)
+        self._heard[node.node_id] = (node.epoch, _LONG_AGO_MS)
 
     def start_anew(self) -> None:
         """After a pause or an outage of ours nobody's silence counts: it is as if every node had not been heard yet."""
