@@ -11,10 +11,6 @@ PACE_S = 0.1
 IN_FLIGHT_MAX = 30
 """Of one partition: while it takes nothing, its records are not piled up."""
 FLUSH_S = 40
-# An idempotent producer of librdkafka sends nothing to a partition's next leader before the last one has answered or not answered
-# in time, and hears of the next one when it looks for it. With its own 60 s and 5 minutes it would measure nothing else.
-ANSWERED_WITHIN_MS = 2_000
-LOOKS_EVERY_MS = 1_000
 
 
 class OrdersProducer:
@@ -35,13 +31,7 @@ class OrdersProducer:
         """Whether it came to its end because the run did."""
         producer = Producer(
             self._around.settings(
-                enable_idempotence=True,
-                acks="all",
-                linger_ms=0,
-                message_timeout_ms=150_000,
-                batch_num_messages=10,
-                socket_timeout_ms=ANSWERED_WITHIN_MS,
-                topic_metadata_refresh_interval_ms=LOOKS_EVERY_MS,
+                enable_idempotence=True, acks="all", linger_ms=0, message_timeout_ms=150_000, batch_num_messages=10
             )
         )
         self._discarded.append(producer)

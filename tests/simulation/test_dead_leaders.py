@@ -72,7 +72,9 @@ def test_nobody_names_a_leader_that_has_just_died(tmp_path: Path, kind: str) -> 
         name = "coordinator-1" if kind == "coordinator" else f"broker-{1 + number % 3}"
         asked = await cluster.client(name)
         # A coordinator writes to the leaders of its shards, and so is connected to each broker.
-        await (await cluster.client("broker-1")).request(FindCoordinatorRequest(coordinator_keys=["g"]), timeout_ms=5_000)
+        await (await cluster.client("broker-1")).request(
+            FindCoordinatorRequest(coordinator_keys=["g"]), timeout_ms=5_000
+        )
         await asyncio.sleep(2)
         cluster.network.links["controller-1", name] = Conditions(delay_ms=(NEWS_MS, NEWS_MS), slow_probability=0.0)
         await cluster.hosts[f"broker-{number}"].kill()

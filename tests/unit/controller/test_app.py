@@ -227,7 +227,9 @@ def test_a_silent_broker_loses_leadership_and_gets_it_back(machines) -> None:
         machines.network.cut("b1", "c0")
         began = asyncio.get_running_loop().time()
         await watcher.sees(lambda image: image.brokers[1].fenced)
-        assert 2.4 <= asyncio.get_running_loop().time() - began <= 3.1, "a whole session after its last heartbeat, no more"
+        assert 2.4 <= asyncio.get_running_loop().time() - began <= 3.1, (
+            "a whole session after its last heartbeat, no more"
+        )
         assert all(watcher.follower.image.partition(topic, 0).leader == NO_NODE for topic in led)
         machines.network.heal()
         await watcher.sees(lambda image: all(image.partition(topic, 0).leader == 1 for topic in led))
