@@ -128,6 +128,7 @@ class CoordinatorApp:
             share_state_nodes=share_state_nodes,
             transaction_nodes=transaction_nodes,
             topic_creation=topic_creation,
+            session=self._session,
             image=lambda: follower.image,
         )
         server = self._server = Server(
