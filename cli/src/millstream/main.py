@@ -32,6 +32,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 from millstream.cluster import run_cluster
 
                 return run_cluster(options)
+            case "console":
+                from millstream_console.main import run_console
+
+                return run_console(options)
             case _:
                 from millstream.commands.command import run_command
 
@@ -45,6 +49,7 @@ def command_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=LateParser)
     commands.add_parser("node", help="one process: broker, controller and coordinator, or some of them", fill=_add_node)
     commands.add_parser("cluster", help="a cluster of processes on this machine; or how one is", fill=_add_cluster)
+    commands.add_parser("console", help="a page to look at a cluster, and to change it", fill=_add_console)
     add_client_commands(commands)
     add_admin_commands(commands)
     return parser
@@ -59,10 +64,22 @@ def _add_node(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--port",
         type=int,
-        help=f"for clients (default {DEFAULT_PORT}); the controller takes the next, /metrics the third after it; 0: any free ones",
+        help=f"for clients (default {DEFAULT_PORT}); the controller takes the next, /metrics the third after it, the console the fourth; 0: any free ones",
     )
     parser.add_argument("--data", type=Path, default=DEFAULT_DATA, metavar="DIR", help="default ./data")
+    parser.add_argument(
+        "--no-console",
+        dest="console",
+        action="store_false",
+        help="no page to look at (it is there with all roles only)",
+    )
     _add_common(parser)
+
+
+def _add_console(parser: argparse.ArgumentParser) -> None:
+    from millstream_console.main import add_arguments
+
+    add_arguments(parser)
 
 
 def _add_cluster(parser: argparse.ArgumentParser) -> None:

@@ -1,14 +1,16 @@
 """One process with any of the roles: `millstream node`."""
 
+import socket
 import sys
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from millstream.builders import Build, builder_of
+from millstream.late_console import LateConsole, WayIn
 from millstream.late_service import LateService
-from millstream.ports import check_free, free_ports
-from millstream.roles import HTTP_OFFSET, PORTS, Place, Role, properties_of, roles_of
+from millstream.ports import check_free, free_ports, listen
+from millstream.roles import CONSOLE_OFFSET, HTTP_OFFSET, PORTS, Place, Role, properties_of, roles_of
 from millstream_cluster.configs import BROKER_CONFIGS
 from millstream_cluster.records import MetadataRecord
 from millstream_runtime.process import configure_logging, run_services
@@ -20,7 +22,7 @@ from millstream_runtime.world import World
 EXIT_FAILED = 1
 EXIT_USAGE = 2
 DEFAULT_PORT = 9092
-NODE_KEYS = ("process.roles", "http.port")
+NODE_KEYS = ("process.roles", "http.port", "console.port")
 
 
 def run_node(options: Namespace) -> int:
@@ -35,6 +37,8 @@ def run_node(options: Namespace) -> int:
         builders = _builders(told, given, first_logins)
         http_address = (options.host, given.integer("http.port", place.ports[HTTP_OFFSET], least=0, most=65535))
         check_free([*sorted({each.addresses("listeners")[0] for each in told.values()}), http_address])
+        way_in = WayIn.of(told[Role.BROKER]) if options.console and set(Role) <= told.keys() else None
+        looked_at = _listen_for_console(options, given, place) if way_in is not None else None
     except PropertyError as error:
         print(f"millstream: {error}", file=sys.stderr)
         return EXIT_USAGE
@@ -46,6 +50,9 @@ def run_node(options: Namespace) -> int:
     def build(world: World) -> Sequence[Service]:
         for role, builder in builders.items():
             services.append(_built(role, builder, world, services))
+        if way_in is not None and looked_at is not None:
+            broker = next(each for each in services if each.name.startswith(Role.BROKER))
+            services.append(LateConsole(looked_at, way_in, broker, world))
         return services
 
     def greet() -> None:
@@ -62,15 +69,24 @@ def _first_logins(arguments: Sequence[str]) -> Sequence[MetadataRecord]:
     return first_logins_of(arguments)
 
 
-def _ports(options: Namespace) -> tuple[int, int, int, int]:
+def _listen_for_console(options: Namespace, given: Properties, place: Place) -> socket.socket:
+    """Now, since nobody else may take the port meanwhile."""
+    port = given.integer("console.port", place.ports[CONSOLE_OFFSET], least=0, most=65535)
+    try:
+        return listen(options.host, port)
+    except OSError as error:
+        raise OSError(
+            error.errno, f"{error.strerror} for the console: --set console.port=... or --no-console"
+        ) from None
+
+
+def _ports(options: Namespace) -> tuple[int, ...]:
     if options.port == 0:
-        first, second, third, fourth = free_ports(options.host, PORTS)
-    else:
-        base = options.port if options.port is not None else DEFAULT_PORT
-        if not 0 < base <= 65535 - HTTP_OFFSET:
-            raise PropertyError(f"--port must be between 0 and {65535 - HTTP_OFFSET}, not {base}")
-        first, second, third, fourth = range(base, base + PORTS)
-    return first, second, third, fourth
+        return tuple(free_ports(options.host, PORTS))
+    base = options.port if options.port is not None else DEFAULT_PORT
+    if not 0 < base <= 65535 - CONSOLE_OFFSET:
+        raise PropertyError(f"--port must be between 0 and {65535 - CONSOLE_OFFSET}, not {base}")
+    return tuple(range(base, base + PORTS))
 
 
 def _built(role: Role, build: Build, world: World, others: Sequence[Service]) -> Service:
@@ -97,6 +113,9 @@ def _ready_line(services: Sequence[Service], given: Properties, options: Namespa
     main = names.get(Role.BROKER, services[-1])
     host, port = next(iter(main.listeners.values()))
     about = [f"node {given.text('node.id', '0')}", f"data {options.data}"]
+    console = names.get(LateConsole.name)
+    if console is not None:
+        about.append("console http://{}:{}".format(*console.listeners["HTTP"]))
     if main.name.startswith(Role.BROKER):
         directories = given.text("log.dirs", given.text("log.dir", str(options.data / "broker")))
         metas = [Path(path.strip()) / "meta.properties" for path in directories.split(",")]

@@ -27,7 +27,11 @@ def free_ports(host: str, count: int) -> list[int]:
 def check_free(addresses: Iterable[tuple[str, int]]) -> None:
     """Raise OSError for the first address that cannot be listened on, saying which: before anything else is started."""
     for host, port in addresses:
-        try:
-            socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
-        except OSError as error:
-            raise OSError(error.errno, f"cannot listen on {host}:{port}: {os.strerror(error.errno or 0)}") from None
+        listen(host, port).close()
+
+
+def listen(host: str, port: int) -> socket.socket:
+    try:
+        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as error:
+        raise OSError(error.errno, f"cannot listen on {host}:{port}: {os.strerror(error.errno or 0)}") from None

@@ -1,7 +1,7 @@
 """What each role of a process is told: from the user's properties and a place on the machine to one role's properties.
 
 The broker's listeners are the door for all clients of the process: a coordinator beside it has none of its own. Ports are
-counted from the broker's: the next is the controller's, then that of a coordinator without a broker, then HTTP's.
+counted from the broker's: the next is the controller's, then that of a coordinator without a broker, then HTTP's, then the console's.
 """
 
 import socket
@@ -26,7 +26,8 @@ class Role(StrEnum):
 
 PORT_OFFSETS = {Role.BROKER: 0, Role.CONTROLLER: 1, Role.COORDINATOR: 2}
 HTTP_OFFSET = 3
-PORTS = 4
+CONSOLE_OFFSET = 4
+PORTS = 5
 ON_ONE_MACHINE = {"group.initial.rebalance.delay.ms": "0"}
 """As in the properties that Kafka ships for a first try: nobody else is about to join, so a group need not wait for them."""
 
@@ -38,8 +39,8 @@ class Place:
     """Where a node lives unless its properties say otherwise."""
 
     host: str
-    ports: tuple[int, int, int, int]
-    """Broker, controller, coordinator, HTTP."""
+    ports: tuple[int, ...]
+    """Broker, controller, coordinator, HTTP; and the console, where there may be one."""
     data_dir: Path
 
     @property

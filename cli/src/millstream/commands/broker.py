@@ -4,13 +4,13 @@ from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from millstream.commands.cluster import brokers_shown, live_brokers, nodes_of, print_brokers
+from millstream.commands.cluster import brokers_shown, print_brokers
 from millstream.commands.connection import cluster_of
 from millstream.commands.output import print_json, print_table, tell
 from millstream.commands.topic_moves import carry_out
 from millstream_client import Cluster, InvalidData, TopicPartition
 from millstream_client.admin import Resource, ResourceType, alter_settings
-from millstream_client.brokers import UNKNOWN, Directory, directories_of, elect_preferred
+from millstream_client.brokers import UNKNOWN, Directory, directories_of, elect_preferred, live_brokers, nodes_of
 from millstream_client.metadata import NO_LEADER
 from millstream_client.reassignment import drained
 

@@ -3,12 +3,14 @@
 from argparse import Namespace
 from collections.abc import Iterable, Mapping
 
-from millstream.commands.cluster import MIN_ISR, Finding, Node, nodes_of, report, troubles
+from millstream.commands.cluster import report
 from millstream.commands.connection import cluster_of
 from millstream_client import Cluster, Refused, Unreachable
 from millstream_client.acls import AclFilter, list_acls
 from millstream_client.admin import Resource, ResourceType, Setting, describe_all_settings, describe_settings
+from millstream_client.brokers import Node, nodes_of
 from millstream_client.errors import check
+from millstream_client.health import MIN_ISR, Finding, troubles
 from millstream_client.metadata import Snapshot, Topic
 from millstream_cluster.coordinator_topics import FACTORS
 from millstream_cluster.ids import METADATA_TOPIC

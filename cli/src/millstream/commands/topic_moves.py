@@ -5,9 +5,9 @@ from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from millstream.commands.cluster import live_brokers
 from millstream.commands.output import Progress, print_json, print_table, tell
 from millstream_client import Cluster, InvalidData, TopicPartition
+from millstream_client.brokers import live_brokers
 from millstream_client.reassignment import (
     Replicas,
     begin_moves,

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from millstream_client.addresses import Address
-from millstream_client.errors import Refused, Unreachable
+from millstream_client.errors import NotLetIn, Refused, Unreachable
 from millstream_client.metadata import Snapshot, Topic, snapshot_of
-from millstream_runtime.nodes.client import ClientError, Nodes
+from millstream_runtime.nodes.client import ClientError, LoginFailed, Nodes
 from millstream_runtime.nodes.credentials import PLAIN, Credentials
 from millstream_runtime.world import World
 from millstream_wire.errors import ErrorCode
@@ -137,13 +137,13 @@ class Cluster:
 
     async def ask_any(self, message: Any, *, timeout_ms: int = REQUEST_TIMEOUT_MS) -> Any:
         """Send to the first node that answers; only for what may be executed twice."""
-        failures = []
+        failures: list[Unreachable] = []
         for address in dict.fromkeys([*self._bootstrap, *self._addresses.values()]):
             try:
                 return await request(self._nodes, address, message, timeout_ms=timeout_ms)
             except Unreachable as error:
-                failures.append(str(error))
-        raise Unreachable(failures[0])
+                failures.append(error)
+        raise failures[0]
 
 
 class Backoff:
@@ -188,4 +188,5 @@ def _unreachable(address: Address, error: BaseException) -> Unreachable:
         if isinstance(cause, OSError) and cause.errno is not None and cause.errno > 0:
             text = os.strerror(cause.errno)
         cause = cause.__cause__
-    return Unreachable(text if f"{host}:{port}" in text else f"{host}:{port}: {text}")
+    kind = NotLetIn if isinstance(error, LoginFailed) else Unreachable
+    return kind(text if f"{host}:{port}" in text else f"{host}:{port}: {text}")

@@ -11,20 +11,30 @@ if TYPE_CHECKING:
     from millstream_security.sasl.login import Login
     from millstream_security.tls.contexts import ClientTls
 
-_PROTOCOL = "security.protocol"
+PROTOCOL = "security.protocol"
 
 
 def credentials_of(properties: Mapping[str, str]) -> Credentials:
     """security.protocol and what belongs to it; every other property is somebody else's. Raises InvalidData."""
-    text = properties.get(_PROTOCOL, SecurityProtocol.PLAINTEXT.name)
+    text = properties.get(PROTOCOL, SecurityProtocol.PLAINTEXT.name)
     protocol = SecurityProtocol.named(text)
     if protocol is None:
         names = ", ".join(each.name for each in SecurityProtocol)
-        raise InvalidData(f"{_PROTOCOL} must be one of {names}, not {text!r}")
+        raise InvalidData(f"{PROTOCOL} must be one of {names}, not {text!r}")
     if protocol is SecurityProtocol.PLAINTEXT:
         return PLAIN
     tls = _tls(properties) if protocol.uses_tls else None
     return Credentials(protocol, tls, _login(properties) if protocol.uses_sasl else None)
+
+
+def credentials_by_password(properties: Mapping[str, str], mechanism: str, user: str, password: str) -> Credentials:
+    """As `properties` say, but for who logs in: a person who has just typed this. Raises InvalidData."""
+    from millstream_security.sasl.login import Login
+
+    protocol = SecurityProtocol.named(properties.get(PROTOCOL, ""))
+    if protocol is None or not protocol.uses_sasl:
+        raise InvalidData(f"{PROTOCOL} must be one with SASL where somebody logs in")
+    return Credentials(protocol, _tls(properties) if protocol.uses_tls else None, Login(mechanism, user, password))
 
 
 def _login(properties: Mapping[str, str]) -> "Login":

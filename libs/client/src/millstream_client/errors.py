@@ -11,6 +11,10 @@ class Unreachable(KafkaError):
     """No node answered; whether a request was executed is unknown."""
 
 
+class NotLetIn(Unreachable):
+    """The server does not take our credentials, or we do not believe that it is ours."""
+
+
 class Closed(KafkaError):
     """Used after `close`."""
 

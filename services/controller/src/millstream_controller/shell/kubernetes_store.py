@@ -182,11 +182,18 @@ class KubernetesStore:
         return Snapshot(reference.end_offset, reference.epoch, b"".join(parts))
 
     async def _create_chunk(self, body: Object) -> None:
-        """A name is used for one snapshot only, so a part that exists already is this very part."""
-        try:
-            await self._persistently(lambda: self._objects.create(body), writes=True)
-        except Conflict:
-            return
+        """A name is used for one snapshot only, so a part that exists already is this very part; a conflict alone does not say that."""
+        name = body["metadata"]["name"]
+        attempt = 0
+        while True:
+            try:
+                await self._persistently(lambda: self._objects.create(body), writes=True)
+                return
+            except Conflict as error:
+                if await self._persistently(lambda: self._objects.get(name), writes=False) is not None:
+                    return
+                await self._wait(attempt, error)
+                attempt += 1
 
     async def _forget(self, obsolete: SnapshotRef) -> None:
         for number in range(obsolete.chunks):
@@ -201,7 +208,7 @@ class KubernetesStore:
         """Tidying: what cannot be removed now is removed after the next takeover."""
         try:
             await self._objects.delete(name)
-        except (NoAnswer, Forbidden) as error:
+        except (NoAnswer, Forbidden, Conflict) as error:
             logger.warning("metadata snapshot part left behind name=%s error=%s", name, error)
 
     async def _asked(self, call: Callable[[], Awaitable[T]], *, writes: bool) -> T:

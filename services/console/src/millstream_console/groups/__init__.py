@@ -1,0 +1,1 @@
+"""Groups as the console watches and moves them."""

@@ -1,0 +1,1 @@
+"""Messages of a topic as a person looks for them: found, followed, shown."""

@@ -1,0 +1,1 @@
+"""What each page asks of a cluster, as JSON."""
