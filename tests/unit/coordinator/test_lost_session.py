@@ -384,7 +384,7 @@ def test_a_coordinator_that_is_cut_off_sends_its_clients_away_soon(tmp_path: Pat
         await hosts.coordinator_of("simple", GROUP, other_than=old)
         began = asyncio.get_running_loop().time()
         assert error_of(await hosts.ask(old, commit_of(2), 8)) is ErrorCode.COORDINATOR_NOT_AVAILABLE
-        assert asyncio.get_running_loop().time() - began < 1.1
+        assert asyncio.get_running_loop().time() - began < 2.1
 
     simulate(scenario, tmp_path)
 

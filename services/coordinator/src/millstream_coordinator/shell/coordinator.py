@@ -35,7 +35,7 @@ from millstream_wire.schema import Request, Response
 T = TypeVar("T")
 R = TypeVar("R", bound=Response)
 
-UNCERTAIN_MS = 1_000
+UNCERTAIN_MS = 2_000
 PREFIX_MAX = 249
 """Of member ids: client ids can be longer than what is stored."""
 
