@@ -337,7 +337,7 @@ def test_after_a_lost_session_a_shard_that_nobody_else_took_is_claimed_again_too
         (other,) = {"coordinator-0", "coordinator-1"} - {owner}
         await hosts.worlds[other].kill()
         hosts.cut(owner, "controller")
-        await asyncio.sleep(10)
+        await asyncio.sleep(40)
         assert shard._claimed == before
         hosts.network.heal()
         await asyncio.sleep(10)

@@ -23,7 +23,6 @@ from millstream_controller.core.partitions.least_isr import settled_least_isr
 from millstream_controller.core.settings import Settings
 from millstream_controller.core.shards import balance
 
-
 ALL_SILENT_SESSIONS = 10
 """So much longer coordinators are believed to be there when none of them is heard."""
 

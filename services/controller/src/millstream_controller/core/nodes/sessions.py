@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from millstream_cluster.ids import NodeId
 from millstream_cluster.members import Node
 
-
 _LONG_AGO_MS = -(10**12)
 
 
