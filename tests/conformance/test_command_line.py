@@ -70,7 +70,39 @@ def five_partitions(topic: str, at: str) -> None:
 
 def gone(topic: str, at: str) -> None:
     done = run("topic", "describe", topic, "--bootstrap", at)
-    assert (done.returncode, done.stderr) == (1, f"millstream: topic {topic}: UNKNOWN_TOPIC_OR_PARTITION\n")
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"millstream: topic {topic}: UNKNOWN_TOPIC_OR_PARTITION")
+
+
+def test_a_mistyped_topic_is_answered_with_the_nearest_names(anywhere: str, topic: str) -> None:
+    create(topic, anywhere)
+    for command in (("topic", "describe"), ("consume",)):
+        assert f"did you mean {topic}" in fail(*command, f"{topic}x", "--bootstrap", anywhere)
+
+
+def test_a_files_lines_are_records(node: servers.ServerProcess, topic: str, tmp_path: Path) -> None:
+    create(topic, node.bootstrap)
+    lines = tmp_path / "lines"
+    lines.write_bytes(b"1\n2\r\n3")
+    wrote = run("produce", topic, "--file", str(lines), "--bootstrap", node.bootstrap, stdin="not this")
+    assert (wrote.returncode, wrote.stderr) == (0, f"wrote 3 records to {topic}\n")
+    assert [each["value"] for each in consumed(topic, node.bootstrap)] == ["1", "2", "3"]
+    assert "No such file" in fail("produce", topic, "--file", str(tmp_path / "none"), "--bootstrap", node.bootstrap)
+
+
+def test_an_address_in_use_is_said_with_what_to_do(node: servers.ServerProcess, tmp_path: Path) -> None:
+    port = node.bootstrap.rpartition(":")[2]
+    said = fail("node", "--port", port, "--data", str(tmp_path / "data"))
+    assert f"cannot listen on 127.0.0.1:{port}: Address already in use" in said
+    assert "--port" in said
+
+
+def test_an_advertised_address_that_cannot_be_reached_is_told_from_one_that_can(fresh: Path) -> None:
+    """Nobody listens at port 1; the node itself is there, and says that it is elsewhere."""
+    with servers.node(fresh, "advertised.listeners=PLAINTEXT://127.0.0.1:1") as running:
+        said = fail("config", "describe", "broker", "0", "--bootstrap", running.bootstrap, code=3)
+        assert "127.0.0.1:1: Connection refused" in said
+        assert "that is where node 0 says it is (its advertised.listeners)" in said
 
 
 def test_lines_in_and_out(anywhere: str, topic: str) -> None:

@@ -7,6 +7,8 @@ import asyncio
 import hashlib
 import json
 import re
+import subprocess
+import tarfile
 import time
 import urllib.request
 from base64 import b64encode
@@ -346,3 +348,43 @@ def test_data_has_no_password_and_who_may_read_the_properties_is_the_user_alone(
         elif path.is_file():
             found = set(found_in(place, path.read_bytes()))
             assert found <= (kept if "controller" in str(path) else set()), path
+
+
+def test_no_secret_is_in_a_debug_bundle(place: Place, tmp_path: Path) -> None:
+    properties = tmp_path / "client.properties"
+    properties.write_text(
+        f"bootstrap.servers={place.running.bootstrap}\nsecurity.protocol=SASL_SSL\nsasl.mechanism={SCRAM}\n"
+        f'sasl.jaas.config={JAAS}.scram.ScramLoginModule required username="node" password="{NODE}";\n'
+        f"ssl.truststore.location={place.authority.file}\n"
+    )
+    properties.chmod(0o600)
+    log = tmp_path / "some.log"
+    log.write_text(f"what another program said: password={ALICE}, and {{'Secret': '{CAROL}'}}\n")
+    told = next((place.directory / "cluster").glob("broker-*/node.properties")).read_text()
+    port = re.search(r"(?m)^http\.port=(\d+)$", told)
+    assert port is not None
+    bundle = tmp_path / "bundle.tar.gz"
+    at = f"127.0.0.1:{port[1]}"
+    options = ["--output", str(bundle), "--metrics", at, "--metrics", "127.0.0.1:1", "--log", str(log)]
+    logs = [
+        part for path in place.directory.rglob("*.log") if "cluster.log" in path.name for part in ("--log", str(path))
+    ]
+    command = [servers.MILLSTREAM, "debug", "bundle", "--command-config", str(properties), *options, *logs, "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["missing"].keys() == {"metrics/127.0.0.1_1.txt"}
+    with tarfile.open(bundle) as archive:
+        contents = {
+            member.name.partition("/")[2]: archive.extractfile(member).read()  # type: ignore[union-attr]
+            for member in archive.getmembers()
+        }
+    assert {name: found for name, content in contents.items() if (found := found_in(place, content))} == {}
+    assert set(contents) >= {
+        *(f"{name}.json" for name in ("versions", "client", "cluster", "apis", "topics", "groups", "transactions")),
+        *(f"{name}.json" for name in ("settings-of-topics", "settings-of-brokers", "directories", "moves", "history")),
+        f"metrics/{at.replace(':', '_')}.txt",
+    }
+    assert b"what another program said" in contents[next(name for name in contents if name.endswith("some.log.txt"))]
+    assert json.loads(contents["topics.json"])["t"]["partitions"]
+    assert json.loads(contents["client.json"])["sasl.jaas.config"] == "(hidden)"
+    assert any(each["about"] == "topic t" for each in json.loads(contents["history.json"])["events"])

@@ -1,5 +1,6 @@
 """Free ports of this machine."""
 
+import errno
 import os
 import random
 import socket
@@ -9,6 +10,11 @@ from collections.abc import Iterable
 FIRST = 15_000
 LAST = 32_000
 ATTEMPTS = 200
+_HINTS = {
+    errno.EADDRINUSE: "another node, or another program? `ss -ltnp` names it; --port takes other ports, --port 0 any free ones",
+    errno.EADDRNOTAVAIL: "not an address of this machine; --host 0.0.0.0 listens on all of them",
+    errno.EACCES: "ports below 1024 are for root; --port takes others",
+}
 
 
 def free_ports(host: str, count: int) -> list[int]:
@@ -34,4 +40,10 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:
-        raise OSError(error.errno, f"cannot listen on {host}:{port}: {os.strerror(error.errno or 0)}") from None
+        raise OSError(error.errno, f"cannot listen on {host}:{port}: {_reason(error)}") from None
+
+
+def _reason(error: OSError) -> str:
+    text = os.strerror(error.errno or 0)
+    hint = _HINTS.get(error.errno or 0)
+    return text if hint is None else f"{text} ({hint})"

@@ -27,12 +27,25 @@ class Resource:
     name: str
 
 
+@dataclass(frozen=True, slots=True)
+class GroupShown:
+    """A declared group at the last look."""
+
+    cluster: str
+    group_id: str
+    lag: int
+    lag_seconds: int
+    members: int
+    stuck: int
+
+
 class OperatorMetrics:
     """Of the last look at each resource. `now_ms` is a monotonic clock."""
 
     def __init__(self, now_ms: Callable[[], int]) -> None:
         self._now_ms = now_ms
         self._clusters: dict[tuple[str, str], ClusterSeen] = {}
+        self._groups: dict[Resource, GroupShown] = {}
         self._failing_since_ms: dict[Resource, int] = {}
 
     def saw(self, namespace: str, name: str, seen: ClusterSeen) -> None:
@@ -40,6 +53,13 @@ class OperatorMetrics:
 
     def forget(self, namespace: str, name: str) -> None:
         self._clusters.pop((namespace, name), None)
+
+    def saw_group(self, resource: Resource, shown: GroupShown) -> None:
+        if resource in self._groups or len(self._groups) < RESOURCES_MAX:
+            self._groups[resource] = shown
+
+    def forget_group(self, resource: Resource) -> None:
+        self._groups.pop(resource, None)
 
     def succeeded(self, resource: Resource) -> None:
         self._failing_since_ms.pop(resource, None)
@@ -51,11 +71,14 @@ class OperatorMetrics:
     def keep(self, kind: str, there: Iterable[Resource]) -> None:
         """Forget those of a kind that are gone."""
         known = set(there)
+        if kind == "ConsumerGroup":
+            self._groups = {each: shown for each, shown in self._groups.items() if each in known}
         for resource in [each for each in self._failing_since_ms if each.kind == kind and each not in known]:
             del self._failing_since_ms[resource]
 
     def collect(self) -> Iterable[Family]:
         yield from self._of_clusters()
+        yield from self._of_groups()
         since = Family(
             Kind.GAUGE, "millstream_operator_failing_seconds", "For how long no look at a resource has succeeded."
         )
@@ -91,3 +114,17 @@ class OperatorMetrics:
                 for field, family in counts.items():
                     family.add(getattr(seen.totals, field), **labels)
         yield from (ready, blocked, *counts.values())
+
+    def _of_groups(self) -> Iterable[Family]:
+        about = {
+            "lag": ("millstream_group_lag_records", "Records that a declared group has not read."),
+            "lag_seconds": ("millstream_group_lag_seconds", "Since the oldest of them was written."),
+            "members": ("millstream_declared_group_members", "Members of a declared group."),
+            "stuck": ("millstream_group_stuck_partitions", "Partitions with records in which its members do not move."),
+        }
+        families = {field: Family(Kind.GAUGE, *told) for field, told in about.items()}
+        for resource, shown in sorted(self._groups.items()):
+            labels = {"namespace": resource.namespace, "cluster": shown.cluster, "group": shown.group_id}
+            for field, family in families.items():
+                family.add(getattr(shown, field), **labels)
+        yield from families.values()

@@ -97,6 +97,7 @@ NEWS = [
     *((CHANGED, name, value) for name, value in PARTITION_NEWS.items()),
     *((REGISTERED, name, value) for name, value in NODE_NEWS.items()),
     (r.NodeFenced(1, 9), "since_ms", 1_700_000_000_000),
+    (r.NodeFenced(1, 9), "reason", r.FenceReason.DIED),
 ]
 
 

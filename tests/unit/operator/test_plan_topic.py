@@ -1,5 +1,6 @@
 """What a Topic resource leads to."""
 
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
@@ -13,7 +14,8 @@ from millstream_operator.plan.topic import (
     TopicPlan,
     TopicSeen,
     WantedTopic,
-    may_delete,
+    has_to_move,
+    is_the_created,
     plan_topic,
     topic_status,
     wanted_topic,
@@ -54,11 +56,19 @@ def test_partitions_never_shrink_and_configs_are_enforced_all_the_same() -> None
     assert plan.refusal.reason == "PartitionsCannotShrink"
 
 
-def test_another_replication_factor_is_refused_once_the_topic_is_there() -> None:
-    plan = plan_topic(wanted(replication_factor=2), seen([0, 1, 0]))
-    assert plan.steps == ()
-    assert plan.refusal is not None
-    assert plan.refusal.reason == "ReplicationFactorCannotChange"
+def test_another_replication_factor_or_other_brokers_have_to_move() -> None:
+    assert not has_to_move(wanted(), seen([0, 1, 0]))
+    assert has_to_move(wanted(replication_factor=2), seen([0, 1, 0]))
+    assert has_to_move(replace(wanted(), brokers=frozenset({0})), seen([0, 1, 0]))
+    assert not has_to_move(replace(wanted(), brokers=frozenset({0, 1, 2})), seen([0, 1, 0]))
+    assert not has_to_move(replace(wanted(), replication_factor=None), seen([0, 1, 0]))
+
+
+def test_strict_takes_away_what_is_not_named_but_for_what_passes() -> None:
+    strict = replace(wanted(config={"a": "1", "b": None}), is_strict=True)
+    there = {"a": "1", "b": "x", "c": "2", "leader.replication.throttled.replicas": "*"}
+    assert plan_topic(strict, seen([0, 1, 0], there)).steps == (SetConfigs("orders", {"c": None}),)
+    assert plan_topic(replace(strict, is_strict=False), seen([0, 1, 0], there)).steps == ()
 
 
 def test_a_topic_that_names_no_factor_takes_the_clusters_and_is_content_with_any() -> None:
@@ -81,14 +91,13 @@ def test_status_counts_leaders_by_pod_and_shows_what_is_offline() -> None:
         ({"created": True, "topicId": uuid_text(TOPIC_ID)}, TOPIC_ID, True),
         ({"created": False, "topicId": uuid_text(TOPIC_ID)}, TOPIC_ID, False),
         ({"created": True, "topicId": "another"}, TOPIC_ID, False),
-        ({"created": True, "topicId": uuid_text(TOPIC_ID)}, None, False),
         ({}, TOPIC_ID, False),
     ],
 )
 def test_only_the_topic_that_the_resource_created_is_deleted(
-    status: dict[str, object], live: UUID | None, expected: bool
+    status: dict[str, object], live: UUID, expected: bool
 ) -> None:
-    assert may_delete(status, live) is expected
+    assert is_the_created(status, live) is expected
 
 
 def test_defaults_of_a_short_resource() -> None:

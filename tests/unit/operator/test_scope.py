@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from millstream_operator.config import OperatorConfig
-from millstream_operator.handlers.watch import at_home, has_policy
+from millstream_operator.handlers.watch import at_home, leaves_something
 from millstream_operator.plan.scope import Claim, Namesakes, cluster_key, elder, owner, serves
 from millstream_runtime.properties import Properties, PropertyError
 
@@ -44,10 +44,12 @@ def test_a_reference_without_a_namespace_means_the_resources_own() -> None:
 def test_only_at_home_and_with_something_to_delete_a_resource_carries_a_finalizer() -> None:
     theirs, ours = resource("t", "shop", "2026-01-01T00:00:00Z"), resource("t", "streams", "2026-01-01T00:00:00Z")
     assert (at_home(theirs), at_home(ours)) == (False, True)
-    assert has_policy(ours, None), "a User always"
-    assert not has_policy(ours, "Delete")
-    ours["spec"]["deletionPolicy"] = "Delete"
-    assert has_policy(ours, "Delete")
+    assert leaves_something("users", ours)
+    assert not leaves_something("topics", ours)
+    assert not leaves_something("consumergroups", ours)
+    assert leaves_something("topics", {**ours, "spec": {"deletionPolicy": "Delete"}})
+    assert leaves_something("consumergroups", {**ours, "spec": {"deletionPolicy": "DeleteIfEmpty"}})
+    assert leaves_something("consumergroups", {**ours, "status": {"configs": ["paused"]}})
 
 
 def test_the_younger_of_two_resources_learns_the_name_of_the_elder() -> None:

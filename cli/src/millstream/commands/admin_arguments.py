@@ -1,9 +1,10 @@
 """What the commands for clusters and groups take on the command line; light, as every start reads it."""
 
 import argparse
+from pathlib import Path
 from typing import Any
 
-from millstream.commands.arguments import add_bootstrap, add_json
+from millstream.commands.arguments import add_asking, add_connection, add_json
 
 SHELLS = ("bash", "zsh", "fish")
 GROUP_TYPES = ("classic", "consumer", "share")
@@ -22,8 +23,11 @@ def add_admin_commands(commands: Any) -> None:
     commands.add_parser(
         "check",
         help="is this fit for production: what is not, each with its fix; exit code 4 if anything",
-        fill=_add_check,
+        fill=add_asking,
     )
+    commands.add_parser("why", help="what happened to a topic, group or broker, in order, with reasons", fill=_add_why)
+    commands.add_parser("debug", help="collect what helps to find out what is wrong", fill=_add_debug)
+    commands.add_parser("profile", help="addresses and credentials under a name", fill=_add_profile)
     completing = commands.add_parser("completion", help="a script that completes these commands in a shell")
     completing.add_argument("shell", choices=SHELLS)
 
@@ -35,9 +39,7 @@ def add_cluster_actions(parser: argparse.ArgumentParser) -> None:
         ("info", "its id, nodes, leaders, feature levels"),
         ("health", "what is not well, each with what to do; exit code 4 if there is anything"),
     ):
-        action = actions.add_parser(name, help=text)
-        add_bootstrap(action)
-        add_json(action)
+        add_asking(actions.add_parser(name, help=text))
 
 
 def _add_broker(parser: argparse.ArgumentParser) -> None:
@@ -57,9 +59,7 @@ def _add_broker(parser: argparse.ArgumentParser) -> None:
     for action in (leading, draining):
         action.add_argument("--execute", action="store_true", help="do it; without this nothing is changed")
     draining.add_argument("--wait", action="store_true", help="until all replicas are where they are to be")
-    for action in (listing, disks, cordoning, uncordoning, leading, draining):
-        add_bootstrap(action)
-        add_json(action)
+    add_asking(listing, disks, cordoning, uncordoning, leading, draining)
 
 
 def _add_group(parser: argparse.ArgumentParser) -> None:
@@ -93,9 +93,7 @@ def _add_group(parser: argparse.ArgumentParser) -> None:
     )
     for action in (resetting, undoing):
         action.add_argument("--execute", action="store_true", help="do it; without this nothing is changed")
-    for action in (listing, describing, lagging, resetting, undoing, forgetting, deleting):
-        add_bootstrap(action)
-        add_json(action)
+    add_asking(listing, describing, lagging, resetting, undoing, forgetting, deleting)
 
 
 def _add_transaction(parser: argparse.ArgumentParser) -> None:
@@ -106,9 +104,7 @@ def _add_transaction(parser: argparse.ArgumentParser) -> None:
     aborting = actions.add_parser("abort", help="end what a producer has left open, and fence it")
     for action in (describing, aborting):
         action.add_argument("transactional_id", metavar="ID")
-    for action in (listing, describing, aborting):
-        add_bootstrap(action)
-        add_json(action)
+    add_asking(listing, describing, aborting)
 
 
 def _add_acl(parser: argparse.ArgumentParser) -> None:
@@ -130,8 +126,7 @@ def _add_acl(parser: argparse.ArgumentParser) -> None:
         action.add_argument("--deny", action="store_true", help="what is forbidden instead of what is allowed")
         is_creating = action is creating
         action.add_argument("--host", default="*" if is_creating else None, metavar="ADDRESS", help="from there only")
-        add_bootstrap(action)
-        add_json(action)
+    add_asking(listing, creating, deleting)
     deleting.add_argument("--execute", action="store_true", help="do it; without this nothing is changed")
 
 
@@ -147,9 +142,7 @@ def _add_user(parser: argparse.ArgumentParser) -> None:
         "--password", metavar="@FILE|env:NAME", help="default: asked for, or a line of the standard input"
     )
     setting.add_argument("--iterations", type=int, default=ITERATIONS, metavar="N", help=f"default {ITERATIONS}")
-    for action in (listing, setting, deleting):
-        add_bootstrap(action)
-        add_json(action)
+    add_asking(listing, setting, deleting)
 
 
 def _add_quota(parser: argparse.ArgumentParser) -> None:
@@ -162,8 +155,7 @@ def _add_quota(parser: argparse.ArgumentParser) -> None:
     for action in (listing, setting, deleting):
         for option in ("--user", "--client-id", "--ip"):
             action.add_argument(option, metavar="NAME", help="or `default` for all that have none of their own")
-        add_bootstrap(action)
-        add_json(action)
+    add_asking(listing, setting, deleting)
 
 
 def _add_token(parser: argparse.ArgumentParser) -> None:
@@ -184,11 +176,48 @@ def _add_token(parser: argparse.ArgumentParser) -> None:
         "--for", dest="period", metavar="DURATION", help="from now on; default: as the broker is set up"
     )
     expiring.add_argument("--in", dest="period", metavar="DURATION", help="from now on; default: at once")
-    for action in (creating, describing, renewing, expiring):
-        add_bootstrap(action)
+    add_asking(creating, describing, renewing, expiring)
+
+
+def _add_why(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    topics = actions.add_parser("topic", help="who led and was in sync, what moved, what was set")
+    topics.add_argument("topic", metavar="TOPIC")
+    groups = actions.add_parser("group", help="who came and went, which generation, who took care of it")
+    groups.add_argument("group", metavar="GROUP")
+    brokers = actions.add_parser("broker", help="when it came and went, what it led and was in sync with")
+    brokers.add_argument("broker", type=int, metavar="BROKER")
+    everything = actions.add_parser("cluster", help="controllers, nodes, levels of features")
+    for action in (topics, groups, brokers, everything):
+        action.add_argument(
+            "--since", default="1d", metavar="WHEN", help="a time, or so long ago as 15m, 6h, 7d (default 1d)"
+        )
+    add_asking(topics, groups, brokers, everything)
+
+
+def _add_debug(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    bundling = actions.add_parser("bundle", help="one archive of what the cluster says of itself, without secrets")
+    bundling.add_argument("--output", type=Path, metavar="FILE", help="default: millstream-bundle-TIME.tar.gz, here")
+    bundling.add_argument(
+        "--metrics", action="append", default=[], metavar="HOST:PORT", help="a node's HTTP port; repeatable"
+    )
+    bundling.add_argument(
+        "--log", type=Path, action="append", default=[], metavar="FILE", help="the end of a log file; repeatable"
+    )
+    add_asking(bundling)
+
+
+def _add_profile(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    creating = actions.add_parser("create", help="keep an address, and client properties from a file")
+    using = actions.add_parser("use", help="what commands take that name no address")
+    listing = actions.add_parser("list", help="all of them, and which is in use")
+    deleting = actions.add_parser("delete", help="with its credentials")
+    for action in (creating, using, deleting):
+        action.add_argument("name", metavar="NAME")
+    add_connection(creating)
+    creating.add_argument("--use", action="store_true", help="from now on")
+    creating.add_argument("--replace", action="store_true", help="the one of that name")
+    for action in (creating, using, listing, deleting):
         add_json(action)
-
-
-def _add_check(parser: argparse.ArgumentParser) -> None:
-    add_bootstrap(parser)
-    add_json(parser)

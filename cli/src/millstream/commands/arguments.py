@@ -13,7 +13,7 @@ RESOURCES = ("topic", "broker", "group")
 # What `add_subparsers` returns has no public name; its parsers are LateParsers.
 def add_client_commands(commands: Any) -> None:
     commands.add_parser("topic", help="list, create, describe, alter and delete topics", fill=_add_topic)
-    commands.add_parser("produce", help="write lines from the standard input to a topic", fill=_add_produce)
+    commands.add_parser("produce", help="write lines of the standard input or of a file to a topic", fill=_add_produce)
     commands.add_parser("consume", help="print a topic's messages", fill=_add_consume)
     commands.add_parser(
         "config", help="describe, set and delete settings of topics, brokers and groups", fill=_add_config
@@ -47,13 +47,12 @@ def _add_topic(parser: argparse.ArgumentParser) -> None:
     moving.add_argument("--wait", action="store_true", help="until all replicas are where they are to be")
     watching = actions.add_parser("moves", help="replicas that are being moved")
     watching.add_argument("--cancel", action="store_true", help="leave them where they are")
-    for action in (listing, creating, describing, altering, deleting, moving, watching):
-        add_bootstrap(action)
-        add_json(action)
+    add_asking(listing, creating, describing, altering, deleting, moving, watching)
 
 
 def _add_produce(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("topic", metavar="TOPIC")
+    parser.add_argument("--file", type=Path, metavar="FILE", help="instead of the standard input")
     parser.add_argument("--key-separator", metavar="TEXT", help="a line is KEY TEXT VALUE")
     parser.add_argument("--key", metavar="KEY", help="the same key for every line")
     parser.add_argument(
@@ -99,8 +98,7 @@ def _add_consume(parser: argparse.ArgumentParser) -> None:
         metavar="TEXT",
         help="as kcat: %%t topic, %%p partition, %%o offset, %%T timestamp, %%k key, %%s value, %%h headers, %%K and %%S lengths, \\n, \\t",
     )
-    add_bootstrap(parser)
-    add_json(parser)
+    add_asking(parser)
 
 
 def _add_config(parser: argparse.ArgumentParser) -> None:
@@ -111,8 +109,7 @@ def _add_config(parser: argparse.ArgumentParser) -> None:
     for action in (describing, setting, deleting):
         action.add_argument("resource", choices=RESOURCES)
         action.add_argument("name", metavar="NAME", help="of a broker: its id, or `default` for all of them")
-        add_bootstrap(action)
-        add_json(action)
+    add_asking(describing, setting, deleting)
     describing.add_argument("--all", action="store_true", help="the defaults too")
     setting.add_argument("settings", nargs="+", metavar="KEY=VALUE")
     deleting.add_argument("keys", nargs="+", metavar="KEY")
@@ -126,9 +123,27 @@ def _add_log(parser: argparse.ArgumentParser) -> None:
     add_json(dumping)
 
 
+def add_asking(*parsers: argparse.ArgumentParser) -> None:
+    """What every command takes that asks a cluster and prints the answer."""
+    for parser in parsers:
+        add_bootstrap(parser)
+        add_json(parser)
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="for programs")
+
+
 def add_bootstrap(parser: argparse.ArgumentParser) -> None:
+    add_connection(parser)
+    parser.add_argument("--profile", metavar="NAME", help="where and how to connect; `millstream profile list`")
+
+
+def add_connection(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--bootstrap", default=DEFAULT_BOOTSTRAP, metavar="HOST:PORT,...", help=f"default {DEFAULT_BOOTSTRAP}"
+        "--bootstrap",
+        metavar="HOST:PORT,...",
+        help=f"default: that of the profile in use, else {DEFAULT_BOOTSTRAP}",
     )
     parser.add_argument(
         "--command-config",
@@ -136,7 +151,3 @@ def add_bootstrap(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="properties as Kafka's tools take them: security.protocol, ssl.truststore.location, ...",
     )
-
-
-def add_json(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="for programs")

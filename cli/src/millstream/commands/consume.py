@@ -6,6 +6,7 @@ from typing import Any
 
 from millstream.commands.chosen import Chosen
 from millstream.commands.connection import cluster_of
+from millstream.commands.existing import existing_topic
 from millstream.commands.output import Progress, print_json, text_of, time_text
 from millstream.commands.starts import Start, offsets_at, parse_start
 from millstream.commands.template import Template, raw
@@ -39,7 +40,7 @@ async def work(options: Namespace) -> None:
         until = parse_start(options.until, "--until", now_ms) if options.until is not None else None
         if options.group is not None and (options.partition or until or start.time not in (EARLIEST, LATEST)):
             raise InvalidData("a group decides about partitions and offsets: no --partition, --from earliest or latest")
-        topic = await cluster.topic(options.topic)
+        topic = await existing_topic(cluster, options.topic)
         partitions = [TopicPartition(topic.name, each.index) for each in topic.partitions]
         wanted = [each for each in partitions if not options.partition or each.partition in options.partition]
         isolation_level = READ_COMMITTED if options.committed_only else READ_UNCOMMITTED

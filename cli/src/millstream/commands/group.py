@@ -9,22 +9,21 @@ from millstream.commands.command import Unwell
 from millstream.commands.connection import cluster_of
 from millstream.commands.output import print_json, print_table, tell
 from millstream.commands.resets import forget_reset, remember_reset, remembered_reset
-from millstream.commands.starts import Start, parse_start
+from millstream.commands.starts import parse_start
 from millstream_client import Cluster, InvalidData, Refused, TopicPartition
 from millstream_client.groups import (
     SHARE,
     Group,
     Lag,
-    clamped,
     delete_group,
     delete_offsets,
     describe_group,
     lags_of,
     list_groups,
-    moments,
     set_offsets,
 )
-from millstream_client.offsets import partitions_of
+from millstream_client.offsets import find_offsets, partitions_of, ranges_of
+from millstream_cluster.offset_resets import Move, NowhereToCountFrom, ToTime, gone_on, target_of
 from millstream_wire.errors import ErrorCode
 
 
@@ -126,7 +125,7 @@ def _cell(value: int | None) -> str:
 
 
 async def _reset(cluster: Cluster, options: Namespace) -> None:
-    move = parse_start(options.to, "--to", cluster.world.now_ms())
+    move = parse_start(options.to, "--to", cluster.world.now_ms()).move
     group = await _group_or_none(cluster, options.group)
     lags = await lags_of(cluster, group) if group is not None else []
     now = {TopicPartition(each.topic, each.partition): each.committed for each in lags}
@@ -149,7 +148,7 @@ async def _undo(cluster: Cluster, options: Namespace) -> None:
     group = await _group_or_none(cluster, options.group)
     lags = await lags_of(cluster, group) if group is not None else []
     now = {TopicPartition(each.topic, each.partition): each.committed for each in lags}
-    moved = [str(each) for each, offset in target.items() if now.get(each) != offset]
+    moved = [str(each) for each in gone_on(target, now)]
     if moved:
         raise InvalidData(
             f"group {options.group} has gone on since the reset in {', '.join(moved)}: use reset --to with what you want"
@@ -192,17 +191,13 @@ async def _chosen(
 
 
 async def _target(
-    cluster: Cluster, move: Start, wanted: Sequence[TopicPartition], now: Mapping[TopicPartition, int | None]
+    cluster: Cluster, move: Move, wanted: Sequence[TopicPartition], now: Mapping[TopicPartition, int | None]
 ) -> dict[TopicPartition, int]:
-    if move.time is not None:
-        return await moments(cluster, wanted, move.time)
-    if move.offset is not None:
-        return await clamped(cluster, dict.fromkeys(wanted, move.offset))
-    assert move.by is not None
-    unread = [str(each) for each in wanted if now.get(each) is None]
-    if unread:
-        raise InvalidData(f"the group has committed nothing in {', '.join(unread)}, so there is nowhere to count from")
-    return await clamped(cluster, {each: (now[each] or 0) + move.by for each in wanted})
+    at_time = await find_offsets(cluster, dict.fromkeys(wanted, move.timestamp_ms)) if isinstance(move, ToTime) else {}
+    try:
+        return target_of(move, now, await ranges_of(cluster, wanted), at_time)
+    except NowhereToCountFrom as error:
+        raise InvalidData(str(error)) from None
 
 
 def _refuse_members(options: Namespace, group: Group | None) -> None:

@@ -2,9 +2,25 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 _CHUNK_BYTES = 1 << 16
+STANDARD_INPUT = 0
+
+
+@contextmanager
+def opened(path: Path | None) -> Iterator[tuple[int, int | None]]:
+    """The descriptor of a file, else of the standard input, and how many bytes there are to come, if that is known."""
+    if path is None:
+        yield STANDARD_INPUT, None
+        return
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        yield fd, os.fstat(fd).st_size or None
+    finally:
+        os.close(fd)
 
 
 async def read_lines(fd: int) -> AsyncIterator[bytes]:

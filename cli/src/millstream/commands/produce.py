@@ -1,4 +1,4 @@
-"""`millstream produce`: every line of the standard input is a record."""
+"""`millstream produce`: every line of the standard input, or of a file, is a record."""
 
 import asyncio
 import json
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from millstream.commands.connection import cluster_of
-from millstream.commands.input import read_lines
+from millstream.commands.input import opened, read_lines
 from millstream.commands.output import Progress
 from millstream.commands.pairs import parse_pairs
 from millstream_client import Delivered, InvalidData, Producer, ProducerConfig, format_named
@@ -39,26 +39,29 @@ async def work(options: Namespace) -> None:
         compression=Compression[options.compression.upper()],
     )
     reader = LineReader(options)
-    async with cluster_of(options) as cluster, Producer(cluster, config) as producer:
-        await cluster.topic(options.topic, create=True)
-        count = await _send_lines(producer, reader, options.topic)
+    with opened(options.file) as (fd, size):
+        async with cluster_of(options) as cluster, Producer(cluster, config) as producer:
+            await cluster.topic(options.topic, create=True)
+            count = await _send_lines(producer, reader, options.topic, fd, size)
     print(f"wrote {count} {'record' if count == 1 else 'records'} to {options.topic}", file=sys.stderr)
 
 
-async def _send_lines(producer: Producer, reader: "LineReader", topic: str) -> int:
+async def _send_lines(producer: Producer, reader: "LineReader", topic: str, fd: int, size: int | None) -> int:
     """Send lines up to the end or the first bad one, and see them acknowledged; return how many there were."""
     count = 0
     waiting: deque[asyncio.Future[Delivered]] = deque()
-    progress = Progress("records")
+    progress = Progress("records") if size is None else Progress("bytes", size)
+    read = 0
     try:
-        async for text in read_lines(sys.stdin.fileno()):
+        async for text in read_lines(fd):
             waiting.append(await _send(producer, topic, reader.read(text, count + 1)))
             count += 1
+            read += len(text) + 1
             while waiting[0].done():
                 waiting.popleft().result()
                 if not waiting:
                     break
-            progress.update(count)
+            progress.update(count if size is None else read)
     finally:
         await producer.flush()
         progress.end()

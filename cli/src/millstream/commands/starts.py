@@ -1,6 +1,5 @@
 """Places in a topic as people say them: earliest, latest, an offset, so many records from somewhere, a time, so long ago."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,9 +8,7 @@ from millstream_client.assignment import TopicPartition
 from millstream_client.cluster import Cluster
 from millstream_client.errors import InvalidData
 from millstream_client.offsets import EARLIEST, LATEST, NO_OFFSET, find_offsets
-
-_DURATION = re.compile(r"(\d+)(s|m|h|d)")
-_UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+from millstream_cluster.offset_resets import Move, ShiftBy, ToEarliest, ToLatest, ToOffset, ToTime, duration_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +21,22 @@ class Start:
     by: int | None = None
     """From where a group is; for who is nowhere, from the end backwards and from the beginning forwards."""
 
+    @property
+    def move(self) -> Move:
+        """Of a group that is reset to here."""
+        if self.time is None:
+            return ShiftBy(self.by or 0) if self.offset is None else ToOffset(self.offset)
+        if self.time == EARLIEST:
+            return ToEarliest()
+        return ToLatest() if self.time == LATEST else ToTime(self.time)
+
 
 def parse_start(text: str, option: str, now_ms: int) -> Start:
     if text[:1] in ("+", "-") and text[1:].isascii() and text[1:].isdecimal():
         return Start(by=int(text))
     if text.isascii() and text.isdecimal():
         return Start(offset=int(text))
-    ago_ms = _duration_ms(text)
+    ago_ms = duration_ms(text)
     if ago_ms is not None:
         return Start(now_ms - ago_ms)
     match text:
@@ -48,15 +54,10 @@ def parse_start(text: str, option: str, now_ms: int) -> Start:
 
 
 def parse_duration_ms(text: str, option: str) -> int:
-    found = _duration_ms(text)
+    found = duration_ms(text)
     if found is None:
         raise InvalidData(f"{option}: so long as 90s, 15m, 6h or 7d expected, not {text!r}")
     return found
-
-
-def _duration_ms(text: str) -> int | None:
-    found = _DURATION.fullmatch(text)
-    return None if found is None else int(found[1]) * _UNITS_MS[found[2]]
 
 
 async def offsets_at(cluster: Cluster, start: Start, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:

@@ -4,6 +4,7 @@ from argparse import Namespace
 from typing import Any
 
 from millstream.commands.connection import cluster_of
+from millstream.commands.existing import existing_topic
 from millstream.commands.output import print_json, print_table, tell
 from millstream.commands.pairs import parse_pairs
 from millstream_client import EARLIEST, LATEST, Cluster, Refused, TopicPartition
@@ -92,7 +93,7 @@ async def _wait_until_visible(cluster: Cluster, name: str) -> Topic:
 
 
 async def _describe(cluster: Cluster, options: Namespace) -> None:
-    topic = await cluster.topic(options.topic)
+    topic = await existing_topic(cluster, options.topic)
     available = [TopicPartition(topic.name, index) for index in topic.available]
     firsts = await find_offsets(cluster, dict.fromkeys(available, EARLIEST))
     ends = await find_offsets(cluster, dict.fromkeys(available, LATEST))

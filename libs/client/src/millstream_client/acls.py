@@ -6,8 +6,9 @@ from typing import Any
 
 from millstream_client.cluster import Cluster
 from millstream_client.errors import check
+from millstream_cluster.acl_messages import creation_of, described_acls, matching_acl
 from millstream_cluster.acls import ANY, Acl, AclOperation, AclPattern, AclPermission, AclResource
-from millstream_wire.messages.create_acls import AclCreation, CreateAclsRequest
+from millstream_wire.messages.create_acls import CreateAclsRequest
 from millstream_wire.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from millstream_wire.messages.describe_acls import DescribeAclsRequest
 
@@ -39,30 +40,14 @@ class AclFilter:
 async def list_acls(cluster: Cluster, wanted: AclFilter) -> list[Acl]:
     answer = await cluster.ask_any(DescribeAclsRequest(**wanted.fields))
     check(answer.error_code, answer.error_message, subject="ACLs")
-    found = [
-        _acl(resource.resource_type, resource.pattern_type, resource.resource_name, each)
-        for resource in answer.resources
-        for each in resource.acls
-    ]
     return sorted(
-        found, key=lambda acl: (acl.resource, acl.name, acl.principal, acl.operation, acl.permission, acl.host)
+        described_acls(answer.resources),
+        key=lambda acl: (acl.resource, acl.name, acl.principal, acl.operation, acl.permission, acl.host),
     )
 
 
 async def create_acls(cluster: Cluster, acls: Sequence[Acl]) -> None:
-    creations = [
-        AclCreation(
-            resource_type=each.resource,
-            resource_name=each.name,
-            resource_pattern_type=each.pattern,
-            principal=each.principal,
-            host=each.host,
-            operation=each.operation,
-            permission_type=each.permission,
-        )
-        for each in acls
-    ]
-    answer = await cluster.ask_any(CreateAclsRequest(creations=creations))
+    answer = await cluster.ask_any(CreateAclsRequest(creations=[creation_of(each) for each in acls]))
     for each in answer.results:
         check(each.error_code, each.error_message, subject="ACLs")
 
@@ -74,16 +59,4 @@ async def delete_acls(cluster: Cluster, wanted: AclFilter) -> list[Acl]:
     check(result.error_code, result.error_message, subject="ACLs")
     for each in result.matching_acls:
         check(each.error_code, each.error_message, subject="ACLs")
-    return [_acl(each.resource_type, each.pattern_type, each.resource_name, each) for each in result.matching_acls]
-
-
-def _acl(resource: int, pattern: int, name: str, rest: Any) -> Acl:
-    return Acl(
-        AclResource(resource),
-        AclPattern(pattern),
-        name,
-        rest.principal,
-        rest.host,
-        AclOperation(rest.operation),
-        AclPermission(rest.permission_type),
-    )
+    return [matching_acl(each) for each in result.matching_acls]

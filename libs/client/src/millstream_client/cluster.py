@@ -123,7 +123,13 @@ class Cluster:
         address = self._addresses.get(node_id)
         if address is None:
             raise Unreachable(f"node {node_id} is not known")
-        return await self.ask_at(address, message, timeout_ms=timeout_ms)
+        try:
+            return await self.ask_at(address, message, timeout_ms=timeout_ms)
+        except Unreachable as error:
+            if address in self._bootstrap:
+                raise
+            # Who reached the bootstrap address and not this one often looks for the mistake at the wrong end.
+            raise Unreachable(f"{error}; that is where node {node_id} says it is (its advertised.listeners)") from error
 
     async def ask_at(self, address: Address, message: Any, *, timeout_ms: int = REQUEST_TIMEOUT_MS) -> Any:
         return await request(self._nodes, address, message, timeout_ms=timeout_ms)

@@ -4,7 +4,7 @@ Of all three kinds: classic, consumer (KIP-848) and share groups.
 """
 
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,7 @@ from millstream_client.assignment import TopicPartition
 from millstream_client.cluster import Backoff, Cluster
 from millstream_client.coordination import Coordination
 from millstream_client.errors import Refused, check
-from millstream_client.offsets import EARLIEST, LATEST, find_offsets
+from millstream_client.offsets import LATEST, find_offsets
 from millstream_wire.codec import DecodeError, decode_embedded
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages.alter_share_group_offsets import (
@@ -281,22 +281,6 @@ async def delete_group(cluster: Cluster, group_id: str) -> None:
         answer = await coordination.ask(DeleteGroupsRequest(groups_names=[group_id]), _code_of_deletion)
     result = answer.results[0]
     check(result.error_code, result.error_message, subject=f"group {group_id}")
-
-
-async def clamped(cluster: Cluster, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-    """Each moved into what its partition holds."""
-    firsts = await find_offsets(cluster, dict.fromkeys(offsets, EARLIEST))
-    ends = await find_offsets(cluster, dict.fromkeys(offsets, LATEST))
-    return {each: min(max(offset, firsts[each]), ends[each]) for each, offset in offsets.items()}
-
-
-async def moments(
-    cluster: Cluster, partitions: Sequence[TopicPartition], timestamp_ms: int
-) -> dict[TopicPartition, int]:
-    """The first offset of each partition at or after a time; its end where nothing is that young."""
-    found = await find_offsets(cluster, dict.fromkeys(partitions, timestamp_ms))
-    ends = await find_offsets(cluster, dict.fromkeys(partitions, LATEST))
-    return {each: found[each] if found[each] >= 0 else ends[each] for each in partitions}
 
 
 @asynccontextmanager

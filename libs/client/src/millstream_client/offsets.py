@@ -8,6 +8,7 @@ from millstream_client.assignment import TopicPartition
 from millstream_client.cluster import Backoff, Cluster
 from millstream_client.errors import Refused, Unreachable, code_of
 from millstream_client.metadata import NO_LEADER
+from millstream_cluster.offset_resets import LogRange
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 
@@ -92,6 +93,12 @@ async def _ask_leader(
             elif not code.retriable:
                 raise Refused(code, subject=f"{topic.name}-{each.partition_index}")
     return found
+
+
+async def ranges_of(cluster: Cluster, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, LogRange]:
+    starts = await find_offsets(cluster, dict.fromkeys(partitions, EARLIEST))
+    ends = await find_offsets(cluster, dict.fromkeys(partitions, LATEST))
+    return {each: LogRange(starts[each], ends[each]) for each in partitions}
 
 
 async def partitions_of(cluster: Cluster, topics: Sequence[str]) -> list[TopicPartition]:

@@ -50,6 +50,7 @@ FIELDS_SINCE: Mapping[tuple[str, str], MetadataVersion] = MappingProxyType(
         **{("PartitionCreated", name): MetadataVersion.RELEASE_0_2 for name in _PARTITION_FIELDS},
         **{("PartitionChanged", name): MetadataVersion.RELEASE_0_2 for name in _PARTITION_FIELDS},
         ("NodeFenced", "since_ms"): MetadataVersion.RELEASE_0_2,
+        ("NodeFenced", "reason"): MetadataVersion.RELEASE_0_2,
         ("NodeRegistered", "log_dirs"): MetadataVersion.RELEASE_0_2,
         ("NodeRegistered", "features"): MetadataVersion.RELEASE_0_2,
         ("NodeRegistered", "previous_epoch"): MetadataVersion.RELEASE_0_2,

@@ -59,7 +59,7 @@ batches_or_null: TypeAlias = Annotated[Any, Sized("records"), None]
 
 FOREVER = 32767
 OWN_TAGS = 10_000
-"""From this tag on, far from where Kafka's own count up to, fields are ours and travel between our nodes only; whoever does not
+"""From this tag on, far from where Kafka's own count up to, fields are ours, and only our own nodes and clients send them; whoever does not
 know one steps over it."""
 ZERO_UUID = uuid.UUID(int=0)
 

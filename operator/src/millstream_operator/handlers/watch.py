@@ -43,17 +43,17 @@ def register(registry: kopf.OperatorRegistry, reconcilers: Reconcilers) -> None:
 
     kopf.on.startup(registry=registry)(configure)
     kopf.on.login(registry=registry)(log_in)
-    deletes: dict[str, tuple[str | None, Delete]] = {
-        "topics": ("Delete", reconcilers.topics.delete),
-        "consumergroups": ("DeleteIfEmpty", reconcilers.groups.delete),
-        "users": (None, reconcilers.users.delete),
+    deletes: dict[str, Delete] = {
+        "topics": reconcilers.topics.delete,
+        "consumergroups": reconcilers.groups.delete,
+        "users": reconcilers.users.delete,
     }
     for plural, reconciler in reconcilers.by_plural.items():
         _watch(registry, plural, reconcilers, reconciler.kind)
     _watch_pods(registry, reconcilers)
-    for plural, (policy, delete) in deletes.items():
-        _delete(registry, plural, policy, delete)
-        _delete_without_finalizer(registry, plural, policy, delete)
+    for plural, delete in deletes.items():
+        _delete(registry, plural, delete)
+        _delete_without_finalizer(registry, plural, delete)
 
 
 def _watch(registry: kopf.OperatorRegistry, plural: str, reconcilers: Reconcilers, kind: str) -> None:
@@ -81,14 +81,21 @@ def at_home(body: Body) -> bool:
     return bool(cluster_key(body)[0] == body["metadata"]["namespace"])
 
 
-def has_policy(body: Body, policy: str | None) -> bool:
-    """Whether something has to be deleted with a resource; with a User always."""
-    return policy is None or bool(body["spec"].get("deletionPolicy") == policy)
+def leaves_something(plural: str, body: Body) -> bool:
+    """Whether something has to be deleted with a resource; with a User always, with a group also the configs that it set."""
+    policy = body["spec"].get("deletionPolicy")
+    match plural:
+        case "topics":
+            return bool(policy == "Delete")
+        case "consumergroups":
+            return policy == "DeleteIfEmpty" or bool((body.get("status") or {}).get("configs"))
+        case _:
+            return True
 
 
-def _delete(registry: kopf.OperatorRegistry, plural: str, policy: str | None, delete: Delete) -> None:
+def _delete(registry: kopf.OperatorRegistry, plural: str, delete: Delete) -> None:
     def has_data_to_delete(body: kopf.Body, **_: Any) -> bool:
-        return has_policy(body, policy) and at_home(body)
+        return leaves_something(plural, body) and at_home(body)
 
     async def deleted(body: kopf.Body, **_: Any) -> None:
         try:
@@ -99,9 +106,9 @@ def _delete(registry: kopf.OperatorRegistry, plural: str, policy: str | None, de
     kopf.on.delete(GROUP, VERSION, plural, registry=registry, when=has_data_to_delete)(deleted)
 
 
-def _delete_without_finalizer(registry: kopf.OperatorRegistry, plural: str, policy: str | None, delete: Delete) -> None:
+def _delete_without_finalizer(registry: kopf.OperatorRegistry, plural: str, delete: Delete) -> None:
     async def gone(body: kopf.Body, type: str | None, **_: Any) -> None:
-        if type != "DELETED" or not has_policy(body, policy) or at_home(body):
+        if type != "DELETED" or not leaves_something(plural, body) or at_home(body):
             return
         for left in reversed(range(TRIES_MAX)):
             try:

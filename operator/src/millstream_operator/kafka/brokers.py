@@ -1,10 +1,10 @@
 """The brokers of a cluster over the admin protocol, and the steps of a plan that makes them more or fewer."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import assert_never
 
 from millstream_operator.kafka.cluster import REQUEST_TIMEOUT_MS, Address, ClusterUnreachable, KafkaCluster, check
-from millstream_operator.kafka.topics import SET, TOPIC_RESOURCE
+from millstream_operator.kafka.topics import DELETE, SET, TOPIC_RESOURCE, reassign
 from millstream_operator.plan.scale import (
     Cordon,
     ElectPreferred,
@@ -18,11 +18,6 @@ from millstream_operator.plan.scale import (
     Unthrottle,
 )
 from millstream_wire.errors import ErrorCode
-from millstream_wire.messages.alter_partition_reassignments import (
-    AlterPartitionReassignmentsRequest,
-    ReassignablePartition,
-    ReassignableTopic,
-)
 from millstream_wire.messages.describe_cluster import DescribeClusterBroker, DescribeClusterRequest
 from millstream_wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from millstream_wire.messages.describe_log_dirs import DescribeLogDirsRequest
@@ -35,7 +30,6 @@ from millstream_wire.messages.incremental_alter_configs import (
 from millstream_wire.messages.unregister_broker import UnregisterBrokerRequest
 
 BROKER_RESOURCE = 4
-DELETE = 1
 PREFERRED = 0
 CORDONED = "cordoned.log.dirs"
 ALL = "*"
@@ -94,7 +88,7 @@ async def perform(cluster: KafkaCluster, step: Step) -> None:
         case Uncordon():
             await _configure(cluster, [_broker(step.broker, {CORDONED: None})])
         case Reassign():
-            await _reassign(cluster, step.replicas)
+            await reassign(cluster, step.replicas)
         case ElectPreferred():
             answer = await cluster.request(
                 ElectLeadersRequest(election_type=PREFERRED, topic_partitions=None, timeout_ms=REQUEST_TIMEOUT_MS)
@@ -115,16 +109,6 @@ async def perform(cluster: KafkaCluster, step: Step) -> None:
                 check(answer.error_code, answer.error_message)
         case _:
             assert_never(step)
-
-
-async def _reassign(cluster: KafkaCluster, replicas: Mapping[Key, Sequence[int]]) -> None:
-    """What is refused of it (a topic that was deleted meanwhile, a partition that is on the move already) the next plan sees."""
-    by_topic: dict[str, list[ReassignablePartition]] = {}
-    for (topic, index), nodes in replicas.items():
-        by_topic.setdefault(topic, []).append(ReassignablePartition(partition_index=index, replicas=list(nodes)))
-    topics = [ReassignableTopic(name=name, partitions=partitions) for name, partitions in by_topic.items()]
-    answer = await cluster.request(AlterPartitionReassignmentsRequest(timeout_ms=REQUEST_TIMEOUT_MS, topics=topics))
-    check(answer.error_code, answer.error_message)
 
 
 async def _configure(cluster: KafkaCluster, resources: list[AlterConfigsResource]) -> None:

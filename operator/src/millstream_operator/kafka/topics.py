@@ -10,8 +10,21 @@ from typing import assert_never
 from uuid import UUID
 
 from millstream_operator.kafka.cluster import REQUEST_TIMEOUT_MS, KafkaCluster, check
-from millstream_operator.plan.topic import CreateTopic, GrowPartitions, PartitionSeen, SetConfigs, Step, TopicSeen
+from millstream_operator.plan.topic import (
+    CreateTopic,
+    GrowPartitions,
+    MoveReplicas,
+    PartitionSeen,
+    SetConfigs,
+    Step,
+    TopicSeen,
+)
 from millstream_wire.errors import ErrorCode
+from millstream_wire.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
 from millstream_wire.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsTopic,
@@ -32,6 +45,7 @@ from millstream_wire.messages.metadata import MetadataResponseTopic
 
 TOPIC_RESOURCE = 2
 SET = 0
+DELETE = 1
 CLUSTER_DEFAULT = -1
 DYNAMIC_TOPIC_CONFIG = 1
 
@@ -56,11 +70,13 @@ class Glance:
     """Of the nodes."""
 
 
-async def glance_at(cluster: KafkaCluster, declared: Mapping[str, Sequence[str]], now_ms: int) -> Glance:
-    """`declared`: the config keys that somebody wants to know of, by topic."""
+async def glance_at(cluster: KafkaCluster, declared: Mapping[str, Sequence[str] | None], now_ms: int) -> Glance:
+    """`declared`: the config keys that somebody wants to know of, by topic; None for all."""
     metadata = await cluster.metadata(None)
     there = {topic.name or "": topic for topic in metadata.topics if topic.error_code == ErrorCode.NONE}
-    overrides = await _overrides(cluster, {name: keys for name, keys in declared.items() if keys and name in there})
+    overrides = await _overrides(
+        cluster, {name: keys for name, keys in declared.items() if keys != [] and name in there}
+    )
     seen = {name: _seen(topic, overrides.get(name, {})) for name, topic in there.items() if name in declared}
     return Glance(now_ms, seen, {node.node_id: node.host for node in metadata.brokers})
 
@@ -105,6 +121,8 @@ async def perform(cluster: KafkaCluster, step: Step) -> None:
             await _grow(cluster, step)
         case SetConfigs():
             await _set_configs(cluster, step)
+        case MoveReplicas():
+            await reassign(cluster, step.replicas)
         case _:
             assert_never(step)
 
@@ -130,12 +148,23 @@ async def _grow(cluster: KafkaCluster, step: GrowPartitions) -> None:
 
 async def _set_configs(cluster: KafkaCluster, step: SetConfigs) -> None:
     configs = [
-        AlterableConfig(name=key, config_operation=SET, value=value) for key, value in sorted(step.config.items())
+        AlterableConfig(name=key, config_operation=DELETE if value is None else SET, value=value)
+        for key, value in sorted(step.config.items())
     ]
     resource = AlterConfigsResource(resource_type=TOPIC_RESOURCE, resource_name=step.name, configs=configs)
     answer = await cluster.request(IncrementalAlterConfigsRequest(resources=[resource]))
     [result] = answer.responses
     check(result.error_code, result.error_message)
+
+
+async def reassign(cluster: KafkaCluster, replicas: Mapping[tuple[str, int], Sequence[int]]) -> None:
+    """What is refused of it (a topic that was deleted meanwhile, a partition that is on the move already) the next plan sees."""
+    by_topic: dict[str, list[ReassignablePartition]] = {}
+    for (topic, index), nodes in replicas.items():
+        by_topic.setdefault(topic, []).append(ReassignablePartition(partition_index=index, replicas=list(nodes)))
+    topics = [ReassignableTopic(name=name, partitions=partitions) for name, partitions in by_topic.items()]
+    answer = await cluster.request(AlterPartitionReassignmentsRequest(timeout_ms=REQUEST_TIMEOUT_MS, topics=topics))
+    check(answer.error_code, answer.error_message)
 
 
 async def topic_id_of(cluster: KafkaCluster, name: str) -> UUID | None:

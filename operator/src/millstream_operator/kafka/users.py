@@ -4,7 +4,8 @@ import hashlib
 import secrets
 from typing import assert_never
 
-from millstream_cluster.acls import ANY, Acl, AclOperation, AclPattern, AclPermission, AclResource
+from millstream_cluster.acl_messages import creation_of, described_acls, filter_for
+from millstream_cluster.acls import ANY, Acl
 from millstream_operator.kafka.cluster import KafkaCluster, check
 from millstream_operator.plan.user import (
     CreateAcls,
@@ -28,8 +29,8 @@ from millstream_wire.messages.alter_user_scram_credentials import (
     ScramCredentialDeletion,
     ScramCredentialUpsertion,
 )
-from millstream_wire.messages.create_acls import AclCreation, CreateAclsRequest
-from millstream_wire.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
+from millstream_wire.messages.create_acls import CreateAclsRequest
+from millstream_wire.messages.delete_acls import DeleteAclsRequest
 from millstream_wire.messages.describe_acls import DescribeAclsRequest
 from millstream_wire.messages.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
 from millstream_wire.messages.describe_user_scram_credentials import DescribeUserScramCredentialsRequest, UserName
@@ -111,53 +112,17 @@ async def _acls(cluster: KafkaCluster, principal: str) -> frozenset[Acl]:
     )
     answer = await cluster.request(request)
     check(answer.error_code, answer.error_message)
-    return frozenset(
-        Acl(
-            resource=AclResource(resource.resource_type),
-            pattern=AclPattern(resource.pattern_type),
-            name=resource.resource_name,
-            principal=acl.principal,
-            host=acl.host,
-            operation=AclOperation(acl.operation),
-            permission=AclPermission(acl.permission_type),
-        )
-        for resource in answer.resources
-        for acl in resource.acls
-    )
+    return frozenset(described_acls(answer.resources))
 
 
 async def _create(cluster: KafkaCluster, acls: frozenset[Acl]) -> None:
-    creations = [
-        AclCreation(
-            resource_type=acl.resource,
-            resource_name=acl.name,
-            resource_pattern_type=acl.pattern,
-            principal=acl.principal,
-            host=acl.host,
-            operation=acl.operation,
-            permission_type=acl.permission,
-        )
-        for acl in acls
-    ]
-    answer = await cluster.request(CreateAclsRequest(creations=creations))
+    answer = await cluster.request(CreateAclsRequest(creations=[creation_of(acl) for acl in acls]))
     for result in answer.results:
         check(result.error_code, result.error_message)
 
 
 async def _delete(cluster: KafkaCluster, acls: frozenset[Acl]) -> None:
-    filters = [
-        DeleteAclsFilter(
-            resource_type_filter=acl.resource,
-            resource_name_filter=acl.name,
-            pattern_type_filter=acl.pattern,
-            principal_filter=acl.principal,
-            host_filter=acl.host,
-            operation=acl.operation,
-            permission_type=acl.permission,
-        )
-        for acl in acls
-    ]
-    answer = await cluster.request(DeleteAclsRequest(filters=filters))
+    answer = await cluster.request(DeleteAclsRequest(filters=[filter_for(acl) for acl in acls]))
     for result in answer.filter_results:
         check(result.error_code, result.error_message)
 

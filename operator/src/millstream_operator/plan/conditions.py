@@ -8,6 +8,8 @@ from typing import Any
 MESSAGE_LENGTH_MAX = 1000
 BLOCKED = frozenset({"RollBlocked", "PodDoesNotStart", "ScaleDownBlocked", "StorageNotChanged"})
 """Reasons for which a Cluster stays behind what it was asked for."""
+TOLD = frozenset({"ResetRefused", "TooManyRecords", "TooLong", "NoProgress"})
+"""Reasons of other resources' conditions for which a person should look at them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +22,7 @@ class Condition:
     @property
     def is_bad(self) -> bool:
         """Whether a person should look at it."""
-        return (self.status is not True and self.type == "Ready") or self.reason in BLOCKED
+        return (self.status is not True and self.type == "Ready") or self.reason in BLOCKED | TOLD
 
 
 def turned(previous: Iterable[Mapping[str, Any]], conditions: Sequence[Condition]) -> list[Condition]:

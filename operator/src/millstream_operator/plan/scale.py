@@ -155,7 +155,7 @@ def _drain(wanted: Wanted, pods: int, view: View, noted: Noted) -> Scale:
     if not holding:
         ended = _draining(leaving, "they hold nothing any more")
         return _unthrottled(Scale(wanted.brokers, replace(noted, announced=None), condition=ended), view)
-    planned = _replicas(replacements(_carried(view), _candidates(view, leaving), _ids(leaving)))
+    planned = _replicas(replacements(carried(view), candidates(view, leaving), _ids(leaving)))
     stuck = [
         each for each in holding if not each.is_moving and leaving.intersection(planned.get(_key(each), each.replicas))
     ]
@@ -189,11 +189,11 @@ def _settle(wanted: Wanted, view: View, noted: Noted) -> Scale:
 
 def _spread(wanted: Wanted, view: View, noted: Noted) -> Scale:
     held: defaultdict[int, list[Carried]] = defaultdict(list)
-    for each in _carried(view):
+    for each in carried(view):
         for node in each.replicas:
             held[node].append(each)
-    candidates = _candidates(view, frozenset())
-    moves = [] if _are_even(candidates) else even_replicas(candidates, lambda node: held[node])
+    brokers = candidates(view, frozenset())
+    moves = [] if _are_even(brokers) else even_replicas(brokers, lambda node: held[node])
     planned = _replicas(moves)
     movement = _movement(planned, view, wanted)
     if planned or any(each.is_moving for each in view.partitions):
@@ -207,7 +207,7 @@ def _spread(wanted: Wanted, view: View, noted: Noted) -> Scale:
             movement,
             Condition("Progressing", True, "Rebalancing", message),
         )
-    leaders = even_leaders(_carried(view), [NodeId(node) for node in sorted(view.brokers)])
+    leaders = even_leaders(carried(view), [NodeId(node) for node in sorted(view.brokers)])
     if leaders:
         steps = (Reassign(_replicas(leaders[:LEADERS_AT_ONCE])), ElectPreferred())
         message = f"leaders are spread over {wanted.brokers} brokers: {len(leaders)} to go"
@@ -281,7 +281,7 @@ def _key(partition: PartitionStanding) -> Key:
     return partition.topic, partition.index
 
 
-def _carried(view: View) -> list[Carried]:
+def carried(view: View) -> list[Carried]:
     """What stands still: a partition on the move shows where it is, not where it goes."""
     return [
         Carried(_key(each), each.topic, tuple(map(NodeId, each.replicas)), view.sizes.get(_key(each), 0))
@@ -290,7 +290,7 @@ def _carried(view: View) -> list[Carried]:
     ]
 
 
-def _candidates(view: View, leaving: frozenset[int]) -> list[Candidate]:
+def candidates(view: View, leaving: frozenset[int]) -> list[Candidate]:
     replicas: Counter[int] = Counter()
     sizes: Counter[int] = Counter()
     for each in view.partitions:

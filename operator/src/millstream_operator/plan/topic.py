@@ -6,7 +6,7 @@ Steps are safe to stop after any of them: the next look at the cluster plans the
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, assert_never
 from uuid import UUID
 
 from millstream_cluster.ids import uuid_text
@@ -14,6 +14,8 @@ from millstream_operator.plan.conditions import Condition
 
 PROBLEMS_SHOWN_MAX = 20
 TOPIC_NAME_LENGTH_MAX = 249
+PASSING = frozenset({"leader.replication.throttled.replicas", "follower.replication.throttled.replicas"})
+"""Configs that are set for as long as replicas move."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,14 @@ class WantedTopic:
     """None: whatever is the cluster's default when the topic is created."""
     config: Mapping[str, str | None]
     """A null leaves the key to whoever sets it elsewhere."""
+    is_strict: bool = False
+    """What is set for the topic and not named in `config` goes."""
+    brokers: frozenset[int] = frozenset()
+    """Who may hold it; empty: whoever."""
+
+    @property
+    def enforced(self) -> dict[str, str]:
+        return {key: value for key, value in self.config.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +71,16 @@ class GrowPartitions:
 @dataclass(frozen=True, slots=True)
 class SetConfigs:
     name: str
-    config: Mapping[str, str]
+    config: Mapping[str, str | None]
+    """None: what the cluster has for all topics."""
 
 
-Step = CreateTopic | GrowPartitions | SetConfigs
+@dataclass(frozen=True, slots=True)
+class MoveReplicas:
+    replicas: Mapping[tuple[str, int], tuple[int, ...]]
+
+
+Step = CreateTopic | GrowPartitions | SetConfigs | MoveReplicas
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +102,13 @@ def wanted_topic(resource_name: str, spec: Mapping[str, Any]) -> WantedTopic:
         partitions=int(spec.get("partitions", 1)),
         replication_factor=int(spec["replicationFactor"]) if "replicationFactor" in spec else None,
         config=dict(spec.get("config") or {}),
+        is_strict=spec.get("configPolicy") == "Strict",
+        brokers=frozenset((spec.get("placement") or {}).get("brokers") or ()),
     )
 
 
 def plan_topic(wanted: WantedTopic, seen: TopicSeen | None) -> TopicPlan:
-    enforced = {key: value for key, value in wanted.config.items() if value is not None}
+    enforced = wanted.enforced
     if seen is None:
         return TopicPlan((CreateTopic(wanted.name, wanted.partitions, wanted.replication_factor, enforced),))
     steps: list[Step] = []
@@ -101,14 +119,41 @@ def plan_topic(wanted: WantedTopic, seen: TopicSeen | None) -> TopicPlan:
     elif wanted.partitions < count:
         message = f"{wanted.partitions} partitions wanted, {count} there: a topic's partitions cannot become fewer"
         refusal = Condition("Ready", False, "PartitionsCannotShrink", message)
-    factor = replication_factor(seen)
-    if refusal is None and wanted.replication_factor not in (None, factor):
-        message = f"replication factor {wanted.replication_factor} wanted, {factor} there: it cannot be changed yet"
-        refusal = Condition("Ready", False, "ReplicationFactorCannotChange", message)
-    differing = {key: value for key, value in enforced.items() if seen.config.get(key) != value}
+    differing: dict[str, str | None] = {key: value for key, value in enforced.items() if seen.config.get(key) != value}
+    if wanted.is_strict:
+        differing |= dict.fromkeys(sorted(seen.config.keys() - wanted.config.keys() - PASSING))
     if differing:
         steps.append(SetConfigs(wanted.name, differing))
     return TopicPlan(tuple(steps), refusal)
+
+
+def has_to_move(wanted: WantedTopic, seen: TopicSeen) -> bool:
+    """Whether replicas are not as many as wanted, or on brokers that are not. While they move there are more of them."""
+    factor = wanted.replication_factor
+    return any(
+        (factor is not None and len(each.replicas) != factor)
+        or bool(wanted.brokers and set(each.replicas) - wanted.brokers)
+        for each in seen.partitions
+    )
+
+
+def told(step: Step) -> str:
+    """What a step does, for who reads it in a status."""
+    match step:
+        case CreateTopic():
+            return f"create it with {step.partitions} partitions"
+        case GrowPartitions():
+            return f"grow to {step.partitions} partitions: keys go to other partitions than before"
+        case SetConfigs():
+            changes = (
+                f"{key} to {value}" if value is not None else f"{key} to the default"
+                for key, value in step.config.items()
+            )
+            return f"set {', '.join(changes)}"
+        case MoveReplicas():
+            return f"change the replicas of {len(step.replicas)} partitions"
+        case _:
+            assert_never(step)
 
 
 def replication_factor(seen: TopicSeen) -> int:
@@ -141,8 +186,6 @@ def _readiness(total: int, online: int) -> Condition:
     return Condition("Ready", True, "AsDeclared", "the topic is as declared and every partition has a leader")
 
 
-def may_delete(status: Mapping[str, Any], live_topic_id: UUID | None) -> bool:
-    """A resource deletes only the very topic that it created; one of the same name made since is somebody else's."""
-    return (
-        live_topic_id is not None and bool(status.get("created")) and status.get("topicId") == uuid_text(live_topic_id)
-    )
+def is_the_created(status: Mapping[str, Any], topic_id: UUID) -> bool:
+    """Whether it is the very topic that the resource created; one of the same name made since is somebody else's."""
+    return bool(status.get("created")) and status.get("topicId") == uuid_text(topic_id)

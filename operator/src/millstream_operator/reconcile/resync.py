@@ -10,6 +10,7 @@ from millstream_operator.metrics import OperatorMetrics, Resource
 from millstream_operator.plan.scope import Body
 from millstream_operator.reconcile.cluster import ClusterReconciler
 from millstream_operator.reconcile.consumer_group import ConsumerGroupReconciler
+from millstream_operator.reconcile.group_look import GroupLooks
 from millstream_operator.reconcile.resource import API_VERSION, Surroundings
 from millstream_operator.reconcile.topic import TopicReconciler
 from millstream_operator.reconcile.user import UserReconciler
@@ -35,8 +36,9 @@ class Reconcilers:
         self._metrics = metrics
         self._turns = asyncio.Semaphore(AT_ONCE_MAX)
         self._last_success_ms = around.world.monotonic_ms()
-        self.topics = TopicReconciler(around)
-        self.groups = ConsumerGroupReconciler(around)
+        looks = GroupLooks(around)
+        self.topics = TopicReconciler(around, looks)
+        self.groups = ConsumerGroupReconciler(around, looks, metrics)
         self.users = UserReconciler(around)
         self.by_plural: Mapping[str, Reconciler] = {
             "clusters": ClusterReconciler(around, metrics),

@@ -10,7 +10,8 @@ from millstream_operator.kafka import topics
 from millstream_operator.kafka.cluster import KafkaCluster
 from millstream_operator.plan.conditions import Condition
 from millstream_operator.plan.scope import Body, Namesakes, elder
-from millstream_operator.plan.topic import may_delete, plan_topic, topic_status, wanted_topic
+from millstream_operator.plan.topic import is_the_created, topic_status, wanted_topic
+from millstream_operator.reconcile.group_look import GroupLooks
 from millstream_operator.reconcile.resource import (
     EXPECTED,
     ClusterMissing,
@@ -23,6 +24,7 @@ from millstream_operator.reconcile.resource import (
     kafka_of,
     write_status,
 )
+from millstream_operator.reconcile.topic_work import TopicWork
 
 logger = logging.getLogger(__name__)
 
@@ -33,8 +35,9 @@ GLANCE_AGAIN_MS = 3_000
 class TopicReconciler:
     kind = "Topic"
 
-    def __init__(self, around: Surroundings) -> None:
+    def __init__(self, around: Surroundings, groups: GroupLooks) -> None:
         self._around = around
+        self._groups = groups
         self._turns = Turns()
         self._named: Namesakes | None = None
         self._glances: WeakKeyDictionary[KafkaCluster, topics.Glance] = WeakKeyDictionary()
@@ -59,22 +62,15 @@ class TopicReconciler:
             raise Conflict(f"the older resource {first} declares {wanted.name} too")
         kafka = await kafka_of(self._around, cluster)
         glance = await self._glance(kafka, siblings)
-        seen = glance.topics.get(wanted.name)
-        plan = plan_topic(wanted, seen)
-        if plan.steps:
-            # Nothing is done about what was true a moment ago.
-            seen = await topics.look_at(kafka, wanted.name)
-            plan = plan_topic(wanted, seen)
-        for step in plan.steps:
-            await topics.perform(kafka, step)
-            logger.info("topic step topic=%s step=%s", wanted.name, step)
-        created = seen is None or bool((body.get("status") or {}).get("created"))
-        if plan.steps:
-            seen = await topics.look_at(kafka, wanted.name)
+        work = TopicWork(self._around, self._groups, kafka, cluster, body, glance.topics.get(wanted.name))
+        if work.is_there:
+            await work.do()
+        seen = work.seen
         if seen is None:
             return {}, Condition("Ready", None, "Creating", "the topic is being created")
-        status = topic_status(seen, plan.refusal, {node: _pod_name(host) for node, host in glance.hosts.items()})
-        return {**status.fields, "topicName": wanted.name, "created": created}, status.condition
+        created = work.has_created or is_the_created(body.get("status") or {}, seen.topic_id)
+        status = topic_status(seen, work.told, {node: _pod_name(host) for node, host in glance.hosts.items()})
+        return {**status.fields, "topicName": wanted.name, "created": created, "plan": work.plan}, status.condition
 
     def _namesakes(self, siblings: Sequence[Body]) -> Namesakes:
         """Of one list of all Topics, which many of them are looked at with."""
@@ -89,9 +85,7 @@ class TopicReconciler:
             found = self._glances.get(kafka)
             if found is None or now_ms - found.read_ms >= GLANCE_AGAIN_MS:
                 wanted = (wanted_topic(body["metadata"]["name"], body["spec"]) for body in siblings)
-                declared = {
-                    each.name: sorted(key for key, value in each.config.items() if value is not None) for each in wanted
-                }
+                declared = {each.name: None if each.is_strict else sorted(each.enforced) for each in wanted}
                 found = self._glances[kafka] = await topics.glance_at(kafka, declared, now_ms)
             return found
 
@@ -102,7 +96,7 @@ class TopicReconciler:
             try:
                 kafka = await kafka_of(self._around, await cluster_of(self._around, body))
                 topic_id = await topics.topic_id_of(kafka, name)
-                if topic_id is not None and may_delete(body.get("status") or {}, topic_id):
+                if topic_id is not None and is_the_created(body.get("status") or {}, topic_id):
                     await topics.delete(kafka, topic_id)
                     logger.info("topic deleted topic=%s", name)
                 else:

@@ -100,7 +100,7 @@ class Cluster:
         """Its session ends."""
         node = self.image.node(node_id)
         assert node is not None
-        self.do(Decision(fence(self.machine, node), None))
+        self.do(Decision(fence(self.machine, node, r.FenceReason.SILENT), None))
 
     def propose(
         self,

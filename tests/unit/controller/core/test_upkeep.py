@@ -4,6 +4,7 @@ from uuid import UUID
 import pytest
 
 from millstream_cluster.ids import NO_NODE
+from millstream_cluster.records import FenceReason
 from millstream_controller.core import upkeep
 from millstream_controller.core.nodes import nodes
 from millstream_controller.core.settings import Settings
@@ -89,10 +90,14 @@ def test_a_session_that_is_known_to_be_over_ends_at_once_and_another_life_is_not
     keeper.at(0)
     before = cluster.image.brokers[1]
     cluster.register(1)
-    keeper.sessions.end(before)
-    keeper.sessions.end(cluster.image.brokers[2])
+    keeper.sessions.end(before, 0)
+    keeper.sessions.end(cluster.image.brokers[2], 0)
     keeper.at(0)
     assert [cluster.image.brokers[node].fenced for node in (1, 2)] == [False, True]
+    assert cluster.history[-1].reason is FenceReason.DIED
+    keeper.heard(1, 0)
+    keeper.at(SESSION_MS)
+    assert cluster.history[-1].reason is FenceReason.SILENT
 
 
 def test_a_broker_that_leads_very_many_partitions_is_fenced_in_parts_each_safe(cluster, keeper, monkeypatch) -> None:
@@ -136,7 +141,7 @@ def test_coordinators_that_are_all_silent_are_not_fenced_before_one_of_them_is_h
 def test_a_coordinator_that_is_known_to_be_gone_is_fenced_whoever_else_is_silent(cluster, keeper) -> None:
     cluster.register(10_001)
     keeper.begin()
-    keeper.sessions.end(cluster.image.node(10_001))
+    keeper.sessions.end(cluster.image.node(10_001), 0)
     keeper.at(0)
     assert cluster.image.node(10_001).fenced
 

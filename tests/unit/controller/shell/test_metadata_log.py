@@ -1,11 +1,21 @@
 """The committed log as a controller serves it."""
 
 import asyncio
+from dataclasses import replace
 from uuid import UUID
+
+import pytest
 
 from millstream_cluster.image import Image
 from millstream_cluster.metadata_version import NEWEST
-from millstream_cluster.records import ConfigChanged, ResourceType, ScramCredentialSet, TopicCreated
+from millstream_cluster.records import (
+    ConfigChanged,
+    DelegationTokenSet,
+    MetadataRecord,
+    ResourceType,
+    ScramCredentialSet,
+    TopicCreated,
+)
 from millstream_controller.shell.batches import decode_records, encode_records
 from millstream_controller.shell.metadata_log import MetadataLog
 from millstream_controller.shell.store import Loaded
@@ -55,6 +65,45 @@ def test_what_is_committed_while_a_snapshot_is_encoded_is_not_in_it() -> None:
         assert [record for _, record in decode_records(snapshot.data)] == CONFIGS
 
     asyncio.run(scenario())
+
+
+def appended(log: MetadataLog, *records: MetadataRecord) -> None:
+    batch = encode_records(records, level=NEWEST, base_offset=log.end_offset, epoch=1, timestamp_ms=7, writer=None)
+    log.committed(batch, records)
+
+
+def told(log: MetadataLog, max_bytes: int) -> list[tuple[int, MetadataRecord]]:
+    """All of it, asked for in parts."""
+    found: list[tuple[int, MetadataRecord]] = []
+    offset = 0
+    while True:
+        records, next_offset = log.tell(offset, max_bytes)
+        found += decode_records(records)
+        if next_offset == offset:
+            return found
+        assert next_offset > offset
+        offset = next_offset
+
+
+@pytest.mark.parametrize("max_bytes", [1, 1 << 20])
+def test_the_history_that_clients_are_told_has_no_secret_in_it(max_bytes: int) -> None:
+    log = MetadataLog(Loaded(None, ()))
+    came = TopicCreated("t", UUID(int=9), False)
+    keystore = ConfigChanged(ResourceType.BROKER, "1", "ssl.keystore.password", "sesame-1")
+    unknown = ConfigChanged(ResourceType.BROKER, "1", "no.such.key", "sesame-2")
+    retention = ConfigChanged(ResourceType.TOPIC, "t", "retention.ms", "1")
+    appended(log, came)
+    appended(log, ScramCredentialSet("u", "SCRAM-SHA-256", 4096, "sesame-3", "sesame-4", "sesame-5"))
+    appended(log, keystore, DelegationTokenSet("sesame-6", "User:u", "User:u", (), 1, 2, 3), unknown, retention)
+    hidden = [replace(each, value="(hidden)") for each in (keystore, unknown)]
+    assert told(log, max_bytes) == [(0, came), (2, hidden[0]), (4, hidden[1]), (5, retention)]
+
+
+def test_a_setting_that_is_taken_back_is_told_as_it_is() -> None:
+    log = MetadataLog(Loaded(None, ()))
+    back = ConfigChanged(ResourceType.BROKER, "1", "ssl.keystore.password", None)
+    appended(log, back)
+    assert told(log, 1) == [(0, back)]
 
 
 def test_what_a_standby_follows_is_in_its_image_once() -> None:

@@ -15,7 +15,7 @@ from millstream_cluster.metadata_version import NEWEST, MetadataVersion, field_s
 from millstream_cluster.records.configs import QuotaEntity, QuotaEntityType, ResourceType
 from millstream_cluster.records.features import MetadataVersionSet
 from millstream_cluster.records.metadata_record import MetadataRecord
-from millstream_cluster.records.nodes import Endpoint, FailedLogDir, FeatureRange
+from millstream_cluster.records.nodes import Endpoint, FailedLogDir, FeatureRange, FenceReason
 from millstream_cluster.records.topics import LeaderRecoveryState
 
 Reader = Callable[[Any], Any]
@@ -115,7 +115,7 @@ def _reader(hint: Any) -> Reader:
         return lambda value: _exact(hint, value)
     if hint in (Endpoint, FailedLogDir, FeatureRange, QuotaEntity):
         return _dataclass_reader(hint)
-    if hint in (LeaderRecoveryState, ResourceType, QuotaEntityType):
+    if hint in (FenceReason, LeaderRecoveryState, ResourceType, QuotaEntityType):
         return hint  # type: ignore[no-any-return]
     if hint in (AclOperation, AclPattern, AclPermission, AclResource):
         return lambda name: hint[_exact(str, name)]

@@ -1,6 +1,7 @@
 """Records of brokers and coordinators: that they came, are fenced or not, are forgotten."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 from uuid import UUID
 
 from millstream_cluster.ids import NO_EPOCH, BrokerEpoch, NodeId
@@ -44,6 +45,21 @@ class NodeRegistered:
     """The node's proof of a clean stop: the broker epoch of the life that ended so; NO_EPOCH without one."""
 
 
+class FenceReason(StrEnum):
+    """Why a node was fenced, as the controller that did it saw it; nothing is decided by it, people are told."""
+
+    UNKNOWN = "UNKNOWN"
+    """Written by release 0.1.0, or not said."""
+    STOPPED = "STOPPED"
+    """It asked for it, because it stops or is not ready."""
+    SILENT = "SILENT"
+    """Nothing was heard of it for the length of its session."""
+    DIED = "DIED"
+    """Its connection closed, and nobody listened at its port."""
+    NO_DIRECTORY = "NO_DIRECTORY"
+    """All of its directories had failed."""
+
+
 @dataclass(frozen=True, slots=True)
 class NodeFenced:
     """A node stopped, or fell silent; once more of one that is fenced already: since when it is away."""
@@ -52,6 +68,7 @@ class NodeFenced:
     epoch: BrokerEpoch
     since_ms: int = 0
     """Since when the node is away, by the clock of the controller that wrote this; 0: not known yet, or not for long."""
+    reason: FenceReason = FenceReason.UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,11 @@
 """DescribeQuorum (API key 55): who keeps the metadata log and how far each follower is."""
 
 from millstream_wire.schema import (
+    OWN_TAGS,
     ZERO_UUID,
     Request,
     Response,
+    batches,
     field,
     int16,
     int32,
@@ -30,6 +32,8 @@ class RequestTopicData:
 @message(api_key=55, versions=(0, 2), flexible=0)
 class DescribeQuorumRequest(Request["DescribeQuorumResponse"]):
     topics: list[RequestTopicData] = field(default_factory=list)
+    history_from: int64 = field(default=-1, tag=OWN_TAGS)
+    """The offset in the metadata log from which its records are wanted too."""
 
 
 @struct
@@ -72,9 +76,20 @@ class Node:
     listeners: list[Listener] = field(default_factory=list, since=2)
 
 
+@struct
+class History:
+    """A part of the metadata log without what is secret. `next_offset` is the asked one where there is no more."""
+
+    first_offset: int64 = -1
+    """The oldest that is still kept; -1: of a node that tells no history."""
+    next_offset: int64 = -1
+    records: batches = b""
+
+
 @message(api_key=55, versions=(0, 2), flexible=0)
 class DescribeQuorumResponse(Response):
     error_code: int16 = 0
     error_message: string | None = field(default=None, since=2)
     topics: list[ResponseTopicData] = field(default_factory=list)
     nodes: list[Node] = field(default_factory=list, since=2)
+    history: History = field(default_factory=History, tag=OWN_TAGS)

@@ -1,6 +1,7 @@
 """DescribeQuorum (55), versions 0 to 2: the active controller, its standbys as voters, brokers and coordinators as observers.
 
-There is no quorum of our own to describe: a voter is a controller that follows and may take over.
+There is no quorum of our own to describe: a voter is a controller that follows and may take over. In a field of our own a client may ask
+for the log's history, a part at a time, without what is secret (docs/decisions/history.md).
 """
 
 from millstream_cluster.acls import AclOperation
@@ -13,6 +14,7 @@ from millstream_runtime.serving.refusals import refuse_all
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import DescribeQuorumRequest, DescribeQuorumResponse
 from millstream_wire.messages.describe_quorum import (
+    History,
     Listener,
     Node,
     ReplicaState,
@@ -22,6 +24,7 @@ from millstream_wire.messages.describe_quorum import (
 )
 
 LISTENER_NAME = "CONTROLLER"
+HISTORY_BYTES_MAX = 1 << 20
 
 
 async def handle_describe_quorum(
@@ -45,7 +48,14 @@ async def handle_describe_quorum(
         error_message="",
         topics=[ResponseTopicData(topic_name=METADATA_TOPIC, partitions=[_partition(active, now_ms)])],
         nodes=[Node(node_id=elected.controller_id, listeners=[listener])],
+        history=_history(active, request.history_from) if request.history_from >= 0 else History(),
     )
+
+
+def _history(active: Active, offset: int) -> History:
+    first = active.log.start_offset
+    records, next_offset = active.log.tell(max(offset, first), HISTORY_BYTES_MAX)
+    return History(first_offset=first, next_offset=next_offset, records=records)
 
 
 def _unknown(topic: RequestTopicData) -> ResponseTopicData:

@@ -11,6 +11,7 @@ from millstream_cluster import records as r
 from millstream_cluster.decision import Decision
 from millstream_cluster.ids import Role
 from millstream_cluster.members import Node
+from millstream_cluster.records import FenceReason
 from millstream_controller.core.absences import Absences
 from millstream_controller.core.healing import Healing
 from millstream_controller.core.machine import ControllerMachine
@@ -64,7 +65,7 @@ def keep_up(
     now_ms = now.monotonic_ms
     soft.absences.look(machine, now_ms)
     for node in overdue(machine, soft.sessions, now_ms):
-        return Decision(fence(machine, node), True)
+        return Decision(fence(machine, node, soft.sessions.why_ended(node)), True)
     if machine.image.offset != settled_offset:
         due = settled_least_isr(machine) or _elections(machine) or balance(machine)
         if due:
@@ -87,7 +88,8 @@ def overdue(machine: ControllerMachine, sessions: Sessions, now_ms: int) -> list
 def _is_replaceable(machine: ControllerMachine, sessions: Sessions, node: Node, now_ms: int) -> bool:
     """A coordinator is fenced so that another one takes its shards. Where all are silent, this controller may be cut off from those who serve on."""
     settings = machine.settings
-    if sessions.silence_ms(node, now_ms) >= ALL_SILENT_SESSIONS * settings.session_timeout_ms:
+    silent_ms = sessions.silence_ms(node, now_ms)
+    if sessions.why_ended(node) is FenceReason.DIED or silent_ms >= ALL_SILENT_SESSIONS * settings.session_timeout_ms:
         return True
     others = (each for each in machine.image.coordinators.values() if not each.fenced and each is not node)
     return any(sessions.silence_ms(each, now_ms) <= settings.patience_ms for each in others)

@@ -169,7 +169,7 @@ class Active:
         return [node.node_id for node in self.log.image.nodes.values() if not node.fenced]
 
     def _died(self, node: Node) -> None:
-        self._sessions.end(node)
+        self._sessions.end(node, self._world.monotonic_ms())
         self._changed.set()
 
     def session_live(self, node_id: int) -> bool:

@@ -14,7 +14,7 @@ WRITER_HEADER = "writer"
 COMPRESS_FROM_BYTES = 4_096
 _SNAPSHOT_BATCH_RECORDS = 100
 """A few milliseconds of work: what serves beside it waits for one batch at most."""
-_RECORDS_BYTES_MAX = 64 << 20
+RECORDS_BYTES_MAX = 64 << 20
 
 
 def encode_records(
@@ -44,7 +44,7 @@ def decode_records(data: bytes) -> Iterator[tuple[int, MetadataRecord]]:
     """The records of these batches with their offsets; anything unreadable raises."""
     for batch in split(data):
         header = check(batch)
-        for record in decode_batch(batch, header, limit=_RECORDS_BYTES_MAX):
+        for record in decode_batch(batch, header, limit=RECORDS_BYTES_MAX):
             yield record.offset, decode_record(record.key, record.value)
 
 

@@ -17,7 +17,7 @@ def log_committed(records: Iterable[r.MetadataRecord]) -> None:
             case r.NodeFenced() if record.since_ms:
                 logger.info("node away node=%d epoch=%d since_ms=%d", record.node_id, record.epoch, record.since_ms)
             case r.NodeFenced():
-                logger.info("node fenced node=%d epoch=%d", record.node_id, record.epoch)
+                logger.info("node fenced node=%d epoch=%d reason=%s", record.node_id, record.epoch, record.reason)
             case r.NodeUnfenced():
                 logger.info("node unfenced node=%d epoch=%d", record.node_id, record.epoch)
             case r.NodeLogDirsChanged():

@@ -15,6 +15,7 @@ from millstream_cluster.image import Image
 from millstream_cluster.records import MetadataRecord
 from millstream_controller.shell.batches import decode_records, snapshot_batches
 from millstream_controller.shell.store import Loaded, Snapshot
+from millstream_controller.shell.told_records import all_told, told
 from millstream_wire.records import parse_header
 
 KEPT_BYTES_MAX = 16 << 20
@@ -42,6 +43,7 @@ class MetadataLog:
         self._batches: list[bytes] = []
         self._ends: list[int] = []  # the offset after each batch
         self._epochs: list[int] = []  # the epoch that appended each
+        self._all_told: list[bool] = []  # whether clients may see each as it is
         self._start_epoch = loaded.snapshot.epoch if loaded.snapshot is not None else NO_EPOCH
         self._kept_bytes = 0
         self._more = asyncio.Event()
@@ -67,6 +69,7 @@ class MetadataLog:
         self._batches.append(batch)
         self._ends.append(header.next_offset)
         self._epochs.append(header.leader_epoch)
+        self._all_told.append(all_told(records))
         self._kept_bytes += len(batch)
         self._more.set()
         self._more = asyncio.Event()
@@ -92,18 +95,31 @@ class MetadataLog:
             self._kept_bytes -= len(self._batches[count])
             self.start_offset, self._start_epoch = self._ends[count], self._epochs[count]
             count += 1
-        del self._batches[:count], self._ends[:count], self._epochs[:count]
+        del self._batches[:count], self._ends[:count], self._epochs[:count], self._all_told[:count]
 
     def read(self, offset: int, max_bytes: int) -> bytes:
         """Whole batches from the one that holds `offset`, at least one if there is any."""
-        parts: list[bytes] = []
+        first = bisect_right(self._ends, offset)
+        return b"".join(self._batches[first : self._after(first, max_bytes)])
+
+    def tell(self, offset: int, max_bytes: int) -> tuple[bytes, int]:
+        """What clients may see of the batches that `read` gives, and the offset after these; the asked one at the log's end."""
+        first = bisect_right(self._ends, offset)
+        after = self._after(first, max_bytes)
+        parts = [
+            batch if is_told else told(batch)
+            for batch, is_told in zip(self._batches[first:after], self._all_told[first:after], strict=True)
+        ]
+        return b"".join(parts), self._ends[after - 1] if after > first else offset
+
+    def _after(self, first: int, max_bytes: int) -> int:
+        """Up to which batch so many bytes reach, one of them at least."""
         size = 0
-        for batch in islice(self._batches, bisect_right(self._ends, offset), None):
-            if parts and size + len(batch) > max_bytes:
-                break
-            parts.append(batch)
+        for index, batch in enumerate(islice(self._batches, first, None), first):
             size += len(batch)
-        return b"".join(parts)
+            if index > first and size > max_bytes:
+                return index
+        return len(self._batches)
 
     def epoch_before(self, offset: int) -> int:
         """The epoch that appended what precedes `offset`; -1 at the log's very beginning."""

@@ -41,7 +41,7 @@ def test_a_node_is_let_back_in_only_when_it_has_applied_its_latest_fencing(clust
     """It was cut off, and may act on what it led or owned before others got it."""
     epoch = cluster.register(node_id)
     before = cluster.image.offset
-    cluster.do(Decision(fence(cluster.machine, cluster.image.nodes[node_id]), None))
+    cluster.do(Decision(fence(cluster.machine, cluster.image.nodes[node_id], r.FenceReason.SILENT), None))
     behind = cluster.do(heartbeat(cluster.machine, Heartbeat(node_id, epoch, before, False, False)))
     assert (behind.caught_up, behind.fenced) == (False, True)
     ready = cluster.do(heartbeat(cluster.machine, Heartbeat(node_id, epoch, cluster.image.offset, False, False)))
@@ -50,7 +50,7 @@ def test_a_node_is_let_back_in_only_when_it_has_applied_its_latest_fencing(clust
 
 def test_after_a_takeover_from_a_snapshot_no_node_is_let_in_sooner(cluster) -> None:
     epoch = cluster.register(1)
-    cluster.do(Decision(fence(cluster.machine, cluster.image.nodes[1]), None))
+    cluster.do(Decision(fence(cluster.machine, cluster.image.nodes[1], r.FenceReason.SILENT), None))
     fenced_at = cluster.image.nodes[1].fenced_offset
     assert fenced_at == cluster.image.offset
     loaded = Image.of(cluster.image.records(), cluster.image.offset)
@@ -137,7 +137,10 @@ def test_a_broker_that_stops_leaves_its_isrs_first_and_goes_once_nothing_is_left
     assert (told.fenced, told.should_shut_down) == (False, False)
     alone = cluster.partition("alone")
     second = heartbeat(cluster.machine, Heartbeat(1, epoch, cluster.image.offset, False, True))
-    assert second.records == (alone.changed(leader=NO_NODE, leader_epoch=1), r.NodeFenced(1, epoch))
+    assert second.records == (
+        alone.changed(leader=NO_NODE, leader_epoch=1),
+        r.NodeFenced(1, epoch, reason=r.FenceReason.STOPPED),
+    )
     told = cluster.do(second)
     assert (told.fenced, told.should_shut_down) == (True, True)
 

@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from millstream_cluster.ids import NO_NODE, UNASSIGNED_DIRECTORY
-from millstream_cluster.records import LeaderRecoveryState, NodeFenced
+from millstream_cluster.records import FenceReason, LeaderRecoveryState, NodeFenced
 from millstream_controller.core.nodes import nodes
 from millstream_controller.core.partitions.change import Cause, Election, next_state
 from millstream_controller.core.partitions.electorate import Electorate
@@ -28,7 +28,7 @@ def test_a_follower_that_is_fenced_leaves_the_isr_and_its_leader_stays_in_its_ep
     before = three.partition()
     three.fence(3)
     epoch = three.image.node(3).epoch
-    assert three.history[-2:] == [before.changed(isr=(1, 2)), NodeFenced(3, epoch)]
+    assert three.history[-2:] == [before.changed(isr=(1, 2)), NodeFenced(3, epoch, reason=FenceReason.SILENT)]
     assert three.partition().leader_epoch == before.leader_epoch
 
 

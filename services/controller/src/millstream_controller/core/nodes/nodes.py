@@ -182,7 +182,7 @@ def heartbeat(machine: ControllerMachine, beat: Heartbeat) -> Decision[r.Metadat
             reply = HeartbeatReply(DONE, caught_up, fenced=False)
             return Decision(records, reply, (Departed(node),))
     if beat.want_fence or beat.want_shut_down or gone:
-        records = () if node.fenced else fence(machine, node)
+        records = () if node.fenced else fence(machine, node, _reason(beat, all_gone=bool(gone)))
         fenced = node.fenced or _fences(records)
     elif node.fenced and caught_up:
         records = _unfence(machine, node)
@@ -191,7 +191,12 @@ def heartbeat(machine: ControllerMachine, beat: Heartbeat) -> Decision[r.Metadat
     return Decision(records, reply)
 
 
-def fence(machine: ControllerMachine, node: Node) -> tuple[r.MetadataRecord, ...]:
+def _reason(beat: Heartbeat, *, all_gone: bool) -> r.FenceReason:
+    asked = beat.want_fence or beat.want_shut_down
+    return r.FenceReason.NO_DIRECTORY if all_gone and not asked else r.FenceReason.STOPPED
+
+
+def fence(machine: ControllerMachine, node: Node, reason: r.FenceReason) -> tuple[r.MetadataRecord, ...]:
     """Take the node out of its ISRs and then fence it; of a node that is in very many, only the next part."""
     leaves: tuple[r.MetadataRecord, ...] = ()
     if node.role is Role.BROKER:
@@ -199,7 +204,9 @@ def fence(machine: ControllerMachine, node: Node) -> tuple[r.MetadataRecord, ...
         leaves = tuple(islice(changes(machine.kept_by(node.node_id), electorate), RECORDS_MAX))
     if len(leaves) == RECORDS_MAX:
         return leaves
-    return (*leaves, r.NodeFenced(node.node_id, node.epoch))
+    if machine.image.metadata_version < MetadataVersion.RELEASE_0_2:
+        reason = r.FenceReason.UNKNOWN
+    return (*leaves, r.NodeFenced(node.node_id, node.epoch, reason=reason))
 
 
 def lose_directories(machine: ControllerMachine, node: Node, gone: frozenset[UUID]) -> tuple[r.MetadataRecord, ...]:

@@ -5,10 +5,9 @@ Not replicated, and it decides nothing: it only names the nodes whose session ha
 
 from collections.abc import Iterable
 
-from millstream_cluster.ids import NodeId
+from millstream_cluster.ids import BrokerEpoch, NodeId
 from millstream_cluster.members import Node
-
-_LONG_AGO_MS = -(10**12)
+from millstream_cluster.records import FenceReason
 
 
 class Sessions:
@@ -19,10 +18,12 @@ class Sessions:
         self._timeout_ms = timeout_ms
         self._first_timeout_ms = first_timeout_ms
         self._heard: dict[NodeId, tuple[int, int]] = {}  # node id -> (broker epoch, deadline)
+        self._died: dict[NodeId, BrokerEpoch] = {}
 
     def heard(self, node: Node, now_ms: int) -> None:
         """The node spoke under its present epoch."""
         self._heard[node.node_id] = (node.epoch, now_ms + self._timeout_ms)
+        self._died.pop(node.node_id, None)
 
     def live(self, node: Node, now_ms: int) -> bool:
         """Whether the node's session runs; one that was never heard here gets its first one."""
@@ -42,19 +43,26 @@ class Sessions:
         """For how long it has not been heard; of one that was never heard here at least that."""
         return now_ms - (self._deadline(node, now_ms) - self._timeout_ms)
 
-    def end(self, node: Node) -> None:
+    def end(self, node: Node, now_ms: int) -> None:
         """The node is known to be gone: nothing has to be waited for."""
-        self._heard[node.node_id] = (node.epoch, _LONG_AGO_MS)
+        self._heard[node.node_id] = (node.epoch, now_ms)
+        self._died[node.node_id] = node.epoch
+
+    def why_ended(self, node: Node) -> FenceReason:
+        """Of a session that has ended."""
+        return FenceReason.DIED if self._died.get(node.node_id) == node.epoch else FenceReason.SILENT
 
     def start_anew(self) -> None:
         """After a pause or an outage of ours nobody's silence counts: it is as if every node had not been heard yet."""
         self._heard.clear()
+        self._died.clear()
 
     def keep(self, nodes: Iterable[Node]) -> None:
         """Forget sessions of nodes that are not registered any more."""
         known = {node.node_id for node in nodes}
         for node_id in self._heard.keys() - known:
             del self._heard[node_id]
+            self._died.pop(node_id, None)
 
     def _deadline(self, node: Node, now_ms: int) -> int:
         if node.node_id not in self._heard:
