@@ -43,13 +43,13 @@ class ConsolePage:
         self.token = ""
         self.token = self.get("session")["token"]
 
-    def get(self, name: str, **query: object) -> Any:
+    def get(self, name: str, /, **query: object) -> Any:
         return _well(self.ask(f"/api/{name}?{urllib.parse.urlencode(query)}"))
 
-    def post(self, name: str, **document: object) -> Any:
+    def post(self, name: str, /, **document: object) -> Any:
         return _well(self.send(name, **document))
 
-    def send(self, name: str, *, token: str | None = None, **document: object) -> Answer:
+    def send(self, name: str, /, *, token: str | None = None, **document: object) -> Answer:
         headers = {"Content-Type": "application/json", "X-Console-Token": self.token if token is None else token}
         return self.ask(f"/api/{name}", json.dumps(document).encode(), headers)
 
@@ -62,7 +62,7 @@ class ConsolePage:
             with error:
                 return Answer(error.code, error.headers, error.read())
 
-    def events(self, name: str, **query: object) -> Iterator[Any]:
+    def events(self, name: str, /, **query: object) -> Iterator[Any]:
         """Until whoever reads closes it."""
         with self._opened(f"/api/{name}?{urllib.parse.urlencode(query)}", None, {}) as response:
             assert response.headers["Content-Type"].startswith("text/event-stream")

@@ -1,7 +1,9 @@
 """The console of the all-in-one node, by what its pages ask: facts as Kafka's clients see them, and what does no harm."""
 
+import contextlib
 import json
 import re
+import shutil
 import threading
 import uuid
 from html.parser import HTMLParser
@@ -9,9 +11,10 @@ from pathlib import Path
 
 import pytest
 import servers
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from console_page import ConsolePage, console_of
+from raw_share_groups import RawShareGroup
 
 DELIVERY_S = 30
 MARKUP = b"<img src=x onerror=\"alert(1)\"><script>alert('x')</script>"
@@ -276,3 +279,139 @@ def test_names_from_outside_are_only_ever_values(page: ConsolePage) -> None:
 def test_a_node_without_it_has_none(fresh: Path) -> None:
     with servers.node(fresh, more=["--no-console"]) as without:
         assert "console" not in without.ready_line
+
+
+def test_groups_of_every_kind_are_as_their_coordinator_sees_them(
+    page: ConsolePage, node: servers.ServerProcess, topic: str
+) -> None:
+    raw = RawShareGroup(node.bootstrap, f"<b>share</b> {topic}", topic, partitions=3)  # makes the topic, too
+    written(node, topic, [{"value": b"x", "partition": number % 3} for number in range(9)])
+    ours = {kind: f"<b>{kind}</b> {topic}" for kind in ("classic", "consumer", "share")}
+    raw.share_join("member-of-share")
+    servers.eventually(lambda: _started(raw))
+    with contextlib.ExitStack() as open_ones:
+        for kind in ("classic", "consumer"):
+            consumer = Consumer(
+                {
+                    "bootstrap.servers": node.bootstrap,
+                    "group.id": ours[kind],
+                    "client.id": f"reader-{kind}",
+                    "auto.offset.reset": "earliest",
+                    "enable.auto.commit": False,
+                    "group.protocol": kind,
+                }
+            )
+            open_ones.callback(consumer.close)
+            consumer.subscribe([topic])
+            read = consumer.consume(9, DELIVERY_S)
+            assert len(read) == 9
+            consumer.commit(offsets=[TopicPartition(topic, 0, 1)], asynchronous=False)
+        rows = {each["group"]: each for each in page.get("groups", filter=topic)["rows"]}
+        assert {group: each["type"] for group, each in rows.items()} == {name: kind for kind, name in ours.items()}
+        for kind in ("classic", "consumer"):
+            described = page.get("group", group=ours[kind])
+            assert [each["client"] for each in described["members"]] == [f"reader-{kind}"]
+            assert described["members"][0]["partitions_total"] == 3
+            assert {each["partition"]: each["lag"] for each in described["partitions"]} == {0: 2, 1: None, 2: None}
+            assert (described["lag"], described["is_empty"]) == (2, False)
+    described = page.get("group", group=ours["share"])
+    assert [each["member"] for each in described["members"]] == ["member-of-share"]
+    servers.eventually(lambda: _watched(page, ours["classic"], 2), within_s=60)
+    readers = {each["group"]: each["lag"] for each in page.get("readers", topic=topic)["rows"]}
+    assert readers[ours["classic"]] == 2
+    assert page.ask("/api/group?group=there-is-none").code == "GROUP_ID_NOT_FOUND"
+    servers.eventually(lambda: _deleted(page, ours["classic"]))
+    assert ours["classic"] not in {each["group"] for each in page.get("groups", filter=topic)["rows"]}
+
+
+def _started(raw: RawShareGroup) -> None:
+    answer = raw.share_describe()
+    assert answer.groups[0].members
+
+
+def _watched(page: ConsolePage, group: str, lag: int) -> None:
+    points = page.get("group/history", group=group)["points"]
+    assert points
+    assert points[-1][1] == lag
+
+
+def _deleted(page: ConsolePage, group: str) -> None:
+    """Once its members have left."""
+    assert page.send("group/delete", group=group).status == 200
+
+
+def test_brokers_with_their_disks_and_settings(page: ConsolePage, node: servers.ServerProcess, made: str) -> None:
+    answer = page.get("brokers")
+    (broker,) = answer["rows"]
+    (directory,) = broker["directories"]
+    disk = shutil.disk_usage(directory["path"])
+    assert directory["total_bytes"] == disk.total
+    assert 0 < directory["usable_bytes"] <= disk.total
+    assert (directory["is_failed"], directory["is_cordoned"]) == (False, False)
+    assert answer["led_by_others"] == 0
+    settings = {each["name"]: each for each in page.get("broker", broker=broker["node_id"])["configs"]}
+    assert settings["log.dirs"]["is_set"]
+    assert settings["log.dirs"]["value"] == directory["path"]
+    assert page.post("brokers/elect") == {"elected": 0, "partitions": []}
+
+
+def test_a_transaction_is_seen_and_ended_by_force(page: ConsolePage, node: servers.ServerProcess, made: str) -> None:
+    name = f"<i>tx</i> {made}"
+    producer = Producer({"bootstrap.servers": node.bootstrap, "transactional.id": name})
+    producer.init_transactions(DELIVERY_S)
+    producer.begin_transaction()
+    producer.produce(made, value=b"open", partition=2)
+    producer.flush(DELIVERY_S)
+    (row,) = page.get("transactions", filter=made)["rows"]
+    assert (row["transactional_id"], row["state"]) == (name, "Ongoing")
+    described = page.get("transaction", transactional_id=name)
+    assert described["partitions"] == [f"{made}-2"]
+    assert described["open_ms"] >= 0
+    page.post("transaction/abort", transactional_id=name)
+    with pytest.raises(KafkaException) as fenced:
+        producer.commit_transaction(DELIVERY_S)
+    assert fenced.value.args[0].code() in (
+        KafkaError._FENCED,
+        KafkaError.PRODUCER_FENCED,
+        KafkaError.INVALID_PRODUCER_EPOCH,
+    )
+    servers.eventually(lambda: _is_over(page, name))
+
+
+def _is_over(page: ConsolePage, name: str) -> None:
+    described = page.get("transaction", transactional_id=name)
+    assert described["state"] in ("CompleteAbort", "Empty")
+    assert described["partitions"] == []
+
+
+def test_quotas_are_set_and_taken_away(page: ConsolePage, topic: str) -> None:
+    client = f"<u>client</u> {topic}"
+    page.post("quota", entity={"client-id": client}, values={"producer_byte_rate": 1024, "request_percentage": 5.5})
+    (row,) = page.get("quotas", filter=topic)["rows"]
+    assert row == {"entity": {"client-id": client}, "values": {"producer_byte_rate": 1024.0, "request_percentage": 5.5}}
+    page.post("quota", entity={"client-id": client}, values={"producer_byte_rate": None, "request_percentage": None})
+    assert page.get("quotas", filter=topic)["rows"] == []
+    for wrong in (
+        {"entity": {}, "values": {"x": 1}},
+        {"entity": {"user": 1}, "values": {"x": 1}},
+        {"entity": {"ip": None}},
+    ):
+        assert page.send("quota", **wrong).code == "INVALID", wrong
+    assert page.send("quota", entity={"user": "x"}, values={"producer_byte_rate": True}).code == "INVALID"
+
+
+def test_a_console_that_only_reads_changes_nothing(node: servers.ServerProcess, made: str, tmp_path: Path) -> None:
+    with servers.console(tmp_path, node.bootstrap, "--read-only") as reader:
+        page = ConsolePage(console_of(reader.ready_line))
+        assert page.get("session")["read_only"] is True
+        assert page.get("topic", topic=made)["partitions"] == 3
+        for name in (
+            "messages/send",
+            "group/delete",
+            "brokers/elect",
+            "transaction/abort",
+            "user/password",
+            "acl/create",
+        ):
+            assert page.send(name, topic=made).code == "READ_ONLY", name
+        assert page.post("messages", topic=made)["rows"] == []

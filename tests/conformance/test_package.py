@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import servers
+from console_page import ConsolePage, console_of
 
 ROOT = Path(__file__).parents[2]
 TIMEOUT_S = 300
@@ -119,6 +120,9 @@ def test_a_fresh_environment_has_a_node_and_the_library_and_no_test_tools(enviro
             f"with streams('greetings', bootstrap='{node.bootstrap}') as (first,): print(next(first).value)\n"
         )
         assert run([python, "-c", reading], cwd=str(tmp_path)) == "b'hello'\n"
+        page = ConsolePage(console_of(node.ready_line))
+        assert [each["topic"] for each in page.get("topics")["rows"]] == ["greetings"]
+        assert page.ask("/pages/messages.js").status == 200
         built = (
             "plain"
             if "py3-none-any" in next(environment.glob("lib/*/site-packages/millstream-*/WHEEL")).read_text()

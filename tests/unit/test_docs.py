@@ -2,6 +2,8 @@
 
 import re
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,13 @@ def test_generated_documents_are_up_to_date() -> None:
     assert stale == [], "run `make docs`"
 
 
+def test_the_picture_in_the_readme_is_the_one_of_the_run_that_is_kept(tmp_path: Path) -> None:
+    drawn = tmp_path / "bench.svg"
+    script, run = ROOT / "bench" / "picture.py", ROOT / "bench" / "runs" / "three-brokers.json"
+    subprocess.run([sys.executable, script, run, drawn], check=True, timeout=120)
+    assert drawn.read_text() == (DOCS / "bench.svg").read_text()
+
+
 TOP = (
     "libs",
     "services",
@@ -28,6 +37,7 @@ TOP = (
     "compiled",
     "package",
     "bench",
+    "examples",
     "spark-on-k8s",
 )
 PAGES = ("README.md", "ARCHITECTURE.md", "docs/development.md", "docs/decisions/one-door.md")

@@ -128,7 +128,7 @@ def test_a_partition_without_a_leader_does_not_keep_the_others() -> None:
     lanes = lanes_of({0: (0, 1), 1: (0, 5)}, forwards=True, limit=10)
     found = asyncio.run(Search(look, lanes, Wanted(), 10, lambda: 0).run())
     assert [row["partition"] for row in found.rows] == [0]
-    assert found.failed == {1: "LEADER_NOT_AVAILABLE"}
+    assert found.failed == {1: ErrorCode.LEADER_NOT_AVAILABLE}
 
 
 def test_what_retention_took_meanwhile_is_passed_over() -> None:

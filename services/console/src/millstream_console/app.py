@@ -11,6 +11,7 @@ from aiohttp import web
 from millstream_client.background import Background
 from millstream_console.access import Accesses
 from millstream_console.files import Files
+from millstream_console.pages.brokers import describe_broker, elect_leaders, list_brokers
 from millstream_console.pages.groups import (
     delete_one_group,
     describe_one_group,
@@ -30,8 +31,23 @@ from millstream_console.pages.messages import (
     show_message,
 )
 from millstream_console.pages.overview import overview
+from millstream_console.pages.rights import (
+    change_password,
+    change_quota,
+    create_one_acl,
+    delete_one_acl,
+    delete_one_user,
+    list_all_acls,
+    list_all_quotas,
+    list_all_users,
+)
 from millstream_console.pages.session import describe_session, log_in, log_out
 from millstream_console.pages.topics import describe_topic, list_partitions, list_topics
+from millstream_console.pages.transactions import (
+    abort_one_transaction,
+    describe_one_transaction,
+    list_all_transactions,
+)
 from millstream_console.protection import ACCESSES, SETTINGS, Denied, middlewares
 from millstream_console.settings import ConsoleSettings
 
@@ -59,6 +75,13 @@ READ: Mapping[str, Page] = {
     "groups": Page(list_all_groups),
     "group": Page(describe_one_group),
     "group/history": Page(lag_history),
+    "brokers": Page(list_brokers),
+    "broker": Page(describe_broker),
+    "transactions": Page(list_all_transactions),
+    "transaction": Page(describe_one_transaction),
+    "users": Page(list_all_users),
+    "acls": Page(list_all_acls),
+    "quotas": Page(list_all_quotas),
     "messages/follow": Page(follow_messages),
     "message": Page(show_message),
     "message/body": Page(save_body),
@@ -69,6 +92,13 @@ SENT: Mapping[str, Page] = {
     "messages": Page(search_messages),
     "messages/send": Page(send_message, changes=True),
     "group/delete": Page(delete_one_group, changes=True),
+    "brokers/elect": Page(elect_leaders, changes=True),
+    "transaction/abort": Page(abort_one_transaction, changes=True),
+    "user/password": Page(change_password, changes=True),
+    "user/delete": Page(delete_one_user, changes=True),
+    "acl/create": Page(create_one_acl, changes=True),
+    "acl/delete": Page(delete_one_acl, changes=True),
+    "quota": Page(change_quota, changes=True),
 }
 
 

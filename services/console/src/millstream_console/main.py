@@ -14,7 +14,7 @@ from pathlib import Path
 from millstream_client import InvalidData, parse_bootstrap
 from millstream_console.settings import MECHANISMS, ConsoleSettings
 from millstream_runtime.process import configure_logging
-from millstream_runtime.properties import Properties, PropertyError
+from millstream_runtime.properties import Properties, PropertyError, parse_address
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
@@ -92,7 +92,7 @@ def _reached(text: str) -> tuple[tuple[str, int], tuple[str, int]]:
 
 
 def _listen(text: str) -> socket.socket:
-    address = parse_bootstrap(text)[0]
+    address = parse_address("--listen", text)
     return socket.create_server(address, family=socket.AF_INET6 if ":" in address[0] else socket.AF_INET)
 
 

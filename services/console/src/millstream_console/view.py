@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from millstream_client import Cluster, KafkaError
+from millstream_client import Cluster, KafkaError, Unreachable
 from millstream_client.admin import Resource, ResourceType, describe_all_settings
-from millstream_client.brokers import Node, Replica, nodes_of, replicas_of
+from millstream_client.brokers import Directory, Node, Replica, directories_of, nodes_of, replicas_of
 from millstream_client.health import Finding, troubles
 from millstream_client.metadata import NO_LEADER, Partition, Snapshot
 
@@ -69,6 +69,7 @@ class View:
         self._members = Remembered(self._ask_members, METADATA_AGE_MS, now_ms)
         self._findings = Remembered(self._ask_findings, METADATA_AGE_MS, now_ms)
         self._sizes = Remembered(self._ask_sizes, SIZES_AGE_MS, now_ms)
+        self._directories = Remembered(self._ask_directories, SIZES_AGE_MS, now_ms)
 
     async def snapshot(self) -> Snapshot:
         return await self._snapshot.get()
@@ -79,11 +80,15 @@ class View:
     async def findings(self) -> list[Finding]:
         return await self._findings.get()
 
+    async def directories(self) -> dict[int, list[Directory]]:
+        """By broker; without those that do not answer."""
+        return await self._directories.get()
+
     async def sizes(self) -> Sizes:
         return await self._sizes.get()
 
     def forget(self) -> None:
-        for each in (self._snapshot, self._members, self._findings, self._sizes):
+        for each in (self._snapshot, self._members, self._findings, self._sizes, self._directories):
             each.forget()
 
     async def _ask_members(self) -> Members:
@@ -100,24 +105,34 @@ class View:
 
     async def _ask_sizes(self) -> Sizes:
         """Brokers that do not answer are left out: what the others hold is still so."""
-        await self.snapshot()
-        live = [each.node_id for each in (await self.members()).nodes if not each.is_fenced]
-        answers = await asyncio.gather(*(replicas_of(self.cluster, each) for each in live), return_exceptions=True)
+        answers, silent = await self._ask_live(lambda broker: replicas_of(self.cluster, broker))
         partitions: dict[tuple[str, int], int] = {}
-        brokers: Counter[int] = Counter()
-        silent = set()
-        for broker, answer in zip(live, answers, strict=True):
-            if isinstance(answer, KafkaError):
-                silent.add(broker)
-            elif isinstance(answer, BaseException):
-                raise answer
-            else:
-                _count(answer, partitions)
-                brokers[broker] = sum(each.size_bytes for each in answer)
+        brokers = {broker: sum(each.size_bytes for each in answer) for broker, answer in answers.items()}
+        for answer in answers.values():
+            _count(answer, partitions)
         topics: Counter[str] = Counter()
         for (name, _), size_bytes in partitions.items():
             topics[name] += size_bytes
-        return Sizes(dict(topics), dict(brokers), frozenset(silent))
+        return Sizes(dict(topics), brokers, silent)
+
+    async def _ask_directories(self) -> dict[int, list[Directory]]:
+        answers, _ = await self._ask_live(lambda broker: directories_of(self.cluster, broker))
+        return answers
+
+    async def _ask_live(self, ask: Callable[[int], Awaitable[T]]) -> tuple[dict[int, T], frozenset[int]]:
+        """What live brokers answer, and who of them says nothing; whoever may not ask is told nothing by any."""
+        await self.snapshot()
+        live = [each.node_id for each in (await self.members()).nodes if not each.is_fenced]
+        found, silent = {}, set()
+        for broker, answer in zip(live, await asyncio.gather(*map(ask, live), return_exceptions=True), strict=True):
+            if isinstance(answer, Unreachable):
+                silent.add(broker)
+            elif isinstance(answer, BaseException):
+                if not isinstance(answer, KafkaError):
+                    raise answer
+            else:
+                found[broker] = answer
+        return found, frozenset(silent)
 
 
 def _count(replicas: list[Replica], partitions: dict[tuple[str, int], int]) -> None:

@@ -6,11 +6,12 @@ Everything above this file sees whole frames and never a socket; `sockets/` impl
 
 import ssl
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Protocol
 
 from millstream_cluster.quotas.windows import Windows
 from millstream_runtime.network.channel import Channel, ChannelUser
+from millstream_wire.late_dataclass import dataclass
 
 if TYPE_CHECKING:
     from millstream_runtime.network.connection_quotas import Entrance

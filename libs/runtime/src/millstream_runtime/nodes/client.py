@@ -226,7 +226,10 @@ class Client(Pipeline):
         theirs = self._versions.get(key, ours)
         version = min(ours[1], theirs[1])
         if version < max(ours[0], theirs[0]):
-            raise VersionNotSupported(f"{self._channel.peer}: {API[key].name} {theirs}, we speak {ours}")
+            spoken = f"{API[key].name} in versions {theirs[0]} to {theirs[1]}, not in {ours[0]} to {ours[1]}"
+            raise VersionNotSupported(
+                f"{self._channel.peer} speaks {spoken}: {'it' if theirs[1] < ours[0] else 'this program'} is of too old a release"
+            )
         return version
 
 

@@ -117,7 +117,7 @@ class Found:
     scanned: int
     go_on: dict[int, int] | None
     """By partition, where a later search goes on; None at the end of everything."""
-    failed: dict[int, str]
+    failed: dict[int, ErrorCode]
 
 
 class Search:
@@ -148,7 +148,7 @@ class Search:
             rows,
             sum(lane.scanned for lane in self._lanes),
             None if is_over else {lane.partition: lane.next_reach for lane in self._lanes},
-            {lane.partition: lane.failed.name for lane in self._lanes if lane.failed is not None},
+            {lane.partition: lane.failed for lane in self._lanes if lane.failed is not None},
         )
 
     @property

@@ -44,12 +44,14 @@ async def search_messages(request: web.Request) -> web.Response:
         found = await Search(
             in_topic(access.cluster, topic.name), lanes, Wanted.of(asked), limit, access.cluster.world.monotonic_ms
         ).run()
+    if partitions and len(found.failed) == len(partitions):
+        raise Refused(next(iter(found.failed.values())), subject=f"topic {topic.name}")
     return web.json_response(
         {
             "rows": found.rows,
             "scanned": found.scanned,
             "go_on": found.go_on,
-            "failed": found.failed,
+            "failed": {index: code.name for index, code in found.failed.items()},
             "left_out_partitions": left_out,
             "bounds": {str(index): each for index, each in bounds.items()} if len(bounds) == 1 else None,
         }

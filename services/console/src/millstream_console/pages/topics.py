@@ -6,7 +6,7 @@ from typing import Any
 from aiohttp import web
 
 from millstream_client import EARLIEST, LATEST, Cluster, KafkaError, Refused, TopicPartition
-from millstream_client.admin import Resource, ResourceType, describe_settings
+from millstream_client.admin import Resource, ResourceType, Setting, Source, describe_settings
 from millstream_client.brokers import replicas_of
 from millstream_client.metadata import NO_LEADER, Partition, Topic
 from millstream_client.offsets import find_offsets
@@ -45,19 +45,23 @@ async def describe_topic(request: web.Request) -> web.Response:
     document = {
         **_summary(topic, await view.sizes()),
         "configs": [
-            {
-                "name": each.name,
-                "value": None if each.is_sensitive else each.value,
-                "is_sensitive": each.is_sensitive,
-                "is_set": each.source.is_set and each.source.name == "DYNAMIC_TOPIC_CONFIG",
-                "source": each.source.name,
-                "is_read_only": each.is_read_only,
-                "documentation": each.documentation,
-            }
-            for each in sorted(settings, key=lambda each: each.name)
+            setting_shown(each, Source.DYNAMIC_TOPIC_CONFIG) for each in sorted(settings, key=lambda each: each.name)
         ],
     }
     return web.json_response(document)
+
+
+def setting_shown(setting: Setting, *own: Source) -> dict[str, Any]:
+    """`own`: where it comes from if it is set for this very topic or broker; the others are defaults to it."""
+    return {
+        "name": setting.name,
+        "value": None if setting.is_sensitive else setting.value,
+        "is_sensitive": setting.is_sensitive,
+        "is_set": setting.source in own,
+        "source": setting.source.name,
+        "is_read_only": setting.is_read_only,
+        "documentation": setting.documentation,
+    }
 
 
 async def list_partitions(request: web.Request) -> web.Response:

@@ -10,11 +10,16 @@ const PAGES = {
   overview: ["Overview", "overview", "o", () => import("./pages/overview.js")],
   topics: ["Topics", "topics", "t", () => import("./pages/topics.js")],
   groups: ["Groups", "groups", "r", () => import("./pages/groups.js")],
+  transactions: ["Transactions", "transactions", "x", () => import("./pages/transactions.js")],
+  brokers: ["Brokers", "brokers", "b", () => import("./pages/brokers.js")],
+  rights: ["Access", "rights", "a", () => import("./pages/rights.js")],
 };
 // Pages of one thing, under the entry of all of them.
 const BELOW = {
   topic: ["topics", () => import("./pages/topic.js")],
   group: ["groups", () => import("./pages/group.js")],
+  transaction: ["transactions", () => import("./pages/transaction.js")],
+  broker: ["brokers", () => import("./pages/broker.js")],
 };
 
 const main = document.getElementById("main");
@@ -62,10 +67,11 @@ function drawSide() {
       h("div", { class: "place" }, session.bootstrap.replaceAll(",", ", ")),
       session.read_only && h("div", {}, "read only"),
       h("div", { class: "row" },
-        h("button", { class: "button small", onclick: nextTheme, title: "Light, dark, or as the system is" }, `Theme: ${theme()}`),
+        h("button", { class: "button small", onclick: nextTheme, title: "Light, dark, or as the system is" }, h("span", { class: "wide" }, "Theme: "), theme()),
         h("button", { class: "button small", onclick: showKeys, "aria-label": "Keyboard" }, "?")),
-      session.user && h("div", { class: "row" }, h("span", {}, session.user),
+      session.user && h("div", { class: "row" }, h("span", { class: "user" }, session.user),
         h("button", { class: "button small", onclick: logOut }, "Log out"))));
+  side.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 }
 
 function mark() {
@@ -151,7 +157,7 @@ function drawLogin() {
       going.disabled = false;
     }
   } },
-  h("h1", {}, "Log in"), h("p", { class: "muted" }, `As a user of the cluster at ${session.bootstrap}`), trouble,
+  h("div", { class: "brand" }, mark(), "Millstream"), h("h1", {}, "Log in"), h("p", { class: "muted" }, `As a user of the cluster at ${session.bootstrap}`), trouble,
   h("label", {}, "User", user), h("label", {}, "Password", password),
   session.mechanisms.length > 1 && h("label", {}, "Mechanism", mechanism), going)));
   user.focus();

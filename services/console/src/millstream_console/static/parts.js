@@ -66,11 +66,13 @@ export function tabs(label, chosen, items) {
     items.map(([key, text, target]) => h("a", { href: target, "aria-current": key === chosen ? "page" : null }, text)));
 }
 
-export function bar(part, whole) {
+// full: whether much of it is a reason to worry.
+export function bar(part, whole, label, full = false) {
   const share = whole > 0 ? Math.min(1, Math.max(0, part / whole)) : 0;
   const inner = h("i", {});
   inner.style.width = `${(share * 100).toFixed(1)}%`;
-  return h("div", { class: `bar ${share > 0.95 ? "bad" : share > 0.85 ? "warn" : ""}`, role: "img", "aria-label": `${Math.round(share * 100)} percent used` }, inner);
+  const kind = full && share > 0.95 ? "bad" : full && share > 0.85 ? "warn" : "";
+  return h("div", { class: `bar ${kind}`, role: "img", "aria-label": label ?? `${Math.round(share * 100)} percent used` }, inner);
 }
 
 export function icon(...paths) {

@@ -4,7 +4,6 @@ In order: nodes that fell silent are fenced, partitions without a leader get one
 coordinators that stay away are forgotten, replicas of brokers that stay away are made again, and preferred leaders lead again.
 """
 
-from dataclasses import dataclass
 from itertools import islice
 
 from millstream_cluster import records as r
@@ -23,6 +22,7 @@ from millstream_controller.core.partitions.leadership import take_up
 from millstream_controller.core.partitions.least_isr import settled_least_isr
 from millstream_controller.core.settings import Settings
 from millstream_controller.core.shards import balance
+from millstream_wire.late_dataclass import dataclass
 
 ALL_SILENT_SESSIONS = 10
 """So much longer coordinators are believed to be there when none of them is heard."""

@@ -7,7 +7,6 @@ import resource
 import socket
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -23,6 +22,7 @@ from millstream_runtime.network.sockets.channel import SocketChannel
 from millstream_runtime.network.sockets.disk_threads import DiskThreads
 from millstream_runtime.network.sockets.pool import BufferPool
 from millstream_runtime.network.sockets.receiving import SHARED_BUFFER_BYTES
+from millstream_wire.late_dataclass import dataclass
 
 if TYPE_CHECKING:
     from millstream_runtime.network.connection_quotas import Entrance

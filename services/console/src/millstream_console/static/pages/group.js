@@ -73,7 +73,7 @@ function drawn(found) {
     card("Members", { plain: found.members.length === 0 ? empty("It has no members") : table([
       { title: "Client", name: true, cell: (each) => [h("strong", {}, each.client || "–"), h("div", { class: "muted mono wide" }, each.member)] },
       { title: "Instance", wide: true, cell: (each) => each.instance ?? "–" },
-      { title: "Host", wide: true, cell: (each) => h("span", { class: "mono" }, each.host) },
+      { title: "Host", wide: true, cell: (each) => h("span", { class: "mono host" }, each.host) },
       { title: "Partitions", cell: (each) => [h("span", { class: "mono" }, each.partitions.slice(0, 12).join(", ") || "–"), each.partitions_total > 12 && ` and ${count(each.partitions_total - 12)} more`] },
     ], found.members, "Members"), tools: found.members_total > found.members.length && h("span", { class: "muted" }, `the first ${count(found.members.length)} of ${count(found.members_total)}`) }),
     card("Partitions", { plain: found.partitions.length === 0 ? empty("It has read nothing yet") : table([

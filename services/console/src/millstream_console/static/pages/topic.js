@@ -4,6 +4,7 @@ import { get } from "../api.js";
 import { h, put } from "../dom.js";
 import { bytes, count, plural } from "../format.js";
 import { badge, empty, listing, place, shown, tabs } from "../parts.js";
+import { settingsCard } from "../settings.js";
 import { groupColumns } from "./groups.js";
 import { drawMessages } from "./messages.js";
 import { inSync } from "./topics.js";
@@ -61,28 +62,9 @@ function drawReaders(body, topic, query, signal) {
 
 function drawSettings(body, topic, query, signal, asked) {
   const holder = h("section", { class: "card" });
-  let all = query.get("all") === "true";
   put(body, holder);
-  shown(holder, signal, async () => (await asked) ?? get("topic", { topic }, signal), (found) => {
-    const rows = found.configs.filter((each) => all || each.is_set);
-    return [
-      h("header", {}, h("h2", {}, all ? "All settings" : "Set for this topic"), h("label", { class: "check" },
-        h("input", { type: "checkbox", checked: all, onchange: (event) => {
-          all = event.target.checked;
-          body.replaceChildren();
-          drawSettings(body, topic, new URLSearchParams(all ? "all=true" : ""), signal, asked);
-        } }), "Defaults too")),
-      rows.length === 0 ? empty("Nothing is set for this topic", "Everything is as the cluster has it by default") : settingsTable(rows),
-    ];
-  });
+  const drawn = (all) => shown(holder, signal, async () => (await asked) ?? get("topic", { topic }, signal), (found) => settingsCard(
+    all ? "All settings" : "Set for this topic", found.configs,
+    { all, toggle: drawn, own: "topic", nothing: ["Nothing is set for this topic", "Everything is as the cluster has it by default"] }));
+  drawn(false);
 }
-
-function settingsTable(rows) {
-  return h("div", { class: "scroll" }, h("table", {}, h("caption", { class: "sr" }, "Settings"),
-    h("thead", {}, h("tr", {}, ["Setting", "Value", "From"].map((each, index) => h("th", { scope: "col", class: index === 2 ? "wide" : null }, each)))),
-    h("tbody", {}, rows.map((each) => h("tr", {},
-      h("td", { class: "name" }, h("span", { class: "mono" }, each.name), each.documentation && h("div", { class: "muted wide" }, each.documentation)),
-      h("td", { class: "mono name" }, each.is_sensitive ? "hidden" : each.value === null || each.value === "" ? "–" : each.value),
-      h("td", { class: "wide" }, each.is_set ? badge("topic", "accent") : badge(each.source.replace(/_CONFIG$/, "").replaceAll("_", " ").toLowerCase())))))));
-}
-
