@@ -2,13 +2,13 @@
 
 import os
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from kafka_tools import LOGGING, TOOLS, kafka_libs, run_tool
+from own_ports import free_ports
 
 # The flags of Kafka's own start script.
 SERVER_JVM = [
@@ -39,7 +39,7 @@ class KafkaBroker:
     ) -> None:
         self.data = directory / "data"
         self.cluster_id = cluster_id
-        self.port, self.controller_port = _free_ports(2)
+        self.port, self.controller_port = free_ports(2)
         self.bootstrap = f"127.0.0.1:{self.port}"
         self._jvm = list(jvm)
         self._log_path = directory / "server.log"
@@ -135,11 +135,3 @@ class KafkaBroker:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-
-
-def _free_ports(count: int) -> list[int]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [server.getsockname()[1] for server in sockets]
-    for server in sockets:
-        server.close()
-    return ports

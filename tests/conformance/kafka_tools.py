@@ -51,6 +51,9 @@ TOOLS = {
     "kafka-verifiable-share-consumer": "org.apache.kafka.tools.VerifiableShareConsumer",
 }
 
+# These give up after five seconds unless they are told otherwise.
+PATIENCE = dict.fromkeys(["kafka-consumer-groups", "kafka-share-groups"], ("--timeout", "60000"))
+
 
 class KafkaUnavailable(Exception):
     """Java or Maven is missing, or the jars cannot be fetched: the caller skips, and says why."""
@@ -94,7 +97,7 @@ def tool_command(
     # Short-lived processes: the first compiler tier and the serial collector start twice as fast.
     start_fast = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto"]
     classpath = f"{newest_clients()}/*:{kafka_libs()}/*" if with_newest_clients else f"{kafka_libs()}/*"
-    return ["java", *start_fast, *java_options, LOGGING, "-cp", classpath, main_class, *args]
+    return ["java", *start_fast, *java_options, LOGGING, "-cp", classpath, main_class, *args, *PATIENCE.get(tool, ())]
 
 
 def run_tool(
@@ -116,7 +119,9 @@ def run_tools(
     """Run several tools one after the other in one process, where there is a Java compiler; else each in its own."""
     if shutil.which("javac") is None:
         return [run_tool(tool, args, timeout_s=timeout_s) for tool, args in commands]
-    lines = "".join("\n".join([TOOLS.get(tool, tool), *args]) + "\n\n" for tool, args in commands)
+    lines = "".join(
+        "\n".join([TOOLS.get(tool, tool), *args, *PATIENCE.get(tool, ())]) + "\n\n" for tool, args in commands
+    )
     runner = tool_command(str(HERE / "kafka" / "RunTools.java"))
     done = subprocess.run(runner, input=lines.encode(), capture_output=True, timeout=timeout_s, check=False)
     results, rest = [], done.stdout

@@ -72,7 +72,7 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 @contextlib.contextmanager
 def node_behind_one_port(directory: Path) -> Iterator[Forwarder]:
     """The node is ready before anything answers at the address that it advertises: its own roles do not need it."""
-    target, port = servers.free_port(), servers.free_port() + 100
+    target, port = servers.free_port(), servers.free_port()
     with (
         servers.node(directory, f"advertised.listeners=PLAINTEXT://127.0.0.1:{port}", port=target),
         Forwarder(port, target) as forwarder,

@@ -5,7 +5,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -14,12 +13,15 @@ import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from millstream.ports import free_ports
+from own_ports import free_ports
+
 from millstream.processes import LOOPBACK
+from millstream.roles import PORTS
 
 MILLSTREAM = str(Path(sys.executable).parent / "millstream")
 START_TIMEOUT_S = 30
 STOP_TIMEOUT_S = 30
+CONTROLLERS_AND_COORDINATORS = 4
 
 
 class ServerProcess:
@@ -100,9 +102,10 @@ class ServerProcess:
 
 @contextlib.contextmanager
 def node(
-    directory: Path, *settings: str, port: int = 0, program: str = MILLSTREAM, more: Sequence[str] = ()
+    directory: Path, *settings: str, port: int | None = None, program: str = MILLSTREAM, more: Sequence[str] = ()
 ) -> Iterator[ServerProcess]:
     """The all-in-one node, as `make run` starts it."""
+    port = free_port() if port is None else port
     arguments = ["node", "--port", str(port), "--data", str(directory / "data"), *more]
     for setting in settings:
         arguments += ["--set", setting]
@@ -125,13 +128,8 @@ def console(directory: Path, bootstrap: str, *more: str) -> Iterator[ServerProce
 
 
 def free_port() -> int:
-    """One that a node can come back to; it takes the four after it too."""
-    for port in range(20_000, 30_000, 10):
-        with contextlib.suppress(OSError), contextlib.ExitStack() as held:
-            for each in range(port, port + 5):
-                held.enter_context(socket.create_server(("127.0.0.1", each)))
-            return port
-    raise AssertionError("no free port")
+    """One that a node can come back to; its other ports come after it, then some for further listeners."""
+    return free_ports(PORTS + 4)[0]
 
 
 class Cluster:
@@ -168,7 +166,7 @@ class Cluster:
 
     def add_broker(self, number: int, *log_dirs: Path) -> None:
         """Start one more, configured as the first is but for who it is and where it lives."""
-        name, (port, http_port) = f"broker-{number}", free_ports(LOOPBACK, 2)
+        name, (port, http_port) = f"broker-{number}", free_ports(2)
         own = self._directory / name
         own.mkdir()
         told = dict(line.split("=", 1) for line in self._told("broker-1").splitlines())
@@ -241,7 +239,8 @@ def cluster(
     more: Sequence[str] = (),
 ) -> Iterator[Cluster]:
     data = directory / "cluster"
-    arguments = ["cluster", "--port", "0", "--data", str(data), "--brokers", str(brokers), *more]
+    port = free_ports(2 * (brokers + CONTROLLERS_AND_COORDINATORS))[0]
+    arguments = ["cluster", "--port", str(port), "--data", str(data), "--brokers", str(brokers), *more]
     if racks:
         arguments += ["--racks", racks]
     for setting in settings:

@@ -5,7 +5,6 @@ anew on either side fails the test until somebody decides.
 """
 
 import re
-import uuid
 from collections.abc import Sequence
 
 import pytest
@@ -20,7 +19,7 @@ from millstream_wire.messages.alter_configs import AlterConfigsResource as Whole
 from millstream_wire.messages.describe_configs import DescribeConfigsResourceResult
 from millstream_wire.messages.incremental_alter_configs import AlterableConfig, AlterConfigsResource
 
-TOPIC_NAME = f"configs-{uuid.uuid4().hex[:10]}"
+TOPIC_NAME = "a-topic"
 TOPIC, BROKER, LOGGERS, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 SET, DELETE, APPEND, SUBTRACT = range(4)
 ME = "me"

@@ -24,6 +24,8 @@ from millstream_wire.messages import (
 from millstream_wire.messages.incremental_alter_configs import AlterableConfig, AlterConfigsResource
 from millstream_wire.records import Record, encode_batch
 
+pytestmark = pytest.mark.alone
+
 IDLE = 10_000
 IDLE_BYTES_MAX = 8 * 1024
 """What one idle connection may cost the node, with a margin of two: 4 KiB were measured."""

@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import Consumer
 from confluent_kafka.admin import AdminClient, NewPartitions
 from kafka_tools import run_tool, tool_command
-from servers import ServerProcess, eventually, free_port, node
+from servers import ServerProcess, eventually, node
 from test_confluent import create, produce
 
 TIMEOUT_S = 60
@@ -212,7 +212,7 @@ def test_partitions_added_to_a_topic_are_assigned(bootstrap: str, topic: str) ->
 
 def test_the_coordinator_killed_goes_on_where_it_was(fresh: Path, topic: str) -> None:
     settings = ("group.consumer.heartbeat.interval.ms=300", "offsets.topic.num.partitions=2")
-    with node(fresh, *settings, port=free_port()) as running:
+    with node(fresh, *settings) as running:
         create(running.bootstrap, topic, partitions=4)
         readers = [member(running.bootstrap, "g") for _ in range(2)]
         for reader in readers:

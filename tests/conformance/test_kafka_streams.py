@@ -120,7 +120,7 @@ def test_word_count_on_servers_of_their_own(fresh: Path, word_count: Callable[[s
 def test_word_count_while_the_node_and_the_program_are_killed(
     fresh: Path, word_count: Callable[[str], Program]
 ) -> None:
-    with servers.node(fresh, port=servers.free_port()) as running:
+    with servers.node(fresh) as running:
         prepare(running.bootstrap, replicas=1)
         lines = Lines(running.bootstrap)
         lines.write(100)

@@ -10,7 +10,7 @@ from lockstep import CHANGES_NOTHING, Side, apart, plain
 
 SEEDS = range(1, 61)
 STEPS = 40
-PATIENCE_S = 5
+PATIENCE_S = 30
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from millstream_wire.api import API, ApiKey
 SEEDS = range(1, 21)
 STEPS = 60
 FIRST_ACLS = 12
-PATIENCE_S = 5
+PATIENCE_S = 30
 LATEST, ROOT = "latest", "root"
 """Who gets a grant after each change, to show that it counts; who may do everything."""
 SETTINGS = {

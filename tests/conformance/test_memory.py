@@ -14,6 +14,8 @@ from wire_client import FETCH_VERSION, MIB, PRODUCE_VERSION, WireClient, fetch_r
 from millstream_wire.messages import FetchRequest, FetchResponse, ProduceResponse
 from millstream_wire.records import Record, encode_batch
 
+pytestmark = pytest.mark.alone
+
 HERE = Path(__file__).parent
 PARTITIONS = 1_000
 PARTITIONS_BYTES_MAX = 200 * MIB

@@ -141,7 +141,7 @@ def test_compacted_topics_want_keys(anywhere: str, topic: str) -> None:
 
 
 def test_what_cannot_be_delivered_in_time_expires(fresh: Path, topic: str) -> None:
-    with servers.node(fresh, port=servers.free_port()) as node:
+    with servers.node(fresh) as node:
 
         async def work(cluster: Cluster) -> None:
             await create_topic(cluster, topic, partitions=1)

@@ -17,9 +17,7 @@ RECORDS = 5
 
 def tool(bootstrap: str, *args: str) -> list[list[str]]:
     """The words of each line that it prints."""
-    result = run_tool(
-        "org.apache.kafka.tools.consumer.group.ShareGroupCommand", ["--bootstrap-server", bootstrap, *args]
-    )
+    result = run_tool("kafka-share-groups", ["--bootstrap-server", bootstrap, *args])
     assert result.returncode == 0, result.stdout + result.stderr
     return [line.split() for line in result.stdout.splitlines() if line.strip()]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import KafkaException, ShareConsumer
 from kafka_tools import run_tool, tool_command
-from servers import Cluster, ServerProcess, cluster, eventually, free_port, node
+from servers import Cluster, ServerProcess, cluster, eventually, node
 from share_member import ACCEPT, REJECT, RELEASE, RENEW, Acquired, Said, ShareMember, acquired_of, configure
 from test_confluent import create, produce
 from verifiable_members import Member
@@ -149,7 +149,7 @@ needs_java = pytest.mark.skipif(shutil.which("java") is None, reason="java is no
 
 
 def test_what_was_accepted_stays_so_when_the_node_is_killed(fresh: Path, topic: str) -> None:
-    with node(fresh, *SETTINGS, port=free_port()) as server:
+    with node(fresh, *SETTINGS) as server:
         with WireClient(server.bootstrap) as client:
             client.create_topic(topic)
         configure(server.bootstrap, "group", share_auto_offset_reset="earliest", share_delivery_count_limit="3")

@@ -223,7 +223,7 @@ def test_what_cannot_be_opened(node: servers.ServerProcess, topic: str) -> None:
 
 def test_streams_and_producer_outlive_their_server(fresh: Path, topic: str) -> None:
     """Killed five times under load: everything is there, once and in order, and the streams notice nothing."""
-    with servers.node(fresh, port=servers.free_port()) as node:
+    with servers.node(fresh) as node:
         create(node.bootstrap, topic, 3)
         members = streams(topic, 2, bootstrap=node.bootstrap, group=f"g-{topic}")
         with reading(list(streams(topic, 2, bootstrap=node.bootstrap))) as readers, reading(list(members)) as group:

@@ -115,7 +115,7 @@ def test_offsets_and_results_are_committed_together(bootstrap: str, topic: str) 
 def test_each_result_once_while_the_node_and_the_worker_are_killed(fresh: Path, topic: str) -> None:
     """A worker that outlives the only node proves nothing more: librdkafka's calls do not always return from that."""
     source, target = f"{topic}-source", f"{topic}-target"
-    with servers.node(fresh, port=servers.free_port()) as running:
+    with servers.node(fresh) as running:
         bootstrap = running.bootstrap
         create(bootstrap, source, target)
         expected = fill(bootstrap, source)

@@ -7,7 +7,6 @@ import asyncio
 import contextlib
 import socket
 import sys
-from dataclasses import dataclass
 
 from millstream_runtime.properties import Properties
 from millstream_runtime.service import Health, Service
@@ -15,6 +14,7 @@ from millstream_runtime.serving.listeners import LOOPBACKS
 from millstream_runtime.serving.security import PROTOCOL_MAP
 from millstream_runtime.world import World
 from millstream_security.protocol import SecurityProtocol
+from millstream_wire.late_dataclass import dataclass
 
 BY_PASSWORD = ("SCRAM-SHA-256", "SCRAM-SHA-512", "PLAIN")
 """How a person can log in."""

@@ -16,7 +16,7 @@ import threading
 import weakref
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Literal, TypeVar, overload
@@ -38,6 +38,7 @@ from millstream_client import (
     format_named,
     open_cluster,
 )
+from millstream_wire.late_dataclass import dataclass
 
 T = TypeVar("T")
 _CLOSE_TIMEOUT_S = 30

@@ -2,10 +2,11 @@
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from millstream.roles import ON_ONE_MACHINE, Role, listener_name
+from millstream_wire.late_dataclass import dataclass
 
 LOOPBACK = "127.0.0.1"
 CONFIG_FILE = "node.properties"

@@ -6,7 +6,6 @@ counted from the broker's: the next is the controller's, then that of a coordina
 
 import socket
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from millstream_runtime.nodes.audit_topic import AUDIT_TOPIC
 from millstream_runtime.properties import Properties, PropertyError, parse_address
 from millstream_runtime.serving.authorization import STANDARD_AUTHORIZER
 from millstream_security.protocol import SecurityProtocol
+from millstream_wire.late_dataclass import dataclass
 
 
 class Role(StrEnum):

@@ -3,12 +3,12 @@
 import re
 from argparse import Namespace
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from millstream.commands.pairs import parse_pairs
 from millstream.commands.template import raw
 from millstream_client.errors import InvalidData
 from millstream_client.message import Message
+from millstream_wire.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

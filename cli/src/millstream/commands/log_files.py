@@ -1,7 +1,6 @@
 """What the files of a partition's directory say, as rows; reads Kafka's files and ours alike and changes none of them."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from struct import Struct
 from typing import Any, BinaryIO
@@ -10,6 +9,7 @@ from millstream.commands.output import text_of
 from millstream.commands.stored_records import readable
 from millstream_log.leader_epochs import LeaderEpochs
 from millstream_log.producer_snapshot import load_snapshot
+from millstream_wire.late_dataclass import dataclass
 from millstream_wire.records import (
     HEADER_SIZE,
     BatchHeader,

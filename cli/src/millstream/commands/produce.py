@@ -5,7 +5,6 @@ import json
 import sys
 from argparse import Namespace
 from collections import deque
-from dataclasses import dataclass
 from typing import Any
 
 from millstream.commands.connection import cluster_of
@@ -14,6 +13,7 @@ from millstream.commands.output import Progress
 from millstream.commands.pairs import parse_pairs
 from millstream_client import Delivered, InvalidData, Producer, ProducerConfig, format_named
 from millstream_client.producer import Acks
+from millstream_wire.late_dataclass import dataclass
 from millstream_wire.records import Compression, Header
 
 _ACKS: dict[str, Acks] = {"all": -1, "1": 1, "0": 0}

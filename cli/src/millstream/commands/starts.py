@@ -1,7 +1,6 @@
 """Places in a topic as people say them: earliest, latest, an offset, so many records from somewhere, a time, so long ago."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 
 from millstream_client.assignment import TopicPartition
@@ -9,6 +8,7 @@ from millstream_client.cluster import Cluster
 from millstream_client.errors import InvalidData
 from millstream_client.offsets import EARLIEST, LATEST, NO_OFFSET, find_offsets
 from millstream_cluster.offset_resets import Move, ShiftBy, ToEarliest, ToLatest, ToOffset, ToTime, duration_ms
+from millstream_wire.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,11 @@
 """`--format` as kcat has it: `%t-%p@%o %k %s\\n`."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from millstream_client.errors import InvalidData
 from millstream_client.message import Message
+from millstream_wire.late_dataclass import dataclass
 
 Piece = Callable[[Message], bytes]
 

@@ -2,9 +2,9 @@
 
 import argparse
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from millstream.commands.late_parser import LateParser
+from millstream_wire.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

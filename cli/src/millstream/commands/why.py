@@ -1,7 +1,6 @@
 """`millstream why`: what happened to a topic, a group, a broker or the whole cluster, in order, and why."""
 
 from argparse import Namespace
-from dataclasses import dataclass
 
 from millstream.commands.connection import cluster_of
 from millstream.commands.existing import existing_topic
@@ -11,6 +10,7 @@ from millstream_client import Cluster, InvalidData
 from millstream_client.history import History, NoHistory, cluster_history, group_history
 from millstream_cluster.history import Event, grouped
 from millstream_cluster.ids import OFFSETS_TOPIC
+from millstream_wire.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,9 @@
 """What a test asks for: how many brokers, which settings, who may log in."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from millstream_wire.late_dataclass import dataclass
 
 UNWANTED = frozenset(',"[]\\')
 """What would have to be written differently in each client's configuration."""

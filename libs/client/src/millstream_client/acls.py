@@ -1,13 +1,13 @@
 """ACLs: who may do what, listed, made and deleted by filters in which None stands for anything."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from millstream_client.cluster import Cluster
 from millstream_client.errors import check
 from millstream_cluster.acl_messages import creation_of, described_acls, matching_acl
 from millstream_cluster.acls import ANY, Acl, AclOperation, AclPattern, AclPermission, AclResource
+from millstream_wire.late_dataclass import dataclass
 from millstream_wire.messages.create_acls import CreateAclsRequest
 from millstream_wire.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from millstream_wire.messages.describe_acls import DescribeAclsRequest

@@ -1,12 +1,12 @@
 """Topics and settings: create, delete, grow, describe, change. Each answer's errors are raised, the first one of several."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 
 from millstream_client.cluster import Cluster
 from millstream_client.errors import check
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 from millstream_wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from millstream_wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from millstream_wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState

@@ -5,10 +5,11 @@ No I/O: when a batch is due, and what its bytes are, follows from its records an
 
 import asyncio
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from millstream_client.assignment import TopicPartition
+from millstream_wire.late_dataclass import dataclass
 from millstream_wire.records import Compression, Header, Record, encode_batch
 
 _RECORD_OVERHEAD_BYTES = 24

@@ -1,12 +1,12 @@
 """Brokers: which there are, where they keep what they hold, and who of them leads."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from millstream_client.assignment import TopicPartition
 from millstream_client.cluster import Cluster
 from millstream_client.errors import check
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 from millstream_wire.messages.describe_cluster import DescribeClusterRequest
 from millstream_wire.messages.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
 from millstream_wire.messages.elect_leaders import ElectLeadersRequest

@@ -6,7 +6,6 @@ One round of Fetch a call; remembers nothing, and neither retries nor reads ahea
 import asyncio
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from millstream_client.assignment import TopicPartition
 from millstream_client.cluster import REQUEST_TIMEOUT_MS, Cluster, request
@@ -15,6 +14,7 @@ from millstream_client.fetcher import READ_UNCOMMITTED
 from millstream_client.metadata import NO_LEADER
 from millstream_runtime.nodes.client import Nodes
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 from millstream_wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
 from millstream_wire.records import EndMarker, Record, RecordsError, check, decode_batch, split
 

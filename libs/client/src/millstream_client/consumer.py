@@ -7,7 +7,7 @@ was about to get (at most once).
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from types import TracebackType
 
@@ -22,6 +22,7 @@ from millstream_client.membership import GroupConfig, Membership
 from millstream_client.message import Message
 from millstream_client.offsets import EARLIEST, LATEST, NO_OFFSET, find_offsets, partitions_of
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 from millstream_wire.records import Record
 
 logger = logging.getLogger(__name__)

@@ -6,7 +6,6 @@ Knows offsets but nothing of groups: which partitions, and from where, is `consu
 import asyncio
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import TracebackType
 
 from millstream_client.assignment import TopicPartition
@@ -17,6 +16,7 @@ from millstream_client.errors import InvalidData, KafkaError, Refused, Unreachab
 from millstream_client.metadata import NO_LEADER
 from millstream_client.offsets import find_offsets
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 from millstream_wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
 from millstream_wire.records import Record
 

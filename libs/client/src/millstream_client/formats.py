@@ -6,12 +6,12 @@ A value of None is Kafka's null in every format.
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from struct import Struct
 from struct import error as StructError
 from typing import Any
 
 from millstream_client.errors import InvalidData
+from millstream_wire.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ Of all three kinds: classic, consumer (KIP-848) and share groups.
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from millstream_client.assignment import TopicPartition
@@ -16,6 +15,7 @@ from millstream_client.errors import Refused, check
 from millstream_client.offsets import LATEST, find_offsets
 from millstream_wire.codec import DecodeError, decode_embedded
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 from millstream_wire.messages.alter_share_group_offsets import (
     AlterShareGroupOffsetsRequest,
     AlterShareGroupOffsetsRequestPartition,

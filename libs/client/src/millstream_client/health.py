@@ -1,13 +1,13 @@
 """Whether a cluster is well at this moment: what is not, where, and what to do about it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from millstream_client.admin import Setting
 from millstream_client.brokers import Node
 from millstream_client.cluster import Cluster
 from millstream_client.errors import Unreachable
 from millstream_client.metadata import NO_LEADER, Snapshot
+from millstream_wire.late_dataclass import dataclass
 from millstream_wire.messages.describe_log_dirs import DescribeLogDirsRequest
 
 MIN_ISR = "min.insync.replicas"

@@ -1,7 +1,6 @@
 """What happened to topics, brokers and groups: the metadata log's records, which any node gets from the controller, and the groups' own log."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from uuid import UUID
 
 from millstream_client.assignment import TopicPartition
@@ -16,6 +15,7 @@ from millstream_cluster.ids import METADATA_TOPIC, OFFSETS_TOPIC
 from millstream_cluster.records import decode_record
 from millstream_cluster.shard import shard_of
 from millstream_wire.codec import DecodeError
+from millstream_wire.late_dataclass import dataclass
 from millstream_wire.messages.describe_quorum import DescribeQuorumRequest, RequestPartitionData, RequestTopicData
 from millstream_wire.records import check as check_batch
 from millstream_wire.records import decode_batch, split

@@ -5,7 +5,6 @@ It says what to read and when that is no longer so; reading and committing is th
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from millstream_client.assignment import Subscriber, TopicPartition, assign_ranges
@@ -13,6 +12,7 @@ from millstream_client.coordination import NEVER, Coordination
 from millstream_client.errors import InvalidData, KafkaError, Refused, check, code_of
 from millstream_wire.codec import DecodeError, decode_embedded, encode_stored
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 from millstream_wire.messages.heartbeat import HeartbeatRequest
 from millstream_wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
 from millstream_wire.messages.leave_group import LeaveGroupRequest, MemberIdentity

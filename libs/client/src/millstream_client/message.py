@@ -1,7 +1,8 @@
 """What a reader gets: one record of one partition."""
 
-from dataclasses import dataclass
 from typing import Any
+
+from millstream_wire.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

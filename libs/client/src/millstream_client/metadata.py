@@ -2,11 +2,12 @@
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from millstream_client.addresses import Address
 from millstream_client.errors import code_of
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 from millstream_wire.messages.metadata import MetadataResponse, MetadataResponseTopic
 
 NO_LEADER = -1

@@ -7,7 +7,6 @@ order holds however often a batch is sent. What is not acknowledged yet is bound
 import asyncio
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Literal
 
@@ -19,6 +18,7 @@ from millstream_client.errors import Closed, Expired, InvalidData, KafkaError, R
 from millstream_client.metadata import NO_LEADER
 from millstream_client.partitioner import RoundRobin, partition_of_key
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 from millstream_wire.messages.init_producer_id import InitProducerIdRequest
 from millstream_wire.messages.produce import (
     PartitionProduceData,

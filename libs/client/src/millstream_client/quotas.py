@@ -1,10 +1,10 @@
 """Client quotas: how much users, client ids and addresses may take."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from millstream_client.cluster import Cluster
 from millstream_client.errors import check
+from millstream_wire.late_dataclass import dataclass
 from millstream_wire.messages.alter_client_quotas import AlterClientQuotasRequest, OpData, RequestEntryData
 from millstream_wire.messages.alter_client_quotas import EntityData as AlteredEntity
 from millstream_wire.messages.describe_client_quotas import DescribeClientQuotasRequest

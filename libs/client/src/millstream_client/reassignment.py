@@ -2,11 +2,11 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from millstream_client.assignment import TopicPartition
 from millstream_client.cluster import Cluster
 from millstream_client.errors import InvalidData, check
+from millstream_wire.late_dataclass import dataclass
 from millstream_wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,

@@ -1,12 +1,13 @@
 """Delegation tokens: a password for a while that stands for its owner. What is asked names a token by its id, so no HMAC is passed around."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from millstream_client.cluster import Cluster
 from millstream_client.errors import Refused, check
 from millstream_cluster.principal import Principal
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 from millstream_wire.messages.create_delegation_token import CreatableRenewers, CreateDelegationTokenRequest
 from millstream_wire.messages.describe_delegation_token import (
     DescribeDelegationTokenOwner,

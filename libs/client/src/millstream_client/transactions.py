@@ -1,11 +1,10 @@
 """Transactions from outside: which there are, what is in one, and how to end one whose producer is gone."""
 
-from dataclasses import dataclass
-
 from millstream_client.assignment import TopicPartition
 from millstream_client.cluster import Backoff, Cluster
 from millstream_client.errors import Refused, check, code_of
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 from millstream_wire.messages.describe_transactions import DescribeTransactionsRequest
 from millstream_wire.messages.find_coordinator import FindCoordinatorRequest
 from millstream_wire.messages.init_producer_id import InitProducerIdRequest

@@ -1,12 +1,12 @@
 """SCRAM users: who may log in with a password, which never leaves this process as it is."""
 
 import secrets
-from dataclasses import dataclass
 
 from millstream_client.cluster import Cluster
 from millstream_client.errors import check
 from millstream_security.sasl.scram_mechanism import ITERATIONS_MIN, ScramMechanism
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 from millstream_wire.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     ScramCredentialDeletion,

@@ -4,9 +4,10 @@ A question (`May`) is what whoever answers from an Image asks before it shows so
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, TypeAlias
+
+from millstream_wire.late_dataclass import dataclass
 
 
 class AclOperation(IntEnum):

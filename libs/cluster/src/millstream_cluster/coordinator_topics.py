@@ -6,11 +6,12 @@ Whoever asks leaves what is not configured to the controller, which alone knows 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 
 from millstream_cluster.configs.broker import BROKER_CONFIGS
 from millstream_cluster.ids import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
+from millstream_wire.late_dataclass import dataclass
 
 NEEDED_CONFIGS: Mapping[str, str] = MappingProxyType({"cleanup.policy": "compact"})
 """Without these a coordinators' topic would lose what is in it, so also one that somebody creates by hand has them."""

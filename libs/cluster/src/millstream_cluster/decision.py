@@ -4,8 +4,9 @@ A decision only looks at the machine. What it wants changed it says: in records,
 the machine keeps in memory only (who was heard when, who waits).
 """
 
-from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
+
+from millstream_wire.late_dataclass import dataclass
 
 R = TypeVar("R")
 T = TypeVar("T")

@@ -1,7 +1,7 @@
 """What an Image consists of: nodes, topics, partitions and shards, as values that readers may keep."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 from uuid import UUID
 
@@ -19,6 +19,7 @@ from millstream_cluster.ids import (
     Role,
     role_of,
 )
+from millstream_wire.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

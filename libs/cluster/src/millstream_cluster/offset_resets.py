@@ -5,8 +5,9 @@ What has to be asked first (where logs begin and end, what they held at a time) 
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import TypeVar, assert_never
+
+from millstream_wire.late_dataclass import dataclass
 
 Partition = tuple[str, int]
 Key = TypeVar("Key", bound=Partition)

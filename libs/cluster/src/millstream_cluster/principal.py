@@ -1,6 +1,6 @@
 """Principals: the names in which clients act, as Kafka writes them (`User:alice`)."""
 
-from dataclasses import dataclass
+from millstream_wire.late_dataclass import dataclass
 
 USER = "User"
 

@@ -9,7 +9,6 @@ import logging
 import os
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from millstream_log.atomic_file import replace_file
@@ -28,6 +27,7 @@ from millstream_log.segment_swap import DELETED
 from millstream_log.shortened import Shortened
 from millstream_log.transaction_index import NO_ROOM, TransactionIndex
 from millstream_log.truncation_mark import TruncationMark, finish_mark, load_unfinished, store_mark
+from millstream_wire.late_dataclass import dataclass
 from millstream_wire.records import NO_TIMESTAMP, RecordsError
 
 logger = logging.getLogger(__name__)

@@ -8,7 +8,6 @@ import logging
 import os
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -32,6 +31,7 @@ from millstream_log.partition_metadata import load_topic_id, store_topic_id
 from millstream_log.properties_file import load_properties, store_properties
 from millstream_log.truncation_mark import TruncationMark, load_mark
 from millstream_log.uuids import format_uuid, parse_uuid
+from millstream_wire.late_dataclass import dataclass
 
 logger = logging.getLogger(__name__)
 

@@ -7,7 +7,6 @@ reached the disk is checked batch by batch, and the log ends before the first ba
 import logging
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from millstream_log.config import LogConfig
@@ -22,6 +21,7 @@ from millstream_log.recalled_batches import recall_batches
 from millstream_log.replay import replay
 from millstream_log.segment import Segment
 from millstream_log.segment_swap import base_of, complete_swaps
+from millstream_wire.late_dataclass import dataclass
 from millstream_wire.records import BatchHeader, RecordsError
 
 logger = logging.getLogger(__name__)

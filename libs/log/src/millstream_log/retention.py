@@ -1,8 +1,9 @@
 """What a log may let go of, segments and producers: a plan over sizes and times, which touches no file."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol
+
+from millstream_wire.late_dataclass import dataclass
 
 
 class RetainedSegment(Protocol):

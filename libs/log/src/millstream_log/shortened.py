@@ -1,8 +1,7 @@
 """What stays of the segment that a log is cut in."""
 
-from dataclasses import dataclass
-
 from millstream_log.index_file import Entry
+from millstream_wire.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

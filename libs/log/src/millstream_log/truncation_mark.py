@@ -5,12 +5,13 @@ times only, until one of them has been written since.
 """
 
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from millstream_log.atomic_file import read_file, replace_file
 from millstream_log.disk import Disk, unlink_if_there
 from millstream_log.errors import CorruptFile
+from millstream_wire.late_dataclass import dataclass
 
 _UNDER_WAY = "truncation"
 _DONE = "truncated"

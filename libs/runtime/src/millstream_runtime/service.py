@@ -5,8 +5,9 @@ class BrokerApp:                                    # a Service
 """
 
 import asyncio
-from dataclasses import dataclass
 from typing import Protocol
+
+from millstream_wire.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

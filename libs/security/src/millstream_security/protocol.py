@@ -1,8 +1,10 @@
 """Which credentials a listener asks for, and the settings that are its own. Pure, and all that a plain listener needs of this library."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
+
+from millstream_wire.late_dataclass import dataclass
 
 
 class SecurityProtocol(IntEnum):

@@ -5,12 +5,12 @@ version that it refuses (Produce 0 to 2) or has one that is not stable yet (Init
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from types import MappingProxyType
 from typing import Any
 
 from millstream_wire import messages
+from millstream_wire.late_dataclass import dataclass
 from millstream_wire.schema import Request, Response
 
 
@@ -104,107 +104,111 @@ class ApiKey(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Api:
+    """What is asked for every API before anybody uses it: plain numbers, so that its messages are loaded with their first use."""
+
     key: ApiKey
     name: str
-    request: type[Request[Any]]
-    response: type[Response]
     versions: tuple[int, int]
     flexible: int | None
 
+    @property
+    def request(self) -> type[Request[Any]]:
+        found: type[Request[Any]] = getattr(messages, f"{self.name}Request")
+        return found
 
-def _api(request: type[Request[Any]], versions: tuple[int, int] | None = None) -> Api:
-    key = ApiKey(request.api_key)
-    name = request.__name__.removesuffix("Request")
-    return Api(key, name, request, request.answer_type(), versions or request.versions, request.flexible)
+    @property
+    def response(self) -> type[Response]:
+        found: type[Response] = getattr(messages, f"{self.name}Response")
+        return found
 
 
 _APIS = (
     # KAFKA-18659: without versions 0 to 2 in the answer librdkafka silently stops compressing.
-    _api(messages.ProduceRequest, (0, 13)),
-    _api(messages.FetchRequest),
-    _api(messages.ListOffsetsRequest),
-    _api(messages.MetadataRequest),
-    _api(messages.OffsetCommitRequest),
-    _api(messages.OffsetFetchRequest),
-    _api(messages.FindCoordinatorRequest),
-    _api(messages.JoinGroupRequest),
-    _api(messages.HeartbeatRequest),
-    _api(messages.LeaveGroupRequest),
-    _api(messages.SyncGroupRequest),
-    _api(messages.DescribeGroupsRequest),
-    _api(messages.ListGroupsRequest),
-    _api(messages.SaslHandshakeRequest),
-    _api(messages.ApiVersionsRequest),
-    _api(messages.CreateTopicsRequest),
-    _api(messages.DeleteTopicsRequest),
-    _api(messages.DeleteRecordsRequest),
-    _api(messages.InitProducerIdRequest, (0, 5)),
-    _api(messages.OffsetForLeaderEpochRequest),
-    _api(messages.AddPartitionsToTxnRequest),
-    _api(messages.AddOffsetsToTxnRequest),
-    _api(messages.EndTxnRequest),
-    _api(messages.WriteTxnMarkersRequest),
-    _api(messages.TxnOffsetCommitRequest),
-    _api(messages.DescribeAclsRequest),
-    _api(messages.CreateAclsRequest),
-    _api(messages.DeleteAclsRequest),
-    _api(messages.DescribeConfigsRequest),
-    _api(messages.AlterConfigsRequest),
-    _api(messages.AlterReplicaLogDirsRequest),
-    _api(messages.DescribeLogDirsRequest),
-    _api(messages.SaslAuthenticateRequest),
-    _api(messages.CreatePartitionsRequest),
-    _api(messages.CreateDelegationTokenRequest),
-    _api(messages.RenewDelegationTokenRequest),
-    _api(messages.ExpireDelegationTokenRequest),
-    _api(messages.DescribeDelegationTokenRequest),
-    _api(messages.DeleteGroupsRequest),
-    _api(messages.ElectLeadersRequest),
-    _api(messages.IncrementalAlterConfigsRequest),
-    _api(messages.AlterPartitionReassignmentsRequest),
-    _api(messages.ListPartitionReassignmentsRequest),
-    _api(messages.OffsetDeleteRequest),
-    _api(messages.DescribeClientQuotasRequest),
-    _api(messages.AlterClientQuotasRequest),
-    _api(messages.DescribeUserScramCredentialsRequest),
-    _api(messages.AlterUserScramCredentialsRequest),
-    _api(messages.DescribeQuorumRequest),
-    _api(messages.AlterPartitionRequest),
-    _api(messages.UpdateFeaturesRequest),
-    _api(messages.EnvelopeRequest),
-    _api(messages.FetchSnapshotRequest),
-    _api(messages.DescribeClusterRequest),
-    _api(messages.DescribeProducersRequest),
-    _api(messages.BrokerRegistrationRequest),
-    _api(messages.BrokerHeartbeatRequest),
-    _api(messages.UnregisterBrokerRequest),
-    _api(messages.DescribeTransactionsRequest),
-    _api(messages.ListTransactionsRequest),
-    _api(messages.AllocateProducerIdsRequest),
-    _api(messages.ConsumerGroupHeartbeatRequest),
-    _api(messages.ConsumerGroupDescribeRequest),
-    _api(messages.ControllerRegistrationRequest),
-    _api(messages.GetTelemetrySubscriptionsRequest),
-    _api(messages.PushTelemetryRequest),
-    _api(messages.AssignReplicasToDirsRequest),
-    _api(messages.ListConfigResourcesRequest),
-    _api(messages.DescribeTopicPartitionsRequest),
-    _api(messages.ShareGroupHeartbeatRequest),
-    _api(messages.ShareGroupDescribeRequest),
-    _api(messages.ShareFetchRequest),
-    _api(messages.ShareAcknowledgeRequest),
-    _api(messages.AddRaftVoterRequest),
-    _api(messages.RemoveRaftVoterRequest),
-    _api(messages.InitializeShareGroupStateRequest),
-    _api(messages.ReadShareGroupStateRequest),
-    _api(messages.WriteShareGroupStateRequest),
-    _api(messages.DeleteShareGroupStateRequest),
-    _api(messages.ReadShareGroupStateSummaryRequest),
-    _api(messages.StreamsGroupHeartbeatRequest),
-    _api(messages.StreamsGroupDescribeRequest),
-    _api(messages.DescribeShareGroupOffsetsRequest),
-    _api(messages.AlterShareGroupOffsetsRequest),
-    _api(messages.DeleteShareGroupOffsetsRequest),
+    Api(ApiKey.PRODUCE, "Produce", (0, 13), flexible=9),
+    Api(ApiKey.FETCH, "Fetch", (4, 18), flexible=12),
+    Api(ApiKey.LIST_OFFSETS, "ListOffsets", (1, 11), flexible=6),
+    Api(ApiKey.METADATA, "Metadata", (0, 13), flexible=9),
+    Api(ApiKey.OFFSET_COMMIT, "OffsetCommit", (2, 10), flexible=8),
+    Api(ApiKey.OFFSET_FETCH, "OffsetFetch", (1, 10), flexible=6),
+    Api(ApiKey.FIND_COORDINATOR, "FindCoordinator", (0, 6), flexible=3),
+    Api(ApiKey.JOIN_GROUP, "JoinGroup", (0, 9), flexible=6),
+    Api(ApiKey.HEARTBEAT, "Heartbeat", (0, 4), flexible=4),
+    Api(ApiKey.LEAVE_GROUP, "LeaveGroup", (0, 5), flexible=4),
+    Api(ApiKey.SYNC_GROUP, "SyncGroup", (0, 5), flexible=4),
+    Api(ApiKey.DESCRIBE_GROUPS, "DescribeGroups", (0, 6), flexible=5),
+    Api(ApiKey.LIST_GROUPS, "ListGroups", (0, 5), flexible=3),
+    Api(ApiKey.SASL_HANDSHAKE, "SaslHandshake", (0, 1), flexible=None),
+    Api(ApiKey.API_VERSIONS, "ApiVersions", (0, 5), flexible=3),
+    Api(ApiKey.CREATE_TOPICS, "CreateTopics", (2, 7), flexible=5),
+    Api(ApiKey.DELETE_TOPICS, "DeleteTopics", (1, 6), flexible=4),
+    Api(ApiKey.DELETE_RECORDS, "DeleteRecords", (0, 2), flexible=2),
+    Api(ApiKey.INIT_PRODUCER_ID, "InitProducerId", (0, 5), flexible=2),
+    Api(ApiKey.OFFSET_FOR_LEADER_EPOCH, "OffsetForLeaderEpoch", (2, 4), flexible=4),
+    Api(ApiKey.ADD_PARTITIONS_TO_TXN, "AddPartitionsToTxn", (0, 5), flexible=3),
+    Api(ApiKey.ADD_OFFSETS_TO_TXN, "AddOffsetsToTxn", (0, 4), flexible=3),
+    Api(ApiKey.END_TXN, "EndTxn", (0, 5), flexible=3),
+    Api(ApiKey.WRITE_TXN_MARKERS, "WriteTxnMarkers", (1, 2), flexible=1),
+    Api(ApiKey.TXN_OFFSET_COMMIT, "TxnOffsetCommit", (0, 6), flexible=3),
+    Api(ApiKey.DESCRIBE_ACLS, "DescribeAcls", (1, 3), flexible=2),
+    Api(ApiKey.CREATE_ACLS, "CreateAcls", (1, 3), flexible=2),
+    Api(ApiKey.DELETE_ACLS, "DeleteAcls", (1, 3), flexible=2),
+    Api(ApiKey.DESCRIBE_CONFIGS, "DescribeConfigs", (1, 4), flexible=4),
+    Api(ApiKey.ALTER_CONFIGS, "AlterConfigs", (0, 2), flexible=2),
+    Api(ApiKey.ALTER_REPLICA_LOG_DIRS, "AlterReplicaLogDirs", (1, 2), flexible=2),
+    Api(ApiKey.DESCRIBE_LOG_DIRS, "DescribeLogDirs", (1, 5), flexible=2),
+    Api(ApiKey.SASL_AUTHENTICATE, "SaslAuthenticate", (0, 2), flexible=2),
+    Api(ApiKey.CREATE_PARTITIONS, "CreatePartitions", (0, 3), flexible=2),
+    Api(ApiKey.CREATE_DELEGATION_TOKEN, "CreateDelegationToken", (1, 3), flexible=2),
+    Api(ApiKey.RENEW_DELEGATION_TOKEN, "RenewDelegationToken", (1, 2), flexible=2),
+    Api(ApiKey.EXPIRE_DELEGATION_TOKEN, "ExpireDelegationToken", (1, 2), flexible=2),
+    Api(ApiKey.DESCRIBE_DELEGATION_TOKEN, "DescribeDelegationToken", (1, 3), flexible=2),
+    Api(ApiKey.DELETE_GROUPS, "DeleteGroups", (0, 3), flexible=2),
+    Api(ApiKey.ELECT_LEADERS, "ElectLeaders", (0, 2), flexible=2),
+    Api(ApiKey.INCREMENTAL_ALTER_CONFIGS, "IncrementalAlterConfigs", (0, 1), flexible=1),
+    Api(ApiKey.ALTER_PARTITION_REASSIGNMENTS, "AlterPartitionReassignments", (0, 1), flexible=0),
+    Api(ApiKey.LIST_PARTITION_REASSIGNMENTS, "ListPartitionReassignments", (0, 0), flexible=0),
+    Api(ApiKey.OFFSET_DELETE, "OffsetDelete", (0, 0), flexible=None),
+    Api(ApiKey.DESCRIBE_CLIENT_QUOTAS, "DescribeClientQuotas", (0, 1), flexible=1),
+    Api(ApiKey.ALTER_CLIENT_QUOTAS, "AlterClientQuotas", (0, 1), flexible=1),
+    Api(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, "DescribeUserScramCredentials", (0, 0), flexible=0),
+    Api(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, "AlterUserScramCredentials", (0, 0), flexible=0),
+    Api(ApiKey.DESCRIBE_QUORUM, "DescribeQuorum", (0, 2), flexible=0),
+    Api(ApiKey.ALTER_PARTITION, "AlterPartition", (2, 3), flexible=2),
+    Api(ApiKey.UPDATE_FEATURES, "UpdateFeatures", (0, 2), flexible=0),
+    Api(ApiKey.ENVELOPE, "Envelope", (0, 0), flexible=0),
+    Api(ApiKey.FETCH_SNAPSHOT, "FetchSnapshot", (0, 1), flexible=0),
+    Api(ApiKey.DESCRIBE_CLUSTER, "DescribeCluster", (0, 2), flexible=0),
+    Api(ApiKey.DESCRIBE_PRODUCERS, "DescribeProducers", (0, 0), flexible=0),
+    Api(ApiKey.BROKER_REGISTRATION, "BrokerRegistration", (0, 4), flexible=0),
+    Api(ApiKey.BROKER_HEARTBEAT, "BrokerHeartbeat", (0, 2), flexible=0),
+    Api(ApiKey.UNREGISTER_BROKER, "UnregisterBroker", (0, 0), flexible=0),
+    Api(ApiKey.DESCRIBE_TRANSACTIONS, "DescribeTransactions", (0, 0), flexible=0),
+    Api(ApiKey.LIST_TRANSACTIONS, "ListTransactions", (0, 2), flexible=0),
+    Api(ApiKey.ALLOCATE_PRODUCER_IDS, "AllocateProducerIds", (0, 0), flexible=0),
+    Api(ApiKey.CONSUMER_GROUP_HEARTBEAT, "ConsumerGroupHeartbeat", (0, 1), flexible=0),
+    Api(ApiKey.CONSUMER_GROUP_DESCRIBE, "ConsumerGroupDescribe", (0, 1), flexible=0),
+    Api(ApiKey.CONTROLLER_REGISTRATION, "ControllerRegistration", (0, 0), flexible=0),
+    Api(ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, "GetTelemetrySubscriptions", (0, 0), flexible=0),
+    Api(ApiKey.PUSH_TELEMETRY, "PushTelemetry", (0, 0), flexible=0),
+    Api(ApiKey.ASSIGN_REPLICAS_TO_DIRS, "AssignReplicasToDirs", (0, 0), flexible=0),
+    Api(ApiKey.LIST_CONFIG_RESOURCES, "ListConfigResources", (0, 1), flexible=0),
+    Api(ApiKey.DESCRIBE_TOPIC_PARTITIONS, "DescribeTopicPartitions", (0, 0), flexible=0),
+    Api(ApiKey.SHARE_GROUP_HEARTBEAT, "ShareGroupHeartbeat", (1, 1), flexible=1),
+    Api(ApiKey.SHARE_GROUP_DESCRIBE, "ShareGroupDescribe", (1, 1), flexible=1),
+    Api(ApiKey.SHARE_FETCH, "ShareFetch", (1, 2), flexible=1),
+    Api(ApiKey.SHARE_ACKNOWLEDGE, "ShareAcknowledge", (1, 2), flexible=1),
+    Api(ApiKey.ADD_RAFT_VOTER, "AddRaftVoter", (0, 1), flexible=0),
+    Api(ApiKey.REMOVE_RAFT_VOTER, "RemoveRaftVoter", (0, 0), flexible=0),
+    Api(ApiKey.INITIALIZE_SHARE_GROUP_STATE, "InitializeShareGroupState", (0, 0), flexible=0),
+    Api(ApiKey.READ_SHARE_GROUP_STATE, "ReadShareGroupState", (0, 0), flexible=0),
+    Api(ApiKey.WRITE_SHARE_GROUP_STATE, "WriteShareGroupState", (0, 1), flexible=0),
+    Api(ApiKey.DELETE_SHARE_GROUP_STATE, "DeleteShareGroupState", (0, 0), flexible=0),
+    Api(ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, "ReadShareGroupStateSummary", (0, 1), flexible=0),
+    Api(ApiKey.STREAMS_GROUP_HEARTBEAT, "StreamsGroupHeartbeat", (0, 0), flexible=0),
+    Api(ApiKey.STREAMS_GROUP_DESCRIBE, "StreamsGroupDescribe", (0, 0), flexible=0),
+    Api(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, "DescribeShareGroupOffsets", (0, 1), flexible=0),
+    Api(ApiKey.ALTER_SHARE_GROUP_OFFSETS, "AlterShareGroupOffsets", (0, 0), flexible=0),
+    Api(ApiKey.DELETE_SHARE_GROUP_OFFSETS, "DeleteShareGroupOffsets", (0, 0), flexible=0),
 )
 
 API: Mapping[ApiKey, Api] = MappingProxyType({api.key: api for api in _APIS})

@@ -7,13 +7,14 @@ clients find the answer to their own topic, partition or group. Kafka has the sa
 import dataclasses
 import typing
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from types import NoneType
 from typing import Any, TypeVar
 
-from millstream_wire import messages as m
+from millstream_wire.api import ApiKey
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
+from millstream_wire.messages.join_group import JoinGroupRequest
 from millstream_wire.schema import Request, Response
 
 R = TypeVar("R", bound=Response)
@@ -21,9 +22,9 @@ R = TypeVar("R", bound=Response)
 
 def error_response(request: Request[R], version: int, code: ErrorCode, message: str | None = None) -> R:
     """Answer that all of it failed; the message goes where the response has room for one."""
-    row, answer = _ANSWERS[type(request)], request.answer_type()
+    row, answer = _ANSWERS[request.api_key], request.answer_type()
     given = _error(answer, row, code, message)
-    if isinstance(request, m.JoinGroupRequest):
+    if isinstance(request, JoinGroupRequest):
         given |= {"member_id": request.member_id, "protocol_name": None if version >= NO_PROTOCOL_IS_NULL_SINCE else ""}
     return answer(**given, **_items(request, answer, row.items, code, message))
 
@@ -122,8 +123,8 @@ _STATES = Row((_each("topics", "results", "topic_id", _each("partitions", "parti
 _OFFSETS = _each("topics", "topics", "name", _each("partitions", "partitions", "partition_index"))
 _TXN_PARTITIONS = _each("partitions", "results_by_partition", "partition_index")
 
-_ANSWERS: dict[type[Request[Any]], Row] = {
-    m.ProduceRequest: Row(
+_ANSWERS: dict[int, Row] = {
+    ApiKey.PRODUCE: Row(
         (
             _each(
                 "topic_data",
@@ -133,7 +134,7 @@ _ANSWERS: dict[type[Request[Any]], Row] = {
             ),
         )
     ),
-    m.FetchRequest: Row(
+    ApiKey.FETCH: Row(
         (
             _each(
                 "topics",
@@ -143,12 +144,12 @@ _ANSWERS: dict[type[Request[Any]], Row] = {
             ),
         )
     ),
-    m.ListOffsetsRequest: Row((_OFFSETS,)),
-    m.MetadataRequest: Row((_each("topics", "topics", "name topic_id"),)),
-    m.OffsetCommitRequest: Row(
+    ApiKey.LIST_OFFSETS: Row((_OFFSETS,)),
+    ApiKey.METADATA: Row((_each("topics", "topics", "name topic_id"),)),
+    ApiKey.OFFSET_COMMIT: Row(
         (_each("topics", "topics", "name topic_id", _each("partitions", "partitions", "partition_index")),)
     ),
-    m.OffsetFetchRequest: Row(
+    ApiKey.OFFSET_FETCH: Row(
         (
             _each("groups", "groups", "group_id"),
             _each(
@@ -159,29 +160,29 @@ _ANSWERS: dict[type[Request[Any]], Row] = {
             ),
         )
     ),
-    m.FindCoordinatorRequest: Row(
+    ApiKey.FIND_COORDINATOR: Row(
         (_each("coordinator_keys", "coordinators", "key", node_id=-1, port=-1),), {"node_id": -1, "port": -1}
     ),
-    m.JoinGroupRequest: _TOP,
-    m.HeartbeatRequest: _TOP,
-    m.LeaveGroupRequest: _TOP,
-    m.SyncGroupRequest: _TOP,
-    m.DescribeGroupsRequest: Row((_each("groups", "groups", "group_id"),)),
-    m.ListGroupsRequest: _TOP,
-    m.SaslHandshakeRequest: _TOP,
-    m.ApiVersionsRequest: _TOP,
-    m.CreateTopicsRequest: Row((_each("topics", "topics", "name"),)),
-    m.DeleteTopicsRequest: Row(
+    ApiKey.JOIN_GROUP: _TOP,
+    ApiKey.HEARTBEAT: _TOP,
+    ApiKey.LEAVE_GROUP: _TOP,
+    ApiKey.SYNC_GROUP: _TOP,
+    ApiKey.DESCRIBE_GROUPS: Row((_each("groups", "groups", "group_id"),)),
+    ApiKey.LIST_GROUPS: _TOP,
+    ApiKey.SASL_HANDSHAKE: _TOP,
+    ApiKey.API_VERSIONS: _TOP,
+    ApiKey.CREATE_TOPICS: Row((_each("topics", "topics", "name"),)),
+    ApiKey.DELETE_TOPICS: Row(
         (_each("topics", "responses", "name topic_id"), _each("topic_names", "responses", "name"))
     ),
-    m.DeleteRecordsRequest: Row(
+    ApiKey.DELETE_RECORDS: Row(
         (_each("topics", "topics", "name", _each("partitions", "partitions", "partition_index", low_watermark=-1)),)
     ),
-    m.InitProducerIdRequest: Row(fixed={"producer_epoch": -1}),
-    m.OffsetForLeaderEpochRequest: Row(
+    ApiKey.INIT_PRODUCER_ID: Row(fixed={"producer_epoch": -1}),
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: Row(
         (_each("topics", "topics", "topic", _each("partitions", "partitions", "partition")),)
     ),
-    m.AddPartitionsToTxnRequest: Row(
+    ApiKey.ADD_PARTITIONS_TO_TXN: Row(
         (
             _each("v3_and_below_topics", "results_by_topic_v3_and_below", "name", _TXN_PARTITIONS),
             _each(
@@ -193,9 +194,9 @@ _ANSWERS: dict[type[Request[Any]], Row] = {
         ),
         at_top=False,
     ),
-    m.AddOffsetsToTxnRequest: _TOP,
-    m.EndTxnRequest: _TOP,
-    m.WriteTxnMarkersRequest: Row(
+    ApiKey.ADD_OFFSETS_TO_TXN: _TOP,
+    ApiKey.END_TXN: _TOP,
+    ApiKey.WRITE_TXN_MARKERS: Row(
         (
             _each(
                 "markers",
@@ -205,24 +206,24 @@ _ANSWERS: dict[type[Request[Any]], Row] = {
             ),
         )
     ),
-    m.TxnOffsetCommitRequest: Row((_OFFSETS,)),
-    m.DescribeAclsRequest: _TOP,
-    m.CreateAclsRequest: Row((_each("creations", "results", ""),)),
-    m.DeleteAclsRequest: Row((_each("filters", "filter_results", ""),)),
-    m.DescribeConfigsRequest: Row((_each("resources", "results", "resource_type resource_name"),)),
-    m.AlterConfigsRequest: _RESOURCES,
-    m.AlterReplicaLogDirsRequest: Row(
+    ApiKey.TXN_OFFSET_COMMIT: Row((_OFFSETS,)),
+    ApiKey.DESCRIBE_ACLS: _TOP,
+    ApiKey.CREATE_ACLS: Row((_each("creations", "results", ""),)),
+    ApiKey.DELETE_ACLS: Row((_each("filters", "filter_results", ""),)),
+    ApiKey.DESCRIBE_CONFIGS: Row((_each("resources", "results", "resource_type resource_name"),)),
+    ApiKey.ALTER_CONFIGS: _RESOURCES,
+    ApiKey.ALTER_REPLICA_LOG_DIRS: Row(
         (_each("dirs.topics", "results", "topic_name=name", _each("partitions", "partitions", "partition_index")),)
     ),
-    m.DescribeLogDirsRequest: _TOP,
-    m.SaslAuthenticateRequest: _TOP,
-    m.CreatePartitionsRequest: Row((_each("topics", "results", "name"),)),
-    m.CreateDelegationTokenRequest: _TOP,
-    m.RenewDelegationTokenRequest: _TOP,
-    m.ExpireDelegationTokenRequest: _TOP,
-    m.DescribeDelegationTokenRequest: _TOP,
-    m.DeleteGroupsRequest: Row((_each("groups_names", "results", "group_id"),)),
-    m.ElectLeadersRequest: Row(
+    ApiKey.DESCRIBE_LOG_DIRS: _TOP,
+    ApiKey.SASL_AUTHENTICATE: _TOP,
+    ApiKey.CREATE_PARTITIONS: Row((_each("topics", "results", "name"),)),
+    ApiKey.CREATE_DELEGATION_TOKEN: _TOP,
+    ApiKey.RENEW_DELEGATION_TOKEN: _TOP,
+    ApiKey.EXPIRE_DELEGATION_TOKEN: _TOP,
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: _TOP,
+    ApiKey.DELETE_GROUPS: Row((_each("groups_names", "results", "group_id"),)),
+    ApiKey.ELECT_LEADERS: Row(
         (
             _each(
                 "topic_partitions",
@@ -232,57 +233,57 @@ _ANSWERS: dict[type[Request[Any]], Row] = {
             ),
         )
     ),
-    m.IncrementalAlterConfigsRequest: _RESOURCES,
-    m.AlterPartitionReassignmentsRequest: Row(
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: _RESOURCES,
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: Row(
         (_each("topics", "responses", "name", _each("partitions", "partitions", "partition_index")),)
     ),
-    m.ListPartitionReassignmentsRequest: Row(
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: Row(
         (_each("topics", "topics", "name", _each("partition_indexes", "partitions", "partition_index")),)
     ),
-    m.OffsetDeleteRequest: _TOP,
-    m.DescribeClientQuotasRequest: Row(fixed={"entries": None}),
-    m.AlterClientQuotasRequest: Row((_each("entries", "entries", "entity"),)),
-    m.DescribeUserScramCredentialsRequest: Row((_each("users", "results", ""),)),
-    m.AlterUserScramCredentialsRequest: Row(
+    ApiKey.OFFSET_DELETE: _TOP,
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: Row(fixed={"entries": None}),
+    ApiKey.ALTER_CLIENT_QUOTAS: Row((_each("entries", "entries", "entity"),)),
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: Row((_each("users", "results", ""),)),
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: Row(
         (_each("deletions", "results", "user=name"), _each("upsertions", "results", "user=name"))
     ),
-    m.DescribeQuorumRequest: _TOP,
-    m.AlterPartitionRequest: _TOP,
-    m.UpdateFeaturesRequest: _TOP,
-    m.EnvelopeRequest: _TOP,
-    m.FetchSnapshotRequest: _TOP,
-    m.DescribeClusterRequest: _TOP,
-    m.DescribeProducersRequest: Row(
+    ApiKey.DESCRIBE_QUORUM: _TOP,
+    ApiKey.ALTER_PARTITION: _TOP,
+    ApiKey.UPDATE_FEATURES: _TOP,
+    ApiKey.ENVELOPE: _TOP,
+    ApiKey.FETCH_SNAPSHOT: _TOP,
+    ApiKey.DESCRIBE_CLUSTER: _TOP,
+    ApiKey.DESCRIBE_PRODUCERS: Row(
         (_each("topics", "topics", "name", _each("partition_indexes", "partitions", "partition_index")),)
     ),
-    m.BrokerRegistrationRequest: _TOP,
-    m.BrokerHeartbeatRequest: _TOP,
-    m.UnregisterBrokerRequest: _TOP,
-    m.DescribeTransactionsRequest: Row((_each("transactional_ids", "transaction_states", "transactional_id"),)),
-    m.ListTransactionsRequest: _TOP,
-    m.AllocateProducerIdsRequest: _TOP,
-    m.ConsumerGroupHeartbeatRequest: _TOP,
-    m.ConsumerGroupDescribeRequest: _GROUP_IDS,
-    m.ControllerRegistrationRequest: _TOP,
-    m.GetTelemetrySubscriptionsRequest: _TOP,
-    m.PushTelemetryRequest: _TOP,
-    m.AssignReplicasToDirsRequest: _TOP,
-    m.ListConfigResourcesRequest: _TOP,
-    m.DescribeTopicPartitionsRequest: Row((_each("topics", "topics", "name"),)),
-    m.ShareGroupHeartbeatRequest: _TOP,
-    m.ShareGroupDescribeRequest: _GROUP_IDS,
-    m.ShareFetchRequest: _TOP,
-    m.ShareAcknowledgeRequest: _TOP,
-    m.AddRaftVoterRequest: _TOP,
-    m.RemoveRaftVoterRequest: _TOP,
-    m.InitializeShareGroupStateRequest: _STATES,
-    m.ReadShareGroupStateRequest: _STATES,
-    m.WriteShareGroupStateRequest: _STATES,
-    m.DeleteShareGroupStateRequest: _STATES,
-    m.ReadShareGroupStateSummaryRequest: _STATES,
-    m.StreamsGroupHeartbeatRequest: _TOP,
-    m.StreamsGroupDescribeRequest: _GROUP_IDS,
-    m.DescribeShareGroupOffsetsRequest: Row((_each("groups", "groups", "group_id"),)),
-    m.AlterShareGroupOffsetsRequest: _TOP,
-    m.DeleteShareGroupOffsetsRequest: _TOP,
+    ApiKey.BROKER_REGISTRATION: _TOP,
+    ApiKey.BROKER_HEARTBEAT: _TOP,
+    ApiKey.UNREGISTER_BROKER: _TOP,
+    ApiKey.DESCRIBE_TRANSACTIONS: Row((_each("transactional_ids", "transaction_states", "transactional_id"),)),
+    ApiKey.LIST_TRANSACTIONS: _TOP,
+    ApiKey.ALLOCATE_PRODUCER_IDS: _TOP,
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: _TOP,
+    ApiKey.CONSUMER_GROUP_DESCRIBE: _GROUP_IDS,
+    ApiKey.CONTROLLER_REGISTRATION: _TOP,
+    ApiKey.GET_TELEMETRY_SUBSCRIPTIONS: _TOP,
+    ApiKey.PUSH_TELEMETRY: _TOP,
+    ApiKey.ASSIGN_REPLICAS_TO_DIRS: _TOP,
+    ApiKey.LIST_CONFIG_RESOURCES: _TOP,
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: Row((_each("topics", "topics", "name"),)),
+    ApiKey.SHARE_GROUP_HEARTBEAT: _TOP,
+    ApiKey.SHARE_GROUP_DESCRIBE: _GROUP_IDS,
+    ApiKey.SHARE_FETCH: _TOP,
+    ApiKey.SHARE_ACKNOWLEDGE: _TOP,
+    ApiKey.ADD_RAFT_VOTER: _TOP,
+    ApiKey.REMOVE_RAFT_VOTER: _TOP,
+    ApiKey.INITIALIZE_SHARE_GROUP_STATE: _STATES,
+    ApiKey.READ_SHARE_GROUP_STATE: _STATES,
+    ApiKey.WRITE_SHARE_GROUP_STATE: _STATES,
+    ApiKey.DELETE_SHARE_GROUP_STATE: _STATES,
+    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: _STATES,
+    ApiKey.STREAMS_GROUP_HEARTBEAT: _TOP,
+    ApiKey.STREAMS_GROUP_DESCRIBE: _GROUP_IDS,
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: Row((_each("groups", "groups", "group_id"),)),
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: _TOP,
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: _TOP,
 }

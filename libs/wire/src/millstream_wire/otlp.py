@@ -5,8 +5,9 @@ passed over, as protobuf has it. Whatever the bytes are, the outcome is samples 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from struct import Struct
+
+from millstream_wire.late_dataclass import dataclass
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _double, _int64, _uint32 = Struct("<d"), Struct("<q"), Struct("<I")

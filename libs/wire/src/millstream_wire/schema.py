@@ -14,10 +14,11 @@ import sys
 import typing
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from types import NoneType
 from typing import Annotated, Any, ClassVar, Generic, Literal, TypeAlias, TypeVar, cast, dataclass_transform
+
+from millstream_wire.late_dataclass import dataclass, late
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,16 +159,7 @@ S = TypeVar("S", bound=Stored)
 @dataclass_transform(kw_only_default=True, field_specifiers=(field,))
 def struct(cls: type[T]) -> type[T]:
     """Declare a part of a message."""
-    # A process declares hundreds of these before it can serve: what `dataclass` would do is left for the first use.
-    content = {name: value for name, value in vars(cls).items() if name not in ("__dict__", "__weakref__")}
-    names = tuple(cls.__annotations__)
-    for name in names:
-        content.pop(name, None)
-    content |= {"__slots__": names, "__dataclass_fields__": _LateFields(cls)}
-    content |= {"__init__": _first_init, "__repr__": _repr, "__eq__": _eq, "__hash__": None}
-    made: Any = type(cls.__name__, cls.__bases__, content)
-    made.__qualname__ = cls.__qualname__
-    return cast(type[T], made)
+    return cast(type[T], late(cls, kw_only=True))
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(field,))
@@ -232,56 +224,3 @@ def _resolve(hint: Any) -> tuple[WireType, bool]:
         return Array(_resolve(typing.get_args(hint)[0])[0]), False
     (option,) = (option for option in typing.get_args(hint) if option is not NoneType)
     return _resolve(option)[0], True
-
-
-class _LateFields:
-    """Stands in for what `dataclass` notes of a class, until somebody asks."""
-
-    def __init__(self, declaration: type) -> None:
-        self._declaration = declaration
-
-    def __get__(self, instance: object, cls: Any) -> "dict[str, dataclasses.Field[Any]]":
-        self._declaration.__doc__ = self._declaration.__doc__ or cls.__name__  # else `dataclass` writes a long one
-        declared: Any = dataclass(kw_only=True, init=False, repr=False, eq=False)(self._declaration)
-        noted: dict[str, dataclasses.Field[Any]] = declared.__dataclass_fields__
-        cls.__dataclass_fields__ = noted
-        return noted
-
-
-def _first_init(self: Any, **values: Any) -> None:
-    """Stands in for the `__init__` that `dataclass` would write, until the first instance is made."""
-    cls = type(self)
-    cls.__init__ = _compile_init(cls)
-    cls.__init__(self, **values)
-
-
-def _compile_init(cls: type) -> Any:
-    names: dict[str, Any] = {"MADE": _MADE}
-    arguments, body = [], []
-    for declared in dataclasses.fields(cls):
-        name = declared.name
-        if declared.default_factory is dataclasses.MISSING:
-            names[f"default_{name}"] = declared.default
-            arguments.append(f"{name}=default_{name}")
-            body.append(f"self.{name} = {name}")
-        else:
-            names[f"make_{name}"] = declared.default_factory
-            arguments.append(f"{name}=MADE")
-            body.append(f"self.{name} = make_{name}() if {name} is MADE else {name}")
-    head = f"def __init__(self{', *, ' if arguments else ''}{', '.join(arguments)}):"
-    exec("\n    ".join([head, *(body or ["pass"])]), names)
-    return names["__init__"]
-
-
-_MADE = object()
-
-
-def _repr(self: Any) -> str:
-    shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
-    return f"{type(self).__name__}({shown})"
-
-
-def _eq(self: Any, other: Any) -> Any:
-    if type(self) is not type(other):
-        return NotImplemented
-    return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)

@@ -1,9 +1,9 @@
 """How the broker compacts its logs: Kafka's log.cleaner properties, read and checked."""
 
 import sys
-from dataclasses import dataclass
 
 from millstream_runtime.properties import Properties, PropertyError
+from millstream_wire.late_dataclass import dataclass
 
 _NO_LIMIT = sys.float_info.max
 

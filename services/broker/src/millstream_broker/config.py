@@ -5,7 +5,7 @@ dynamically (`millstream_cluster.configs.EffectiveConfigs`).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from millstream_broker.cleaner_config import CleanerConfig
@@ -24,6 +24,7 @@ from millstream_runtime.serving.authorization import authorizer_config_of
 from millstream_runtime.serving.listeners import CONNECTIONS_MAX, CREATION_RATE, limits_of, listeners_of
 from millstream_runtime.serving.security import PLAIN_SECURITY, TOKEN_SECRET, Security, nodes_first, security_of
 from millstream_security.authorization.authorizer import AuthorizerConfig
+from millstream_wire.late_dataclass import dataclass
 
 DEFAULT_LISTENER = "PLAINTEXT"
 DEFAULT_PORT = 9092

@@ -1,6 +1,6 @@
 """What one controller is told at its start: Kafka's properties, read and checked once."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TypeAlias
 
@@ -18,6 +18,7 @@ from millstream_runtime.serving.authorization import authorizer_config_of
 from millstream_runtime.serving.listeners import WILDCARDS, limits_of, quota_windows_of
 from millstream_runtime.serving.security import PLAIN_SECURITY, TOKEN_SECRET, Security, controller_security_of
 from millstream_security.authorization.authorizer import AuthorizerConfig
+from millstream_wire.late_dataclass import dataclass
 
 DEFAULT_LISTENER = "CONTROLLER://127.0.0.1:9093"
 

@@ -1,7 +1,7 @@
 """What one coordinator is told at its start: Kafka's properties, read and checked once."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from millstream_cluster.configs import ConfigError
 from millstream_cluster.coordinator_topics import CoordinatorTopics
@@ -18,6 +18,7 @@ from millstream_runtime.serving.authorization import authorizer_config_of
 from millstream_runtime.serving.listeners import limits_of, listeners_of
 from millstream_runtime.serving.security import PLAIN_SECURITY, TOKEN_SECRET, Security, nodes_first, security_of
 from millstream_security.authorization.authorizer import AuthorizerConfig
+from millstream_wire.late_dataclass import dataclass
 
 DEFAULT_LISTENER = "PLAINTEXT"
 DEFAULT_PORT = 9094

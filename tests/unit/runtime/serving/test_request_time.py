@@ -165,7 +165,7 @@ def test_shortcuts_are_taken_while_nobody_has_a_quota() -> None:
             place.server.on_quotas({})
             await place.client.request(HeartbeatRequest(generation_id=10), timeout_ms=5_000)
             assert app.shortcuts == 2
-            assert all(route.request_time is None for route in place.server.routes.values())
+            assert place.server.routes[ApiKey.HEARTBEAT].request_time is None
 
     asyncio.run(scenario())
 
@@ -178,12 +178,17 @@ def test_what_another_server_handles_behind_the_same_door_counts_too() -> None:
             place.server.share(beside, {ApiKey.METADATA: lambda request: request.include_topic_authorized_operations})
             answer, _ = await place.ask(BUSY["async"])
             assert answer.throttle_time_ms == WINDOWS.window_ms
-            counted = place.server.routes[ApiKey.METADATA]
             place.server.on_quotas({})
-            assert place.server.routes[ApiKey.METADATA].handle is counted.handle, "it stays shared"
+            shared = place.server.route(ApiKey.METADATA)
+            assert shared is not None
+            assert shared.request_time is None
+            assert shared.handle is not HANDLERS[ApiKey.METADATA].handle, "it stays shared"
             place.server.unshare()
-            assert place.server.routes[ApiKey.METADATA].handle is HANDLERS[ApiKey.METADATA].handle
-            assert place.server.routes[ApiKey.HEARTBEAT].shortcut is not None
+            own, with_shortcut = place.server.route(ApiKey.METADATA), place.server.route(ApiKey.HEARTBEAT)
+            assert own is not None
+            assert own.handle is HANDLERS[ApiKey.METADATA].handle
+            assert with_shortcut is not None
+            assert with_shortcut.shortcut is not None
             await beside.close()
 
     asyncio.run(scenario())

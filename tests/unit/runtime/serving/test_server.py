@@ -155,10 +155,10 @@ def test_a_handler_may_answer_with_all_the_bytes_now_or_later(hosts) -> None:
     hosts.run(scenario())
 
 
-def test_a_row_under_another_api_is_refused_at_once(hosts) -> None:
-    handlers = {ApiKey.METADATA: serve(HeartbeatRequest, heartbeat)}
+def test_a_row_under_another_api_is_refused(hosts) -> None:
+    server = Server("broker-1", {ApiKey.METADATA: serve(HeartbeatRequest, heartbeat)}, App(), hosts.world("server"))
     with pytest.raises(AssertionError, match="METADATA is served as HeartbeatRequest"):
-        Server("broker-1", handlers, App(), hosts.world("server"))
+        server.route(ApiKey.METADATA)
 
 
 def test_requests_are_answered_whatever_the_kind_of_handler(hosts) -> None:

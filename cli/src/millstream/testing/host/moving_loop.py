@@ -12,10 +12,11 @@ import selectors
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from millstream.testing.host.owner import OwnedTimer, Owner, Watch
+from millstream_wire.late_dataclass import dataclass
 
 LEAPS = 200
 """Of one move, about."""

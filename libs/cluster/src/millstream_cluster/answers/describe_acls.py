@@ -1,7 +1,6 @@
 """DescribeAcls (API key 29), versions 1 to 3, from an Image; and the filters that DeleteAcls (31) has as well."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from millstream_cluster.acls import (
     ANY,
@@ -15,6 +14,7 @@ from millstream_cluster.acls import (
 )
 from millstream_cluster.image import Image
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 from millstream_wire.messages import DescribeAclsRequest, DescribeAclsResponse
 from millstream_wire.messages.delete_acls import DeleteAclsFilter
 from millstream_wire.messages.describe_acls import AclDescription, DescribeAclsResource

@@ -5,7 +5,6 @@ coordinator's own properties and log levels are in the answer about itself only.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 
 from millstream_cluster.answers.topic_name import wrong_with_topic_name
@@ -13,6 +12,7 @@ from millstream_cluster.configs import ConfigEntry, ConfigSource, EffectiveConfi
 from millstream_cluster.image import Image
 from millstream_cluster.records import ResourceType
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 from millstream_wire.messages import (
     DescribeConfigsRequest,
     DescribeConfigsResponse,

@@ -5,7 +5,6 @@ brokers, or in this process's properties; then the default.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from itertools import dropwhile
 from typing import TypeAlias
@@ -17,6 +16,7 @@ from millstream_cluster.configs.key import ConfigError, ConfigKey, ConfigType, S
 from millstream_cluster.configs.topic import TOPIC_CONFIGS
 from millstream_cluster.image import Image
 from millstream_cluster.records import ResourceType
+from millstream_wire.late_dataclass import dataclass
 
 
 class ConfigSource(IntEnum):

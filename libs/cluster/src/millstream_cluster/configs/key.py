@@ -4,12 +4,12 @@ Values live as text everywhere (in the log, on the wire); this is the one place 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum, IntEnum, StrEnum
 from typing import TypeAlias, assert_never
 
 from millstream_cluster.errors import ClusterError
 from millstream_cluster.records import ResourceType
+from millstream_wire.late_dataclass import dataclass
 
 Value: TypeAlias = bool | int | float | str | tuple[str, ...] | None
 

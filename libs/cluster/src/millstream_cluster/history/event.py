@@ -1,7 +1,9 @@
 """One thing that happened, in words for people, with what it takes to choose from many."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from millstream_wire.late_dataclass import dataclass
 
 _NAMED_MAX = 3
 

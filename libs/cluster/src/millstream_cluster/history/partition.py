@@ -1,10 +1,10 @@
 """What one change of a partition means, in words: who leads, who is in sync, what moves where."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 
 from millstream_cluster import records as r
 from millstream_cluster.ids import NO_NODE, NodeId
+from millstream_wire.late_dataclass import dataclass
 
 State = r.PartitionCreated | r.PartitionChanged
 WhyGone = Callable[[NodeId], str]

@@ -1,9 +1,8 @@
 """A broker, as every plan sees it."""
 
-from dataclasses import dataclass
-
 from millstream_cluster.errors import ClusterError
 from millstream_cluster.ids import NodeId
+from millstream_wire.late_dataclass import dataclass
 
 
 class PlacementError(ClusterError):

@@ -1,9 +1,9 @@
 """What plans for existing partitions are made of."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 
 from millstream_cluster.ids import NodeId
+from millstream_wire.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from millstream_cluster.configs.key import INT_MAX, LONG_MAX, ConfigType
 from millstream_cluster.metadata_version import OLDEST, MetadataVersion
 from millstream_cluster.records import QuotaEntityType
+from millstream_wire.late_dataclass import dataclass
 
 PRODUCED = "producer_byte_rate"
 FETCHED = "consumer_byte_rate"

@@ -1,9 +1,9 @@
 """Records of ACLs."""
 
-from dataclasses import dataclass
 from uuid import UUID
 
 from millstream_cluster.acls import Acl, AclOperation, AclPattern, AclPermission, AclResource
+from millstream_wire.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,7 @@
 """The cluster's own records: that it is there, and which controller appends to its log."""
 
-from dataclasses import dataclass
-
 from millstream_cluster.ids import ControllerEpoch, NodeId
+from millstream_wire.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """Records of dynamic configurations and client quotas."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from millstream_wire.late_dataclass import dataclass
 
 
 class ResourceType(StrEnum):

@@ -1,6 +1,6 @@
 """Records of what the cluster does of the features that releases have, and of which records it may hold at all."""
 
-from dataclasses import dataclass
+from millstream_wire.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,9 @@
 What is bytes is in base64. `repr` leaves out what a password could be guessed from.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from millstream_wire.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
 """Records of brokers and coordinators: that they came, are fenced or not, are forgotten."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from uuid import UUID
 
 from millstream_cluster.ids import NO_EPOCH, BrokerEpoch, NodeId
+from millstream_wire.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,9 @@
 """Records of coordinators' partitions and of the producer ids that they and clients write with."""
 
-from dataclasses import dataclass
 from uuid import UUID
 
 from millstream_cluster.ids import NodeId, ProducerEpoch, ProducerId
+from millstream_wire.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
 """Records of topics and of who keeps their partitions."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from uuid import UUID
 
 from millstream_cluster.ids import LeaderEpoch, NodeId, PartitionEpoch
+from millstream_wire.late_dataclass import dataclass
 
 
 class LeaderRecoveryState(StrEnum):

@@ -6,7 +6,6 @@ It changes nothing in the log. Each group of segments ends as a `Cleaned`, whose
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from millstream_log.cleaner.key_map import KeyMap
@@ -16,6 +15,7 @@ from millstream_log.errors import CorruptFile
 from millstream_log.log import Log
 from millstream_log.segment import Segment
 from millstream_log.segment_swap import CLEANED
+from millstream_wire.late_dataclass import dataclass
 from millstream_wire.records import (
     HEADER_SIZE,
     BatchHeader,

@@ -1,8 +1,9 @@
 """Which part of a log is to be cleaned, whether it is worth it, and which segments become one: plans that touch no file."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Protocol, TypeVar
+
+from millstream_wire.late_dataclass import dataclass
 
 _RELATIVE_OFFSETS = (1 << 31) - 1
 _GROUP_SEGMENTS_MAX = 64  # a swap renames each file of its group while nothing else runs

@@ -6,10 +6,10 @@ it ends what is cleaned, so that readers who ask for what comes after find it.
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from millstream_log.cleaner.key_map import KeyMap
 from millstream_log.transaction_index import AbortedTransaction
+from millstream_wire.late_dataclass import dataclass
 from millstream_wire.records import (
     BatchHeader,
     EncodedRecord,

@@ -7,7 +7,6 @@ are closed at once. The listener of nodes is not held back by what clients take 
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from millstream_cluster.quotas.accounts import Accounts
 from millstream_cluster.quotas.addresses import canonical
@@ -17,6 +16,7 @@ from millstream_cluster.quotas.throttled import Throttled
 from millstream_cluster.quotas.windows import WindowedRate
 from millstream_cluster.records import QuotaEntityType
 from millstream_runtime.network.links import Limits
+from millstream_wire.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

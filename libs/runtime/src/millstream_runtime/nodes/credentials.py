@@ -1,10 +1,10 @@
 """What a node does to be let in where it connects to others: TLS or none, a login or none, and in whose name."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from millstream_runtime.network.links import Wrap
 from millstream_security.protocol import SecurityProtocol
+from millstream_wire.late_dataclass import dataclass
 
 if TYPE_CHECKING:
     from millstream_security.sasl.login import Login

@@ -7,7 +7,6 @@ applied here is not this cluster's log any more: MetadataDiverged, and a person 
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from millstream_cluster.errors import ClusterError, RecordError
 from millstream_cluster.ids import METADATA_TOPIC, METADATA_TOPIC_ID
@@ -20,6 +19,7 @@ from millstream_runtime.nodes.registration import Registration
 from millstream_runtime.service import ServiceFailed
 from millstream_runtime.world import World
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 from millstream_wire.messages import FetchRequest, FetchSnapshotRequest
 from millstream_wire.messages.fetch import FetchPartition, FetchTopic, PartitionData, ReplicaState
 from millstream_wire.messages.fetch_snapshot import RequestPartitionSnapshot, RequestTopicSnapshot, SnapshotId

@@ -6,7 +6,6 @@ What a heartbeat's answer means for the node (fenced, free to stop) is reported,
 import asyncio
 import logging
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from enum import Enum, auto
 from uuid import UUID
 
@@ -18,6 +17,7 @@ from millstream_runtime.service import Health, ServiceFailed
 from millstream_runtime.world import World
 from millstream_security.protocol import SecurityProtocol
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 from millstream_wire.messages import BrokerHeartbeatRequest, BrokerRegistrationRequest
 from millstream_wire.messages.broker_registration import Feature, Listener
 

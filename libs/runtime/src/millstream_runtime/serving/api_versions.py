@@ -6,10 +6,11 @@ From version 5 a client says whom it means to talk to, and one that came to anot
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from millstream_wire.api import ApiKey
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 from millstream_wire.messages import ApiVersionsRequest, ApiVersionsResponse
 from millstream_wire.messages.api_versions import ApiVersion, FinalizedFeatureKey, SupportedFeatureKey
 

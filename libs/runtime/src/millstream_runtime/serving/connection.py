@@ -189,7 +189,7 @@ class ServedConnection(ChannelUser):
             raise
         route = self._routes.get(api_key)
         if route is None:
-            raise _Rejected(f"unknown api key {api_key}")
+            route = self._first_route(api_key)
         if not route.least <= version <= route.most:
             if self._asks_versions_unknown(frame):
                 return
@@ -205,13 +205,21 @@ class ServedConnection(ChannelUser):
         request = decode(route.request, version, owned, position)
         self._call(route, request, context, started)
 
+    def _first_route(self, api_key: int) -> Route:
+        route: Route | None = self._server.route(api_key)
+        if route is None:
+            raise _Rejected(f"unknown api key {api_key}")
+        return route
+
     def _asks_versions_unknown(self, frame: Frame) -> bool:
         """Answer, in version 0, an ApiVersions of a version to come: what follows its correlation id we cannot know."""
         if len(frame) < _FIXED.size:
             return False
         api_key, version, correlation_id = _FIXED.unpack_from(frame)
-        route = self._server.routes[ApiKey.API_VERSIONS]
-        if api_key != ApiKey.API_VERSIONS or route.least <= version <= route.most:
+        if api_key != ApiKey.API_VERSIONS:
+            return False
+        route = self._first_route(api_key)
+        if route.least <= version <= route.most:
             return False
         unsupported = api_versions.unsupported(self._server.advertised)
         self._answer(encoded(ApiKey.API_VERSIONS, 0, correlation_id, unsupported))

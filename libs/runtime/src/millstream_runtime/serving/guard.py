@@ -1,12 +1,13 @@
 """What a listener asks of whoever comes, and in whose name they act before they have said anything."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from millstream_cluster.principal import USER, Principal
 from millstream_runtime.network.links import Unwelcome
 from millstream_runtime.serving.peer import ANONYMOUS_CLIENT, ClientPeer, Peer
 from millstream_security.protocol import ListenerSecurity
+from millstream_wire.late_dataclass import dataclass
 
 if TYPE_CHECKING:
     from millstream_security.sasl.settings import SaslSettings

@@ -5,13 +5,12 @@ here: behind a row, the dispatch calls a function of which it knows no more than
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
 
 from millstream_runtime.network.frames import Frame
-from millstream_runtime.serving.audit.recording import recorded
 from millstream_runtime.serving.context import Deferred, RawReply, RequestContext
 from millstream_wire.api import ApiKey
+from millstream_wire.late_dataclass import dataclass
 from millstream_wire.schema import Request, Response
 
 App = TypeVar("App")
@@ -45,6 +44,26 @@ class Handler(Generic[App_contra]):
 Handlers: TypeAlias = Mapping[ApiKey, Handler[App]]
 
 
+def late(make: Callable[[], Handler[App]]) -> Handler[App]:
+    """A row that is made when somebody first looks at it: with the first request of its kind."""
+    return cast(Handler[App], _Late(make))
+
+
+class _Late:
+    """Stands in for the `Handler` that it becomes."""
+
+    __slots__ = ("_made", "_make")
+
+    def __init__(self, make: Callable[[], Handler[Any]]) -> None:
+        self._make = make
+        self._made: Handler[Any] | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        if self._made is None:
+            self._made = self._make()
+        return getattr(self._made, name)
+
+
 def serve(
     request: RequestClass[Asked, Answer],
     handle: Callable[[App, Asked, RequestContext], Reply[Answer] | Awaitable[Reply[Answer]] | Deferred],
@@ -67,4 +86,8 @@ def serve(
     """
     assert isinstance(request, type)
     assert issubclass(request, Request)
-    return Handler(request, recorded(request, handle) if changes else handle, shortcut)
+    if changes:
+        from millstream_runtime.serving.audit.recording import recorded  # what nobody needs until something is changed
+
+        return Handler(request, recorded(request, handle), shortcut)
+    return Handler(request, handle, shortcut)

@@ -6,12 +6,12 @@ whoever reaches them: it keeps accidents out, not attackers. Listeners for clien
 """
 
 import re
-from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
 from millstream_cluster.ids import NODE_ID_END, NodeId, Role, node_id_of, role_of
 from millstream_cluster.principal import ANONYMOUS, Principal
+from millstream_wire.late_dataclass import dataclass
 from millstream_wire.messages import ApiVersionsRequest
 
 OWN_HOSTS = ("127.0.0.1", "::1", "localhost")

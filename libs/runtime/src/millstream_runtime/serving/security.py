@@ -1,7 +1,7 @@
 """Which of a service's listeners ask for what, and what it shows where it connects: Kafka's properties, the same for every service."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, TypeAlias
 
 from millstream_cluster.records import Endpoint
@@ -9,6 +9,7 @@ from millstream_runtime.nodes.credentials import PLAIN, Credentials
 from millstream_runtime.properties import Properties, PropertyError
 from millstream_runtime.serving.guard import NO_GUARD, Guard
 from millstream_security.protocol import ListenerProperties, ListenerSecurity, SecurityProtocol
+from millstream_wire.late_dataclass import dataclass
 
 if TYPE_CHECKING:
     from millstream_security.sasl.login import Login

@@ -73,12 +73,12 @@ class Server(Generic[App]):
         self.audit = Audit(world, name)
         self.counters = world.metrics.server(name)
         self.advertised = _advertised(handlers, frozenset(unadvertised), versions or {})
-        served: dict[ApiKey, Handler[App]] = dict(handlers)
+        served = {int(key): handler for key, handler in handlers.items()}
         served[ApiKey.API_VERSIONS] = serve(ApiVersionsRequest, self._answer_api_versions)
-        self._plain = {int(key): self._route(key, handler, versions or {}) for key, handler in served.items()}
-        """How each API is served while nobody has a quota for the time that it takes."""
-        self.routes = dict(self._plain)
-        """What connections look at: as `_plain`, or with the time counted."""
+        self._handlers = served
+        self._narrowed = versions or {}
+        self.routes: dict[int, Route] = {}
+        """Of what was asked for, made by `route`. Connections look here first and keep the table: it changes in place."""
         self.request_time = RequestTime(world, limits.quota_windows)
         self.connection_quotas = ConnectionQuotas(limits)
         self.counters.throttled = (
@@ -90,9 +90,9 @@ class Server(Generic[App]):
         self._connections: dict[int, ServedConnection] = {}
         self._accepted = 0
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._unshared: dict[int, Route | None] = {}
-        """What stood in `_plain` before another server of this process took its part."""
         self._shared_with: Server[Any] | None = None
+        self._claims: Mapping[int, Callable[[Any], bool]] = {}
+        """Which requests are for that other server of this process."""
 
     @property
     def connections(self) -> int:
@@ -152,7 +152,18 @@ class Server(Generic[App]):
         was_active = quota.active
         quota.configure(quotas)
         if quota.active != was_active:
-            self._reroute()
+            self.routes.clear()
+
+    def route(self, key: int) -> Route | None:
+        """How this API is served from now on, if it is; who serves it is loaded with its first request."""
+        route = self._plain_route(key)
+        if route is None:
+            return None
+        if self.request_time.quota.active:
+            # A shortcut is for what needs no looking at.
+            route = replace(route, shortcut=None, request_time=self.request_time)
+        self.routes[key] = route
+        return route
 
     async def close(self) -> None:
         """Stop listening, cancel what is under way, close every connection."""
@@ -168,22 +179,13 @@ class Server(Generic[App]):
 
     def share(self, other: "Server[Any]", claims: Mapping[ApiKey, Callable[[Any], bool]]) -> None:
         """Pass on to another server of this process the requests that these say are its own."""
-        self._shared_with = other
-        for key, is_theirs in claims.items():
-            own = self._unshared.setdefault(int(key), self._plain.get(key))
-            self._plain[key] = divided(own, other._plain[key], is_theirs)
-        self._reroute()
+        self._shared_with, self._claims = other, {int(key): claim for key, claim in claims.items()}
+        self.routes.clear()
 
     def unshare(self) -> None:
         """Answer all requests here again."""
-        for key, own in self._unshared.items():
-            if own is None:
-                del self._plain[key]
-            else:
-                self._plain[key] = own
-        self._unshared.clear()
-        self._shared_with = None
-        self._reroute()
+        self._shared_with, self._claims = None, {}
+        self.routes.clear()
 
     def forget(self, connection: Connection) -> None:
         del self._connections[connection.number]
@@ -196,19 +198,21 @@ class Server(Generic[App]):
         task.add_done_callback(self._tasks.discard)
         return task
 
-    def _reroute(self) -> None:
-        """Connections keep the table: it changes in place. A shortcut is for what needs no looking at."""
-        routes = self._plain
-        if self.request_time.quota.active:
-            counted = self.request_time
-            routes = {key: replace(route, shortcut=None, request_time=counted) for key, route in self._plain.items()}
-        self.routes.clear()
-        self.routes.update(routes)
+    def _plain_route(self, key: int) -> Route | None:
+        """How an API is served while nobody has a quota for the time that it takes."""
+        handler = self._handlers.get(key)
+        own = self._own_route(ApiKey(key), handler) if handler is not None else None
+        is_theirs = self._claims.get(key)
+        if is_theirs is None:
+            return own
+        theirs = self._shared_with._plain_route(key) if self._shared_with is not None else None
+        assert theirs is not None, "what it claims it serves"
+        return divided(own, theirs, is_theirs)
 
-    def _route(self, key: ApiKey, handler: Handler[App], narrowed: Mapping[ApiKey, tuple[int, int]]) -> Route:
+    def _own_route(self, key: ApiKey, handler: Handler[App]) -> Route:
         request = handler.request
         assert request is API[key].request, f"{key.name} is served as {request.__name__}"
-        least, most = narrowed.get(key, API[key].versions)
+        least, most = self._narrowed.get(key, API[key].versions)
         return Route(
             api_key=key,
             name=API[key].name,

@@ -10,7 +10,6 @@ import itertools
 import random
 from collections.abc import Callable, Sequence
 from contextvars import Context, copy_context
-from dataclasses import dataclass
 from typing import Any
 
 from millstream_runtime.network.channel import Channel, ChannelUser
@@ -25,6 +24,7 @@ from millstream_runtime.network.links import (
     ignore_failed_handshake,
 )
 from millstream_runtime.simulated.loop import virtual_loop
+from millstream_wire.late_dataclass import dataclass
 
 SILENCE_MS = 8_000
 """How long a sender whose frames go nowhere believes in the connection (TCP's user timeout)."""

@@ -8,7 +8,6 @@ Whatever is not due ends the connection. Pure: what has to be done is the verdic
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, TypeAlias
 
@@ -20,6 +19,7 @@ from millstream_wire.codec import DecodeError, decode, encode
 from millstream_wire.error_response import error_response
 from millstream_wire.errors import ErrorCode
 from millstream_wire.header import encode_response_header, read_request_header
+from millstream_wire.late_dataclass import dataclass
 from millstream_wire.messages import (
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,

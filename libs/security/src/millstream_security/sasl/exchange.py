@@ -1,10 +1,10 @@
 """What a mechanism's server side says to each token of a client: go on, this is who it is, or no."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from millstream_cluster.principal import Principal
+from millstream_wire.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,12 @@ attacker would do with the issuer's public key.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import jwt
 
 from millstream_security.sasl.oauthbearer import Claims, InvalidToken
+from millstream_wire.late_dataclass import dataclass
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 _KEY_TYPES = ("RSA", "EC", "OKP")

@@ -1,7 +1,7 @@
 """What this process shows of itself where it is the client: to other nodes, or to any Kafka that a tool of ours talks to."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from millstream_security.sasl.errors import SaslConfigError
 from millstream_security.sasl.exchange import ClientExchange
@@ -11,6 +11,7 @@ from millstream_security.sasl.plain import PLAIN, PlainClient
 from millstream_security.sasl.scram_client import ScramClient
 from millstream_security.sasl.scram_mechanism import SCRAM_NAMES
 from millstream_security.sasl.scram_server import TOKEN_AUTH
+from millstream_wire.late_dataclass import dataclass
 
 MODULES: Mapping[str, str] = {
     PLAIN: "PlainLoginModule",

@@ -3,10 +3,10 @@
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from millstream_cluster.principal import USER, Principal
 from millstream_security.sasl.exchange import Accepted, Challenge, ClientExchange, SaslRefused, ServerExchange, Step
+from millstream_wire.late_dataclass import dataclass
 
 OAUTHBEARER = "OAUTHBEARER"
 

@@ -1,6 +1,6 @@
 """What one listener asks of logins, beside who may: mechanisms, limits and times."""
 
-from dataclasses import dataclass
+from millstream_wire.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

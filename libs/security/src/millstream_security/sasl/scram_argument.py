@@ -1,7 +1,6 @@
 """`--add-scram` as kafka-storage takes it: `SCRAM-SHA-256=[name=admin,password=...]`, with salt, iterations and saltedpassword."""
 
 import re
-from dataclasses import dataclass
 
 from millstream_security.sasl.errors import SaslConfigError
 from millstream_security.sasl.scram_mechanism import (
@@ -12,6 +11,7 @@ from millstream_security.sasl.scram_mechanism import (
     ScramMechanism,
 )
 from millstream_security.sasl.scram_messages import ScramMalformed, from_base64
+from millstream_wire.late_dataclass import dataclass
 
 _ARGUMENT = re.compile(r"(?P<mechanism>[^=]+)=\[(?P<pairs>.*)\]", re.DOTALL)
 _PAIR = re.compile(r'(?P<key>[a-z]+)=(?:"(?P<quoted>[^"]*)"|(?P<bare>[^,]*))(?:,|$)', re.DOTALL)

@@ -3,8 +3,10 @@
 import hashlib
 import hmac
 from base64 import b64encode
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
+
+from millstream_wire.late_dataclass import dataclass
 
 ITERATIONS_MIN = 4_096
 ITERATIONS_MAX = 16_384

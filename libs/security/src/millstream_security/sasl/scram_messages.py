@@ -4,9 +4,9 @@ import re
 from base64 import b64decode
 from binascii import Error as Base64Error
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from millstream_security.sasl.scram_mechanism import base64
+from millstream_wire.late_dataclass import dataclass
 
 _NO_BINDING = "n"
 _NONCE = r"[\x21-\x2b\x2d-\x7e]+"  # printable, no comma

@@ -2,7 +2,6 @@
 
 import hmac
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from millstream_cluster.principal import USER, Principal
 from millstream_security.sasl.exchange import Accepted, Challenge, SaslRefused, ServerExchange, Step
@@ -13,6 +12,7 @@ from millstream_security.sasl.scram_messages import (
     ScramMalformed,
     ServerFirst,
 )
+from millstream_wire.late_dataclass import dataclass
 
 TOKEN_AUTH = "tokenauth"
 

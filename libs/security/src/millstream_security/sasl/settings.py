@@ -1,7 +1,7 @@
 """sasl.* as one listener has it: Kafka's names, read and checked; no file is opened here."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from millstream_security.protocol import ListenerProperties
 from millstream_security.sasl.errors import SaslConfigError
@@ -9,6 +9,7 @@ from millstream_security.sasl.login import MODULES, module_of
 from millstream_security.sasl.oauthbearer import OAUTHBEARER
 from millstream_security.sasl.plain import PLAIN
 from millstream_security.sasl.rules import SaslRules
+from millstream_wire.late_dataclass import dataclass
 
 MECHANISMS = "sasl.enabled.mechanisms"
 USERS_FILE = "plain.users.file"

@@ -4,9 +4,9 @@ RULE:^CN=([^,]+),.*$/$1/L, DEFAULT
 """
 
 import re
-from dataclasses import dataclass
 
 from millstream_security.tls.errors import TlsConfigError
+from millstream_wire.late_dataclass import dataclass
 
 KEY = "ssl.principal.mapping.rules"
 _RULE = re.compile(r"\s*(?:(DEFAULT)|RULE:((?:\\.|[^\\/])*)/((?:\\.|[^\\/])*)/([LU]?))\s*(?:[,\n]|$)")

@@ -2,7 +2,7 @@
 
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from millstream_security.tls.errors import TlsConfigError
 from millstream_security.tls.principal_rules import KEY as RULES
 from millstream_security.tls.principal_rules import PrincipalRules
 from millstream_security.tls.stores import Store, read_type
+from millstream_wire.late_dataclass import dataclass
 
 _VERSIONS: Mapping[str, ssl.TLSVersion] = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 _PROTOCOLS = "ssl.enabled.protocols"

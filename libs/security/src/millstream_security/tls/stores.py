@@ -8,10 +8,11 @@ import re
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from millstream_security.tls.errors import TlsConfigError
+from millstream_wire.late_dataclass import dataclass
 
 _PEM = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----(.*?)-----END \1-----", re.DOTALL)
 _JKS = b"\xfe\xed\xfe\xed"

@@ -8,7 +8,7 @@ from enum import IntEnum
 from struct import Struct
 from typing import Final, TypeAlias
 
-from librt.strings import BytesWriter, read_i16_be, read_i32_be, read_i64_be
+from librt.strings import BytesWriter, read_i16_be, read_i32_be, read_i64_be, write_i32_be, write_i64_be
 from mypy_extensions import i64, mypyc_attr
 
 from millstream_wire.records.checksum import crc32c
@@ -323,23 +323,12 @@ def stamp(batch: Bytes, base_offset: int, leader_epoch: int) -> Bytes:
         writable = _writable(batch)
         _stamp.pack_into(writable, 0, base_offset, len(batch) - _LENGTH_PREFIX, leader_epoch)
         return writable
-    copy = BytesWriter()
-    copy.write(batch)
-    _put_i64(copy, 0, base_offset)
-    _put_i32(copy, _LENGTH_PREFIX, leader_epoch)
-    return copy.getvalue()
-
-
-def _put_i64(target: BytesWriter, at: i64, value: i64) -> None:
-    _put_i32(target, at, int(value >> 32))
-    _put_i32(target, at + 4, int(value))
-
-
-def _put_i32(target: BytesWriter, at: i64, value: int) -> None:
-    target[at] = value >> 24 & 0xFF
-    target[at + 1] = value >> 16 & 0xFF
-    target[at + 2] = value >> 8 & 0xFF
-    target[at + 3] = value & 0xFF
+    stamped = BytesWriter()
+    write_i64_be(stamped, base_offset)
+    write_i32_be(stamped, len(batch) - _LENGTH_PREFIX)
+    write_i32_be(stamped, leader_epoch)
+    stamped.write(batch[_MAGIC_AT:])
+    return stamped.getvalue()
 
 
 def stamp_log_append_time(batch: Bytes, timestamp_ms: int) -> bytearray | memoryview:

@@ -1,14 +1,12 @@
 """The codecs of record batches, with a bound on what they may unfold to.
 
-Input comes from the network: whatever it is, the outcome is bytes within the limit or a `RecordsError`.
+Input comes from the network: whatever it is, the outcome is bytes within the limit or a `RecordsError`. The libraries for
+snappy, lz4 and zstd are loaded with the first batch of theirs: they take 2 MB.
 """
 
 import zlib
 from enum import IntEnum
 from struct import Struct
-
-import cramjam
-import lz4.frame
 
 from millstream_wire.records.errors import CorruptBatch, TooLarge, UnsupportedCompression
 
@@ -37,11 +35,9 @@ def compress(codec: int, data: bytes) -> bytes:
         case Compression.SNAPPY:
             return _compress_xerial(data)
         case Compression.LZ4:
-            # Independent blocks of 64 KiB: the only kind that Java's reader takes.
-            block = lz4.frame.BLOCKSIZE_MAX64KB
-            return bytes(lz4.frame.compress(data, block_size=block, block_linked=False, store_size=False))
+            return _compress_lz4(data)
         case Compression.ZSTD:
-            return bytes(cramjam.zstd.compress(data))
+            return _compress_zstd(data)
         case _:
             raise UnsupportedCompression(f"compression type {codec}")
 
@@ -62,7 +58,7 @@ def decompress(codec: int, data: bytes | memoryview, *, limit: int) -> bytes:
                 return _decompress_zstd(data, limit)
             case _:
                 raise UnsupportedCompression(f"compression type {codec}")
-    except (zlib.error, cramjam.DecompressionError, RuntimeError, EOFError) as error:
+    except (zlib.error, RuntimeError, EOFError) as error:
         raise CorruptBatch(f"{Compression(codec).name.lower()}: {error}") from error
 
 
@@ -81,6 +77,8 @@ def _decompress_gzip(data: bytes | memoryview, limit: int) -> bytes:
 
 
 def _decompress_lz4(data: bytes | memoryview, limit: int) -> bytes:
+    import lz4.frame
+
     out = bytearray()
     rest: bytes | memoryview = data
     while rest:
@@ -95,6 +93,8 @@ def _decompress_lz4(data: bytes | memoryview, limit: int) -> bytes:
 
 
 def _decompress_zstd(data: bytes | memoryview, limit: int) -> bytes:
+    import cramjam
+
     size = min(max(8 * len(data), 64 * 1024), limit)
     while True:
         out = bytearray(size)
@@ -102,7 +102,7 @@ def _decompress_zstd(data: bytes | memoryview, limit: int) -> bytes:
             used = cramjam.zstd.decompress_into(data, out)
         except cramjam.DecompressionError as error:
             if "whole buffer" not in str(error):  # anything but too little room
-                raise
+                raise CorruptBatch(f"zstd: {error}") from error
             if size == limit:
                 raise TooLarge(f"zstd: more than {limit} bytes") from error
             size = min(4 * size, limit)
@@ -129,12 +129,33 @@ def _decompress_snappy(data: bytes, limit: int) -> bytes:
 
 
 def _decompress_bare_snappy(data: bytes, limit: int) -> bytes:
-    if cramjam.snappy.decompress_raw_len(data) > limit:
-        raise TooLarge(f"snappy: more than {limit} bytes")
-    return bytes(cramjam.snappy.decompress_raw(data))
+    import cramjam
+
+    try:
+        if cramjam.snappy.decompress_raw_len(data) > limit:
+            raise TooLarge(f"snappy: more than {limit} bytes")
+        return bytes(cramjam.snappy.decompress_raw(data))
+    except cramjam.DecompressionError as error:
+        raise CorruptBatch(f"snappy: {error}") from error
+
+
+def _compress_lz4(data: bytes) -> bytes:
+    import lz4.frame
+
+    # Independent blocks of 64 KiB: the only kind that Java's reader takes.
+    block = lz4.frame.BLOCKSIZE_MAX64KB
+    return bytes(lz4.frame.compress(data, block_size=block, block_linked=False, store_size=False))
+
+
+def _compress_zstd(data: bytes) -> bytes:
+    import cramjam
+
+    return bytes(cramjam.zstd.compress(data))
 
 
 def _compress_xerial(data: bytes) -> bytes:
+    import cramjam
+
     out = bytearray(_XERIAL_MAGIC + _int32.pack(1) + _int32.pack(1))
     for start in range(0, len(data), _XERIAL_BLOCK):
         block = bytes(cramjam.snappy.compress_raw(data[start : start + _XERIAL_BLOCK]))

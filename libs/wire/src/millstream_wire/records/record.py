@@ -1,9 +1,9 @@
 """Records and the batches that hold them: what clients, coordinators and tools need; brokers keep to `batch`."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from struct import Struct
 
+from millstream_wire.late_dataclass import dataclass
 from millstream_wire.records.batch import (
     HEADER_SIZE,
     MAGIC,

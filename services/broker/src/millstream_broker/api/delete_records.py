@@ -6,7 +6,6 @@ live: those that do not drop them before they lead or are read.
 
 import asyncio
 from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from millstream_broker.core.reads.purgatory import ANY_OFFSET
@@ -17,6 +16,7 @@ from millstream_cluster.acls import AclOperation
 from millstream_runtime.serving.context import RequestContext
 from millstream_runtime.serving.refusals import beside, refuse_some
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 from millstream_wire.messages import DeleteRecordsRequest, DeleteRecordsResponse
 from millstream_wire.messages.delete_records import DeleteRecordsPartitionResult, DeleteRecordsTopicResult
 

@@ -6,7 +6,7 @@ older than what this disk has seen, so all that it may do is serve what it knows
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import MappingProxyType
 from typing import TypeAlias
 from uuid import UUID
@@ -15,6 +15,7 @@ from millstream_cluster import records as r
 from millstream_cluster.ids import NO_NODE, NodeId
 from millstream_cluster.image import Image
 from millstream_cluster.members import Partition
+from millstream_wire.late_dataclass import dataclass
 
 ReplicaKey: TypeAlias = tuple[UUID, int]
 """Topic id and partition: a topic created again under its old name is another one."""

@@ -3,7 +3,7 @@
 The next block is asked for before the present one is used up, so that producers can start while the controller is away.
 """
 
-from dataclasses import dataclass
+from millstream_wire.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

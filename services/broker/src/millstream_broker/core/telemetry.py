@@ -6,11 +6,12 @@ the latest number of each metric, for as long as they go on pushing.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from uuid import UUID
 from zlib import crc32
 
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 from millstream_wire.otlp import MalformedMetrics, Sample, read_metrics
 from millstream_wire.records import RecordsError
 from millstream_wire.records.compression import Compression, decompress

@@ -5,7 +5,7 @@ does not know the topic yet, and with acks=0 nobody tells it that its records we
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 from uuid import UUID
 
@@ -13,6 +13,7 @@ from millstream_broker.core.hosting import ReplicaKey
 from millstream_cluster import records as r
 from millstream_cluster.image import Image
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 from millstream_wire.messages import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,

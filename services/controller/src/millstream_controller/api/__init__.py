@@ -1,85 +1,118 @@
 """The APIs a controller serves, each by the function that handles it; ApiVersions is derived from this table."""
 
-from millstream_controller.api.allocate_producer_ids import handle_allocate_producer_ids
-from millstream_controller.api.alter_client_quotas import handle_alter_client_quotas
-from millstream_controller.api.alter_configs import handle_alter_configs
-from millstream_controller.api.alter_partition import handle_alter_partition
-from millstream_controller.api.alter_partition_reassignments import handle_alter_partition_reassignments
-from millstream_controller.api.alter_user_scram_credentials import handle_alter_user_scram_credentials
-from millstream_controller.api.assign_replicas_to_dirs import handle_assign_replicas_to_dirs
-from millstream_controller.api.broker_heartbeat import handle_broker_heartbeat
-from millstream_controller.api.broker_registration import handle_broker_registration
-from millstream_controller.api.create_acls import handle_create_acls
-from millstream_controller.api.create_partitions import handle_create_partitions
-from millstream_controller.api.create_topics import handle_create_topics
-from millstream_controller.api.delegation_tokens import (
-    handle_create_delegation_token,
-    handle_expire_delegation_token,
-    handle_renew_delegation_token,
-)
-from millstream_controller.api.delete_acls import handle_delete_acls
-from millstream_controller.api.delete_topics import handle_delete_topics
-from millstream_controller.api.describe_quorum import handle_describe_quorum
-from millstream_controller.api.elect_leaders import handle_elect_leaders
-from millstream_controller.api.envelope import envelope_handler
-from millstream_controller.api.fetch import handle_fetch
-from millstream_controller.api.fetch_snapshot import handle_fetch_snapshot
-from millstream_controller.api.incremental_alter_configs import handle_incremental_alter_configs
-from millstream_controller.api.init_producer_id import handle_init_producer_id
-from millstream_controller.api.list_offsets import handle_list_offsets
-from millstream_controller.api.login_out_of_place import handle_login_out_of_place
-from millstream_controller.api.metadata import handle_metadata
-from millstream_controller.api.produce import handle_produce
-from millstream_controller.api.unregister_broker import handle_unregister_broker
-from millstream_controller.api.update_features import handle_update_features
 from millstream_controller.shell.controller import Controller
-from millstream_runtime.serving.handlers import Handlers, serve
+from millstream_runtime.serving.handlers import Handlers, late, serve
+from millstream_runtime.serving.late_imports import late_imports
 from millstream_wire import messages as m
 from millstream_wire.api import ApiKey
 
+with late_imports("millstream_controller.api"):
+    from millstream_controller.api import (
+        allocate_producer_ids,
+        alter_client_quotas,
+        alter_configs,
+        alter_partition,
+        alter_partition_reassignments,
+        alter_user_scram_credentials,
+        assign_replicas_to_dirs,
+        broker_heartbeat,
+        broker_registration,
+        create_acls,
+        create_partitions,
+        create_topics,
+        delegation_tokens,
+        delete_acls,
+        delete_topics,
+        describe_quorum,
+        elect_leaders,
+        envelope,
+        fetch,
+        fetch_snapshot,
+        incremental_alter_configs,
+        init_producer_id,
+        list_offsets,
+        login_out_of_place,
+        metadata,
+        produce,
+        unregister_broker,
+        update_features,
+    )
+
 FORWARDED: Handlers[Controller] = {
-    ApiKey.CREATE_TOPICS: serve(m.CreateTopicsRequest, handle_create_topics, changes=True),
-    ApiKey.DELETE_TOPICS: serve(m.DeleteTopicsRequest, handle_delete_topics, changes=True),
-    ApiKey.CREATE_ACLS: serve(m.CreateAclsRequest, handle_create_acls, changes=True),
-    ApiKey.DELETE_ACLS: serve(m.DeleteAclsRequest, handle_delete_acls, changes=True),
-    ApiKey.ALTER_CONFIGS: serve(m.AlterConfigsRequest, handle_alter_configs, changes=True),
-    ApiKey.CREATE_PARTITIONS: serve(m.CreatePartitionsRequest, handle_create_partitions, changes=True),
-    ApiKey.ELECT_LEADERS: serve(m.ElectLeadersRequest, handle_elect_leaders, changes=True),
-    ApiKey.INCREMENTAL_ALTER_CONFIGS: serve(
-        m.IncrementalAlterConfigsRequest, handle_incremental_alter_configs, changes=True
+    ApiKey.CREATE_TOPICS: late(lambda: serve(m.CreateTopicsRequest, create_topics.handle_create_topics, changes=True)),
+    ApiKey.DELETE_TOPICS: late(lambda: serve(m.DeleteTopicsRequest, delete_topics.handle_delete_topics, changes=True)),
+    ApiKey.CREATE_ACLS: late(lambda: serve(m.CreateAclsRequest, create_acls.handle_create_acls, changes=True)),
+    ApiKey.DELETE_ACLS: late(lambda: serve(m.DeleteAclsRequest, delete_acls.handle_delete_acls, changes=True)),
+    ApiKey.ALTER_CONFIGS: late(lambda: serve(m.AlterConfigsRequest, alter_configs.handle_alter_configs, changes=True)),
+    ApiKey.CREATE_PARTITIONS: late(
+        lambda: serve(m.CreatePartitionsRequest, create_partitions.handle_create_partitions, changes=True)
     ),
-    ApiKey.ALTER_PARTITION_REASSIGNMENTS: serve(
-        m.AlterPartitionReassignmentsRequest, handle_alter_partition_reassignments, changes=True
+    ApiKey.ELECT_LEADERS: late(lambda: serve(m.ElectLeadersRequest, elect_leaders.handle_elect_leaders, changes=True)),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: late(
+        lambda: serve(
+            m.IncrementalAlterConfigsRequest, incremental_alter_configs.handle_incremental_alter_configs, changes=True
+        )
     ),
-    ApiKey.ALTER_CLIENT_QUOTAS: serve(m.AlterClientQuotasRequest, handle_alter_client_quotas, changes=True),
-    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: serve(
-        m.AlterUserScramCredentialsRequest, handle_alter_user_scram_credentials, changes=True
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: late(
+        lambda: serve(
+            m.AlterPartitionReassignmentsRequest,
+            alter_partition_reassignments.handle_alter_partition_reassignments,
+            changes=True,
+        )
     ),
-    ApiKey.CREATE_DELEGATION_TOKEN: serve(m.CreateDelegationTokenRequest, handle_create_delegation_token, changes=True),
-    ApiKey.RENEW_DELEGATION_TOKEN: serve(m.RenewDelegationTokenRequest, handle_renew_delegation_token, changes=True),
-    ApiKey.EXPIRE_DELEGATION_TOKEN: serve(m.ExpireDelegationTokenRequest, handle_expire_delegation_token, changes=True),
-    ApiKey.DESCRIBE_QUORUM: serve(m.DescribeQuorumRequest, handle_describe_quorum),
-    ApiKey.UPDATE_FEATURES: serve(m.UpdateFeaturesRequest, handle_update_features, changes=True),
-    ApiKey.UNREGISTER_BROKER: serve(m.UnregisterBrokerRequest, handle_unregister_broker, changes=True),
+    ApiKey.ALTER_CLIENT_QUOTAS: late(
+        lambda: serve(m.AlterClientQuotasRequest, alter_client_quotas.handle_alter_client_quotas, changes=True)
+    ),
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: late(
+        lambda: serve(
+            m.AlterUserScramCredentialsRequest,
+            alter_user_scram_credentials.handle_alter_user_scram_credentials,
+            changes=True,
+        )
+    ),
+    ApiKey.CREATE_DELEGATION_TOKEN: late(
+        lambda: serve(m.CreateDelegationTokenRequest, delegation_tokens.handle_create_delegation_token, changes=True)
+    ),
+    ApiKey.RENEW_DELEGATION_TOKEN: late(
+        lambda: serve(m.RenewDelegationTokenRequest, delegation_tokens.handle_renew_delegation_token, changes=True)
+    ),
+    ApiKey.EXPIRE_DELEGATION_TOKEN: late(
+        lambda: serve(m.ExpireDelegationTokenRequest, delegation_tokens.handle_expire_delegation_token, changes=True)
+    ),
+    ApiKey.DESCRIBE_QUORUM: late(lambda: serve(m.DescribeQuorumRequest, describe_quorum.handle_describe_quorum)),
+    ApiKey.UPDATE_FEATURES: late(
+        lambda: serve(m.UpdateFeaturesRequest, update_features.handle_update_features, changes=True)
+    ),
+    ApiKey.UNREGISTER_BROKER: late(
+        lambda: serve(m.UnregisterBrokerRequest, unregister_broker.handle_unregister_broker, changes=True)
+    ),
 }
 """What clients ask the other nodes, which pass it on."""
 
 HANDLERS: Handlers[Controller] = {
     **FORWARDED,
-    ApiKey.ENVELOPE: serve(m.EnvelopeRequest, envelope_handler(FORWARDED)),
-    ApiKey.SASL_HANDSHAKE: serve(m.SaslHandshakeRequest, handle_login_out_of_place),
-    ApiKey.SASL_AUTHENTICATE: serve(m.SaslAuthenticateRequest, handle_login_out_of_place),
-    ApiKey.PRODUCE: serve(m.ProduceRequest, handle_produce),
-    ApiKey.FETCH: serve(m.FetchRequest, handle_fetch),
-    ApiKey.LIST_OFFSETS: serve(m.ListOffsetsRequest, handle_list_offsets),
-    ApiKey.METADATA: serve(m.MetadataRequest, handle_metadata),
-    ApiKey.INIT_PRODUCER_ID: serve(m.InitProducerIdRequest, handle_init_producer_id),
-    ApiKey.FETCH_SNAPSHOT: serve(m.FetchSnapshotRequest, handle_fetch_snapshot),
-    ApiKey.BROKER_REGISTRATION: serve(m.BrokerRegistrationRequest, handle_broker_registration),
-    ApiKey.BROKER_HEARTBEAT: serve(m.BrokerHeartbeatRequest, handle_broker_heartbeat),
-    ApiKey.ALTER_PARTITION: serve(m.AlterPartitionRequest, handle_alter_partition),
-    ApiKey.ALLOCATE_PRODUCER_IDS: serve(m.AllocateProducerIdsRequest, handle_allocate_producer_ids),
-    ApiKey.ASSIGN_REPLICAS_TO_DIRS: serve(m.AssignReplicasToDirsRequest, handle_assign_replicas_to_dirs),
+    ApiKey.ENVELOPE: late(lambda: serve(m.EnvelopeRequest, envelope.envelope_handler(FORWARDED))),
+    ApiKey.SASL_HANDSHAKE: late(lambda: serve(m.SaslHandshakeRequest, login_out_of_place.handle_login_out_of_place)),
+    ApiKey.SASL_AUTHENTICATE: late(
+        lambda: serve(m.SaslAuthenticateRequest, login_out_of_place.handle_login_out_of_place)
+    ),
+    ApiKey.PRODUCE: late(lambda: serve(m.ProduceRequest, produce.handle_produce)),
+    ApiKey.FETCH: late(lambda: serve(m.FetchRequest, fetch.handle_fetch)),
+    ApiKey.LIST_OFFSETS: late(lambda: serve(m.ListOffsetsRequest, list_offsets.handle_list_offsets)),
+    ApiKey.METADATA: late(lambda: serve(m.MetadataRequest, metadata.handle_metadata)),
+    ApiKey.INIT_PRODUCER_ID: late(lambda: serve(m.InitProducerIdRequest, init_producer_id.handle_init_producer_id)),
+    ApiKey.FETCH_SNAPSHOT: late(lambda: serve(m.FetchSnapshotRequest, fetch_snapshot.handle_fetch_snapshot)),
+    ApiKey.BROKER_REGISTRATION: late(
+        lambda: serve(m.BrokerRegistrationRequest, broker_registration.handle_broker_registration)
+    ),
+    ApiKey.BROKER_HEARTBEAT: late(lambda: serve(m.BrokerHeartbeatRequest, broker_heartbeat.handle_broker_heartbeat)),
+    ApiKey.ALTER_PARTITION: late(lambda: serve(m.AlterPartitionRequest, alter_partition.handle_alter_partition)),
+    ApiKey.ALLOCATE_PRODUCER_IDS: late(
+        lambda: serve(m.AllocateProducerIdsRequest, allocate_producer_ids.handle_allocate_producer_ids)
+    ),
+    ApiKey.ASSIGN_REPLICAS_TO_DIRS: late(
+        lambda: serve(m.AssignReplicasToDirsRequest, assign_replicas_to_dirs.handle_assign_replicas_to_dirs)
+    ),
 }
 
 UNADVERTISED = (

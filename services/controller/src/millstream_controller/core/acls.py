@@ -1,7 +1,6 @@
 """CreateAcls and DeleteAcls as decisions: an answer for each creation and each filter, one record for each ACL that comes or goes."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from uuid import UUID
 
 from millstream_cluster import records as r
@@ -20,6 +19,7 @@ from millstream_controller.core.machine import ControllerMachine
 from millstream_controller.core.nodes.nodes import RECORDS_MAX
 from millstream_controller.core.refusal import DONE, Outcome, Refused
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 
 PART_MAX_BYTES = 1_024
 """The longest name, principal or host that is kept; no topic, group or user has names that long."""

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from itertools import islice
 
@@ -26,6 +25,7 @@ from millstream_controller.core.refusal import DONE, Outcome, Refused
 from millstream_controller.core.topics.topic_configs import check_configs, check_topic_together
 from millstream_controller.core.topics.topic_names import check_topic_name
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 
 _TYPES = {
     2: ResourceType.TOPIC,

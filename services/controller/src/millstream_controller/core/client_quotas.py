@@ -5,7 +5,6 @@ Checked as Kafka checks it. What some node cannot read, or does not enforce, is 
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from millstream_cluster import records as r
 from millstream_cluster.decision import Decision
@@ -14,6 +13,7 @@ from millstream_cluster.quotas.keys import QUOTA_KEYS
 from millstream_controller.core.machine import ControllerMachine
 from millstream_controller.core.refusal import DONE, Outcome, Refused
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 
 Entity = tuple[tuple[str, str | None], ...]
 """(type, name) pairs, one of each type; None is the default."""

@@ -4,7 +4,6 @@ The level of metadata.version only rises, and only to what everybody who follows
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 
 from millstream_cluster import records as r
@@ -16,6 +15,7 @@ from millstream_cluster.metadata_version import MetadataVersion
 from millstream_controller.core.machine import ControllerMachine
 from millstream_controller.core.refusal import DONE, Outcome, Refused
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 
 RAFT_VERSION = "kraft.version"
 RAFT_LEVELS = range(2)

@@ -10,7 +10,7 @@ brokers are away than should ever be at a time, healing is suspended: that is an
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from uuid import UUID
 
@@ -27,6 +27,7 @@ from millstream_controller.core.machine import ControllerMachine
 from millstream_controller.core.partitions.change import Cause, next_state
 from millstream_controller.core.partitions.electorate import Electorate
 from millstream_controller.core.partitions.reassignments import Nodes, cancelled, reassigned, target_of
+from millstream_wire.late_dataclass import dataclass
 
 TIMEOUT = "broker.replacement.timeout.ms"
 MOVES_MAX = "broker.replacement.partitions.max"

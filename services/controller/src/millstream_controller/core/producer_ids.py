@@ -1,13 +1,12 @@
 """Blocks of producer ids for brokers, which hand them out one by one without asking again."""
 
-from dataclasses import dataclass
-
 from millstream_cluster import records as r
 from millstream_cluster.decision import Decision
 from millstream_cluster.ids import ProducerId
 from millstream_controller.core.machine import ControllerMachine
 from millstream_controller.core.refusal import DONE, Outcome
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 
 BLOCK_SIZE = 1_000
 NO_ID = ProducerId(-1)

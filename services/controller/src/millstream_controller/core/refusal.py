@@ -1,9 +1,8 @@
 """How a decision says no: Kafka's error code and its sentence for the person who asked, if it has one."""
 
-from dataclasses import dataclass
-
 from millstream_cluster.quotas.mutation_quota import Allowance
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 
 
 class Refused(Exception):

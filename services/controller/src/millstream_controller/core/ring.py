@@ -7,8 +7,9 @@ so that it too moves only under the fence. Sans I/O: the store's calls are made 
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum, auto
+
+from millstream_wire.late_dataclass import dataclass
 
 SLOTS = 64
 

@@ -1,10 +1,11 @@
 """What the controller's decisions depend on beside the metadata itself."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from millstream_cluster.coordinator_topics import CoordinatorTopics
 from millstream_controller.core.logins.token_settings import TokenSettings
+from millstream_wire.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ claim that comes later silences the one before it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from millstream_cluster import records as r
 from millstream_cluster.decision import Decision
@@ -15,6 +14,7 @@ from millstream_controller.core.machine import ControllerMachine
 from millstream_controller.core.refusal import DONE, Outcome
 from millstream_controller.core.topics.topic_names import INTERNAL_TOPICS
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 
 NO_ID = ProducerId(-1)
 NOT_CLAIMED = ProducerEpoch(-1)

@@ -4,7 +4,6 @@ Nothing may be decided before the first is committed: from then on the append of
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from millstream_cluster import records as r
 from millstream_cluster.decision import Decision
@@ -12,6 +11,7 @@ from millstream_cluster.features import CLIENT_FEATURES
 from millstream_cluster.ids import ControllerEpoch, NodeId, ProducerId
 from millstream_cluster.metadata_version import NEWEST
 from millstream_controller.core.machine import ControllerMachine
+from millstream_wire.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

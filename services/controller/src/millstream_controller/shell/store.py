@@ -4,8 +4,9 @@ Both stores promise: an append by a writer that missed anything fails, whatever 
 has been resolved by re-reading when `append` returns; a load sees everything that was ever acknowledged.
 """
 
-from dataclasses import dataclass
 from typing import Protocol
+
+from millstream_wire.late_dataclass import dataclass
 
 
 class StoreError(Exception):

@@ -15,6 +15,7 @@ from millstream_cluster.principal import USER, Principal
 from millstream_runtime.serving.audit.changes import CHANGES, HIDDEN
 from millstream_runtime.serving.peer import ClientPeer, NodePeer
 from millstream_wire import messages as m
+from millstream_wire.api import API, ApiKey
 from millstream_wire.error_response import error_response
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import (
@@ -52,7 +53,7 @@ ACL_TEXT = "ACL:ALLOW,User:bob,*,READ,TOPIC,LITERAL,t"
 
 
 def asked_and_answered(request: Request[Any], response: Response) -> list[tuple[str, str, str]]:
-    changes = CHANGES[type(request)](request, ALICE)
+    changes = CHANGES[request.api_key](request, ALICE)
     assert changes is not None
     details = dict(changes.asked)
     return [(name, details.get(name, "?"), ErrorCode(code).name) for name, code in changes.answers(response)]
@@ -443,7 +444,7 @@ def test_what_is_said(case: str) -> None:
 
 
 def test_each_api_is_here() -> None:
-    assert {type(request) for request, _, _ in CASES.values()} == {*CHANGES}
+    assert {request.api_key for request, _, _ in CASES.values()} == {*CHANGES}
 
 
 NOTHING_OF_A_PERSON: list[Request[Any]] = [
@@ -459,11 +460,11 @@ NOTHING_OF_A_PERSON: list[Request[Any]] = [
 
 @pytest.mark.parametrize("request_", NOTHING_OF_A_PERSON, ids=lambda each: type(each).__name__)
 def test_what_changes_nothing_is_not_said(request_: Request[Any]) -> None:
-    assert CHANGES[type(request_)](request_, ALICE) is None
+    assert CHANGES[request_.api_key](request_, ALICE) is None
 
 
 def test_the_markers_of_coordinators_are_not_said() -> None:
-    assert CHANGES[m.WriteTxnMarkersRequest](m.WriteTxnMarkersRequest(), NodePeer.of(NodeId(10_000))) is None
+    assert CHANGES[ApiKey.WRITE_TXN_MARKERS](m.WriteTxnMarkersRequest(), NodePeer.of(NodeId(10_000))) is None
 
 
 def filled(declaration: Any) -> Any:
@@ -499,21 +500,22 @@ def secret_places(value: Any) -> Iterator[bytes]:
 def test_no_bytes_of_any_request_are_said() -> None:
     """Whatever is bytes in these messages is a salt, a key or a token."""
     found = 0
-    for kind, describe in CHANGES.items():
-        request = filled(kind)
+    for key, describe in CHANGES.items():
+        request = filled(API[ApiKey(key)].request)
         found += sum(1 for each in secret_places(request) if each == SECRET.encode())
         changes = describe(request, ALICE)
         assert SECRET not in repr(changes.asked if changes is not None else None)
     assert found == 4, "a salt, a salted password and the tokens of two requests"
 
 
-@pytest.mark.parametrize("kind", CHANGES, ids=lambda kind: kind.__name__)
-def test_any_request_can_be_said_and_its_refusal_is_seen(kind: type[Request[Any]]) -> None:
+@pytest.mark.parametrize("key", CHANGES, ids=lambda key: key.name)
+def test_any_request_can_be_said_and_its_refusal_is_seen(key: ApiKey) -> None:
     """Whatever is in it, in every version; where all of it is refused, nothing is said to be done."""
     described = 0
+    kind = API[key].request
     for version in versions_of(kind):
         for request in examples(kind, version, 30):
-            changes = CHANGES[kind](request, ALICE)
+            changes = CHANGES[key](request, ALICE)
             if changes is None:
                 continue
             described += 1
@@ -526,7 +528,7 @@ def test_any_request_can_be_said_and_its_refusal_is_seen(kind: type[Request[Any]
 @pytest.mark.parametrize("case", CASES)
 def test_a_refusal_of_all_is_said_of_each(case: str) -> None:
     request, _, _ = CASES[case]
-    changes = CHANGES[type(request)](request, ALICE)
+    changes = CHANGES[request.api_key](request, ALICE)
     assert changes is not None
     refused = error_response(request, type(request).versions[1], ErrorCode.INVALID_REQUEST)
     assert {*changes.answers(refused)} == {(name, ErrorCode.INVALID_REQUEST) for name, _ in changes.asked}

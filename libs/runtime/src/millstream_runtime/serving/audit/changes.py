@@ -5,9 +5,8 @@ configuration only values that whoever may see it is shown.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from millstream_cluster.acls import AclOperation, AclPattern, AclPermission, AclResource
 from millstream_cluster.answers.describe_configs import WireResourceType
@@ -15,9 +14,13 @@ from millstream_cluster.configs import TABLES
 from millstream_cluster.records import ResourceType
 from millstream_runtime.serving.peer import NodePeer, Peer
 from millstream_security.sasl.scram_mechanism import ScramMechanism
-from millstream_wire import messages as m
+from millstream_wire.api import ApiKey
 from millstream_wire.errors import ErrorCode
-from millstream_wire.schema import ZERO_UUID, Request
+from millstream_wire.late_dataclass import dataclass
+from millstream_wire.schema import ZERO_UUID
+
+if TYPE_CHECKING:
+    from millstream_wire import messages as m
 
 Resource: TypeAlias = str
 """`TYPE:name`."""
@@ -71,7 +74,7 @@ def _named(kind: str, asked: Iterable[tuple[str, str]], items: str, name: str = 
     return Changes(wanted, answers)
 
 
-def _create_topics(request: m.CreateTopicsRequest, peer: Peer) -> Changes | None:
+def _create_topics(request: "m.CreateTopicsRequest", peer: Peer) -> Changes | None:
     if request.validate_only:
         return None
     asked = [
@@ -88,11 +91,11 @@ def _create_topics(request: m.CreateTopicsRequest, peer: Peer) -> Changes | None
     return _named("TOPIC", asked, "topics")
 
 
-def _delete_topics(request: m.DeleteTopicsRequest, peer: Peer) -> Changes:
+def _delete_topics(request: "m.DeleteTopicsRequest", peer: Peer) -> Changes:
     named = [_topic(each.name, each.topic_id) for each in request.topics]
     named += [_topic(name, ZERO_UUID) for name in request.topic_names]
 
-    def answers(response: m.DeleteTopicsResponse) -> Iterable[tuple[Resource, int]]:
+    def answers(response: "m.DeleteTopicsResponse") -> Iterable[tuple[Resource, int]]:
         return [(_topic(each.name, each.topic_id), each.error_code) for each in response.responses]
 
     return Changes([(each, "") for each in named], answers)
@@ -102,25 +105,25 @@ def _topic(name: str | None, topic_id: Any) -> Resource:
     return f"TOPIC:{name}" if name else f"TOPIC_ID:{topic_id}"
 
 
-def _create_partitions(request: m.CreatePartitionsRequest, peer: Peer) -> Changes | None:
+def _create_partitions(request: "m.CreatePartitionsRequest", peer: Peer) -> Changes | None:
     if request.validate_only:
         return None
     return _named("TOPIC", [(each.name, f"partitions={each.count}") for each in request.topics], "results")
 
 
-def _create_acls(request: m.CreateAclsRequest, peer: Peer) -> Changes:
+def _create_acls(request: "m.CreateAclsRequest", peer: Peer) -> Changes:
     asked = [_acl(each, each.resource_pattern_type) for each in request.creations]
 
-    def answers(response: m.CreateAclsResponse) -> Iterable[tuple[Resource, int]]:
+    def answers(response: "m.CreateAclsResponse") -> Iterable[tuple[Resource, int]]:
         return [(name, each.error_code) for name, each in zip(asked, response.results, strict=False)]
 
     return Changes([(each, "") for each in asked], answers)
 
 
-def _delete_acls(request: m.DeleteAclsRequest, peer: Peer) -> Changes:
+def _delete_acls(request: "m.DeleteAclsRequest", peer: Peer) -> Changes:
     asked = [_acl_filter(each) for each in request.filters]
 
-    def answers(response: m.DeleteAclsResponse) -> Iterable[tuple[Resource, int]]:
+    def answers(response: "m.DeleteAclsResponse") -> Iterable[tuple[Resource, int]]:
         """What was taken away; of a filter that took away nothing, that it was there."""
         for name, result in zip(asked, response.filter_results, strict=False):
             if result.error_code or not result.matching_acls:
@@ -158,7 +161,7 @@ def _acl_text(
     )
 
 
-def _alter_configs(request: m.AlterConfigsRequest | m.IncrementalAlterConfigsRequest, peer: Peer) -> Changes | None:
+def _alter_configs(request: "m.AlterConfigsRequest | m.IncrementalAlterConfigsRequest", peer: Peer) -> Changes | None:
     if request.validate_only:
         return None
     asked = []
@@ -194,7 +197,7 @@ def _value(kind: ResourceType | None, name: str, value: str | None) -> str | Non
     return HIDDEN if key is None or key.sensitive else value
 
 
-def _elect_leaders(request: m.ElectLeadersRequest, peer: Peer) -> Changes:
+def _elect_leaders(request: "m.ElectLeadersRequest", peer: Peer) -> Changes:
     which = "unclean" if request.election_type else "preferred"
     if request.topic_partitions is None:
         return _named("TOPIC", [("*", f"election={which}")], "replica_election_results", "topic")
@@ -202,7 +205,7 @@ def _elect_leaders(request: m.ElectLeadersRequest, peer: Peer) -> Changes:
     return _named("TOPIC", asked, "replica_election_results", "topic")
 
 
-def _alter_partition_reassignments(request: m.AlterPartitionReassignmentsRequest, peer: Peer) -> Changes:
+def _alter_partition_reassignments(request: "m.AlterPartitionReassignmentsRequest", peer: Peer) -> Changes:
     asked = [
         (
             topic.name,
@@ -218,7 +221,7 @@ def _alter_partition_reassignments(request: m.AlterPartitionReassignmentsRequest
     return _named("TOPIC", asked, "responses")
 
 
-def _alter_client_quotas(request: m.AlterClientQuotasRequest, peer: Peer) -> Changes | None:
+def _alter_client_quotas(request: "m.AlterClientQuotasRequest", peer: Peer) -> Changes | None:
     if request.validate_only:
         return None
     asked = [
@@ -226,7 +229,7 @@ def _alter_client_quotas(request: m.AlterClientQuotasRequest, peer: Peer) -> Cha
         for entry in request.entries
     ]
 
-    def answers(response: m.AlterClientQuotasResponse) -> Iterable[tuple[Resource, int]]:
+    def answers(response: "m.AlterClientQuotasResponse") -> Iterable[tuple[Resource, int]]:
         return [(_quota(entry.entity), entry.error_code) for entry in response.entries]
 
     return Changes(asked, answers)
@@ -237,7 +240,7 @@ def _quota(entity: Sequence[Any]) -> Resource:
     return f"QUOTA:{','.join(sorted(parts))}"
 
 
-def _alter_user_scram_credentials(request: m.AlterUserScramCredentialsRequest, peer: Peer) -> Changes:
+def _alter_user_scram_credentials(request: "m.AlterUserScramCredentialsRequest", peer: Peer) -> Changes:
     asked: dict[str, str] = {}
     for upsertion in request.upsertions:
         words = f"{_word(ScramMechanism, upsertion.mechanism)},iterations={upsertion.iterations}"
@@ -247,7 +250,7 @@ def _alter_user_scram_credentials(request: m.AlterUserScramCredentialsRequest, p
     return _named("USER", asked.items(), "results", "user")
 
 
-def _create_delegation_token(request: m.CreateDelegationTokenRequest, peer: Peer) -> Changes:
+def _create_delegation_token(request: "m.CreateDelegationTokenRequest", peer: Peer) -> Changes:
     owner = f"{request.owner_principal_type or 'User'}:{request.owner_principal_name}"
     detail = _words(
         f"max_lifetime_ms={request.max_lifetime_ms}",
@@ -255,32 +258,32 @@ def _create_delegation_token(request: m.CreateDelegationTokenRequest, peer: Peer
         *(f"renewer={each.principal_type}:{each.principal_name}" for each in request.renewers),
     )
 
-    def answers(response: m.CreateDelegationTokenResponse) -> Iterable[tuple[Resource, int]]:
+    def answers(response: "m.CreateDelegationTokenResponse") -> Iterable[tuple[Resource, int]]:
         return [(f"DELEGATION_TOKEN:{response.token_id}", response.error_code)]
 
     return Changes([("DELEGATION_TOKEN:", detail)], answers)
 
 
-def _renew_delegation_token(request: m.RenewDelegationTokenRequest, peer: Peer) -> Changes:
+def _renew_delegation_token(request: "m.RenewDelegationTokenRequest", peer: Peer) -> Changes:
     return _one(f"DELEGATION_TOKEN:{HIDDEN}", f"renew_period_ms={request.renew_period_ms}")
 
 
-def _expire_delegation_token(request: m.ExpireDelegationTokenRequest, peer: Peer) -> Changes:
+def _expire_delegation_token(request: "m.ExpireDelegationTokenRequest", peer: Peer) -> Changes:
     return _one(f"DELEGATION_TOKEN:{HIDDEN}", f"expiry_time_period_ms={request.expiry_time_period_ms}")
 
 
-def _update_features(request: m.UpdateFeaturesRequest, peer: Peer) -> Changes | None:
+def _update_features(request: "m.UpdateFeaturesRequest", peer: Peer) -> Changes | None:
     if request.validate_only:
         return None
     asked = [(each.feature, f"level={each.max_version_level}") for each in request.feature_updates]
     return _named("FEATURE", asked, "results", "feature")
 
 
-def _unregister_broker(request: m.UnregisterBrokerRequest, peer: Peer) -> Changes:
+def _unregister_broker(request: "m.UnregisterBrokerRequest", peer: Peer) -> Changes:
     return _one(f"BROKER:{request.broker_id}")
 
 
-def _delete_records(request: m.DeleteRecordsRequest, peer: Peer) -> Changes:
+def _delete_records(request: "m.DeleteRecordsRequest", peer: Peer) -> Changes:
     asked = [
         (topic.name, _words(*(f"{each.partition_index}<{each.offset}" for each in topic.partitions)))
         for topic in request.topics
@@ -288,7 +291,7 @@ def _delete_records(request: m.DeleteRecordsRequest, peer: Peer) -> Changes:
     return _named("TOPIC", asked, "topics")
 
 
-def _alter_replica_log_dirs(request: m.AlterReplicaLogDirsRequest, peer: Peer) -> Changes:
+def _alter_replica_log_dirs(request: "m.AlterReplicaLogDirsRequest", peer: Peer) -> Changes:
     asked = [
         (topic.name, _words(*(f"{index}->{directory.path}" for index in topic.partitions)))
         for directory in request.dirs
@@ -297,7 +300,7 @@ def _alter_replica_log_dirs(request: m.AlterReplicaLogDirsRequest, peer: Peer) -
     return _named("TOPIC", asked, "results", "topic_name")
 
 
-def _write_txn_markers(request: m.WriteTxnMarkersRequest, peer: Peer) -> Changes | None:
+def _write_txn_markers(request: "m.WriteTxnMarkersRequest", peer: Peer) -> Changes | None:
     """By who is no coordinator: a transaction that hangs is aborted by hand."""
     if isinstance(peer, NodePeer):
         return None
@@ -314,11 +317,11 @@ def _write_txn_markers(request: m.WriteTxnMarkersRequest, peer: Peer) -> Changes
     return _named("PRODUCER_ID", asked, "markers", "producer_id")
 
 
-def _delete_groups(request: m.DeleteGroupsRequest, peer: Peer) -> Changes:
+def _delete_groups(request: "m.DeleteGroupsRequest", peer: Peer) -> Changes:
     return _named("GROUP", [(each, "delete") for each in request.groups_names], "results", "group_id")
 
 
-def _offset_commit(request: m.OffsetCommitRequest, peer: Peer) -> Changes | None:
+def _offset_commit(request: "m.OffsetCommitRequest", peer: Peer) -> Changes | None:
     """By who is no member of the group: offsets are set by hand, or by a consumer that has its partitions from elsewhere."""
     if request.generation_id_or_member_epoch >= 0 or request.member_id:
         return None
@@ -330,12 +333,12 @@ def _offset_commit(request: m.OffsetCommitRequest, peer: Peer) -> Changes | None
     return _one(f"GROUP:{request.group_id}", _words("set_offsets", *offsets), is_routine=True)
 
 
-def _offset_delete(request: m.OffsetDeleteRequest, peer: Peer) -> Changes:
+def _offset_delete(request: "m.OffsetDeleteRequest", peer: Peer) -> Changes:
     offsets = (f"{topic.name}-{each.partition_index}" for topic in request.topics for each in topic.partitions)
     return _one(f"GROUP:{request.group_id}", _words("delete_offsets", *offsets))
 
 
-def _alter_share_group_offsets(request: m.AlterShareGroupOffsetsRequest, peer: Peer) -> Changes:
+def _alter_share_group_offsets(request: "m.AlterShareGroupOffsetsRequest", peer: Peer) -> Changes:
     offsets = (
         f"{topic.topic_name}-{each.partition_index}={each.start_offset}"
         for topic in request.topics
@@ -344,12 +347,12 @@ def _alter_share_group_offsets(request: m.AlterShareGroupOffsetsRequest, peer: P
     return _one(f"GROUP:{request.group_id}", _words("set_offsets", *offsets))
 
 
-def _delete_share_group_offsets(request: m.DeleteShareGroupOffsetsRequest, peer: Peer) -> Changes:
+def _delete_share_group_offsets(request: "m.DeleteShareGroupOffsetsRequest", peer: Peer) -> Changes:
     topics = (topic.topic_name for topic in request.topics)
     return _one(f"GROUP:{request.group_id}", _words("delete_offsets", *topics))
 
 
-def _leave_group(request: m.LeaveGroupRequest, peer: Peer) -> Changes | None:
+def _leave_group(request: "m.LeaveGroupRequest", peer: Peer) -> Changes | None:
     """Of members that somebody else takes out: no member leaves by its instance's name alone."""
     removed = [each.group_instance_id for each in request.members if each.group_instance_id and not each.member_id]
     return _one(f"GROUP:{request.group_id}", _words("remove_members", *removed)) if removed else None
@@ -363,30 +366,30 @@ def _word(names: type[IntEnum], number: int) -> str:
     return names(number).name if number in {*names} else "ANY" if number == 1 else str(number)
 
 
-CHANGES: Mapping[type[Request[Any]], Describe] = {
-    m.CreateTopicsRequest: _create_topics,
-    m.DeleteTopicsRequest: _delete_topics,
-    m.CreatePartitionsRequest: _create_partitions,
-    m.CreateAclsRequest: _create_acls,
-    m.DeleteAclsRequest: _delete_acls,
-    m.AlterConfigsRequest: _alter_configs,
-    m.IncrementalAlterConfigsRequest: _alter_configs,
-    m.ElectLeadersRequest: _elect_leaders,
-    m.AlterPartitionReassignmentsRequest: _alter_partition_reassignments,
-    m.AlterClientQuotasRequest: _alter_client_quotas,
-    m.AlterUserScramCredentialsRequest: _alter_user_scram_credentials,
-    m.CreateDelegationTokenRequest: _create_delegation_token,
-    m.RenewDelegationTokenRequest: _renew_delegation_token,
-    m.ExpireDelegationTokenRequest: _expire_delegation_token,
-    m.UpdateFeaturesRequest: _update_features,
-    m.UnregisterBrokerRequest: _unregister_broker,
-    m.DeleteRecordsRequest: _delete_records,
-    m.AlterReplicaLogDirsRequest: _alter_replica_log_dirs,
-    m.WriteTxnMarkersRequest: _write_txn_markers,
-    m.DeleteGroupsRequest: _delete_groups,
-    m.OffsetCommitRequest: _offset_commit,
-    m.OffsetDeleteRequest: _offset_delete,
-    m.AlterShareGroupOffsetsRequest: _alter_share_group_offsets,
-    m.DeleteShareGroupOffsetsRequest: _delete_share_group_offsets,
-    m.LeaveGroupRequest: _leave_group,
+CHANGES: Mapping[ApiKey, Describe] = {
+    ApiKey.CREATE_TOPICS: _create_topics,
+    ApiKey.DELETE_TOPICS: _delete_topics,
+    ApiKey.CREATE_PARTITIONS: _create_partitions,
+    ApiKey.CREATE_ACLS: _create_acls,
+    ApiKey.DELETE_ACLS: _delete_acls,
+    ApiKey.ALTER_CONFIGS: _alter_configs,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: _alter_configs,
+    ApiKey.ELECT_LEADERS: _elect_leaders,
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: _alter_partition_reassignments,
+    ApiKey.ALTER_CLIENT_QUOTAS: _alter_client_quotas,
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: _alter_user_scram_credentials,
+    ApiKey.CREATE_DELEGATION_TOKEN: _create_delegation_token,
+    ApiKey.RENEW_DELEGATION_TOKEN: _renew_delegation_token,
+    ApiKey.EXPIRE_DELEGATION_TOKEN: _expire_delegation_token,
+    ApiKey.UPDATE_FEATURES: _update_features,
+    ApiKey.UNREGISTER_BROKER: _unregister_broker,
+    ApiKey.DELETE_RECORDS: _delete_records,
+    ApiKey.ALTER_REPLICA_LOG_DIRS: _alter_replica_log_dirs,
+    ApiKey.WRITE_TXN_MARKERS: _write_txn_markers,
+    ApiKey.DELETE_GROUPS: _delete_groups,
+    ApiKey.OFFSET_COMMIT: _offset_commit,
+    ApiKey.OFFSET_DELETE: _offset_delete,
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: _alter_share_group_offsets,
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: _delete_share_group_offsets,
+    ApiKey.LEAVE_GROUP: _leave_group,
 }

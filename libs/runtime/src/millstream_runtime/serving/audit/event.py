@@ -1,9 +1,9 @@
 """One thing that the audit log says: who, from where, what, on what, and what the answer was."""
 
-from dataclasses import dataclass
 from enum import Enum
 
 from millstream_cluster.principal import ANONYMOUS
+from millstream_wire.late_dataclass import dataclass
 
 TEXT_MAX = 512
 """Characters of one value; names that clients choose may be longer."""

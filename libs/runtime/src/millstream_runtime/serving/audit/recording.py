@@ -10,6 +10,7 @@ from millstream_runtime.serving.audit.changes import CHANGES, Changes
 from millstream_runtime.serving.audit.event import AuditEvent, AuditKind
 from millstream_runtime.serving.context import RawReply, RequestContext
 from millstream_runtime.serving.peer import is_node
+from millstream_wire.api import ApiKey
 from millstream_wire.errors import ErrorCode
 from millstream_wire.schema import Request
 
@@ -41,7 +42,7 @@ _DENIED = frozenset(
 
 def recorded(request: type[Request[Any]], handle: Handle) -> Handle:
     """The same handler, of whose changes is said who asked for them and what the answer was."""
-    describe = CHANGES[request]
+    describe = CHANGES[ApiKey(request.api_key)]
 
     def open_record(asked: Any, context: RequestContext) -> "_Record | None":
         audit = context.connection.audit

@@ -4,8 +4,9 @@ What is left out is counted, and said with what comes next.
 """
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from millstream_wire.late_dataclass import dataclass
 
 T = TypeVar("T", bound=Hashable)
 

@@ -19,7 +19,7 @@ from millstream_wire.errors import ErrorCode
 from millstream_wire.records import BatchHeader
 
 ACKS_ALL: Final = -1
-_ACKS: Final = (ACKS_ALL, 0, 1)
+_ACKS_LEADER: Final = 1
 
 
 def admit(
@@ -39,7 +39,7 @@ def admit(
 
     `is_internal`: the topic is the coordinators' own; `transactional`: the request names a transactional id.
     """
-    if acks not in _ACKS:
+    if acks < ACKS_ALL or acks > _ACKS_LEADER:
         raise Refused(ErrorCode.INVALID_REQUIRED_ACKS, "acks must be 0, 1 or -1")
     if is_internal and not from_coordinator:
         raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{name.topic} is written by coordinators only")

@@ -1,6 +1,6 @@
 """What the metadata log says of a partition, as the standing of a replica takes it."""
 
-from dataclasses import dataclass
+from millstream_wire.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,8 @@ Which replicas are throttled a topic says; how many bytes a second all of them m
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from millstream_wire.late_dataclass import dataclass
 
 LEADER_REPLICAS = "leader.replication.throttled.replicas"
 FOLLOWER_REPLICAS = "follower.replication.throttled.replicas"

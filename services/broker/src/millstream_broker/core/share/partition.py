@@ -6,12 +6,12 @@ is told, and nothing of files, connections or coordinators.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
 from millstream_broker.core.share.delivery_runs import DeliveryRuns, DeliveryState, Run
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 
 
 class AcknowledgeType(IntEnum):

@@ -1,7 +1,6 @@
 """Which partitions should be here and are not: lost with their directory, or in a data directory that cannot be used now."""
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
@@ -11,6 +10,7 @@ from millstream_cluster.ids import LOST_DIRECTORY, UNASSIGNED_DIRECTORY
 from millstream_cluster.image import Image
 from millstream_cluster.members import Partition
 from millstream_log import LogError, TopicPartition
+from millstream_wire.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -23,6 +23,7 @@ from millstream_log.disk import Disk
 from millstream_log.properties_file import load_properties, store_properties
 from millstream_runtime.nodes.follower import Applied
 from millstream_runtime.world import World
+from millstream_wire.late_dataclass import dataclass
 
 logger = logging.getLogger(__name__)
 

@@ -7,7 +7,6 @@ worked with as far as it goes, partition by partition, and so is an only one.
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 from uuid import UUID
@@ -16,6 +15,7 @@ from millstream_log import DataDir, LogError, TopicPartition
 from millstream_log.disk import DISK, Disk
 from millstream_log.watched_disk import WatchedDisk
 from millstream_runtime.world import World
+from millstream_wire.late_dataclass import dataclass
 
 logger = logging.getLogger(__name__)
 

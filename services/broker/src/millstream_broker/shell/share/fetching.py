@@ -4,7 +4,7 @@ Looking changes nothing and may be repeated; giving follows in the same moment a
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from millstream_broker.core.hosting import ReplicaKey
 from millstream_broker.core.reads.purgatory import ANY_OFFSET, Place
@@ -15,6 +15,7 @@ from millstream_broker.shell.share.partitions import Shared
 from millstream_log import AbortedTransaction, ColdRead, FileSlice, LogError, SlicedBatch, batches_of
 from millstream_runtime.serving.context import RequestContext
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

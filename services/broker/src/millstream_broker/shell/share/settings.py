@@ -1,11 +1,11 @@
 """What a share group's configuration means to the brokers that its members fetch from."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from millstream_broker.core.share.partition import ShareLimits
 from millstream_cluster.configs import EffectiveConfigs, Value
 from millstream_cluster.image import Image
+from millstream_wire.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

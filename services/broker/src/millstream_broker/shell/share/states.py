@@ -7,7 +7,6 @@ content changes nothing if the first one had arrived.
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -23,6 +22,7 @@ from millstream_runtime.nodes.interest import Interest
 from millstream_runtime.nodes.owner import Owners
 from millstream_runtime.world import World
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 from millstream_wire.messages import (
     ReadShareGroupStateRequest,
     ReadShareGroupStateResponse,

@@ -5,7 +5,7 @@ change a token's end, super users or not.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import islice
 
 from millstream_cluster import records as r
@@ -18,6 +18,7 @@ from millstream_controller.core.machine import ControllerMachine
 from millstream_controller.core.refusal import Refused
 from millstream_security.sasl.delegation_tokens import token_hmac
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 
 SWEPT_MAX = 1_000
 """Tokens that one decision removes."""

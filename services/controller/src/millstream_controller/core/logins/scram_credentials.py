@@ -6,7 +6,7 @@ client sends.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from millstream_cluster import records as r
 from millstream_cluster.decision import Decision
@@ -21,6 +21,7 @@ from millstream_security.sasl.scram_mechanism import (
     base64,
 )
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,8 @@
 """What delegation tokens are made with: delegation.token.*."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from millstream_wire.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,12 @@ Soft state. A controller that takes over has forgotten it until the broker's nex
 broker may be let in somewhere, and leaves cleanly once more.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 from millstream_cluster.ids import BrokerEpoch, NodeId
 from millstream_cluster.image import Image
 from millstream_cluster.members import Node
+from millstream_wire.late_dataclass import dataclass
 
 
 class Departures:

@@ -4,7 +4,7 @@ A node is fenced from its registration until it has applied the record that fenc
 Sessions, which are not replicated, are kept by `Sessions`: nothing here knows when a node was last heard.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from uuid import UUID
 
@@ -21,6 +21,7 @@ from millstream_controller.core.partitions.electorate import Electorate
 from millstream_controller.core.partitions.leadership import changes, make_way, take_up
 from millstream_controller.core.refusal import DONE, Outcome
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 
 RECORDS_MAX = 10_000
 """The most records of one decision, so that it fits one append of every store; what is left is decided next."""

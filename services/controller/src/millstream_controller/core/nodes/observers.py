@@ -1,10 +1,10 @@
 """Who follows the metadata log, as their fetches tell: how far each has come, and which metadata.version it can read."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from millstream_cluster.ids import CONTROLLER_ID_BASE, Role, role_of
 from millstream_cluster.metadata_version import OLDEST
+from millstream_wire.late_dataclass import dataclass
 
 OBSERVERS_MAX = 10_000
 STANDBY_SILENT_MS_MAX = 60_000

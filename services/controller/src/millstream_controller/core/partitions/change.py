@@ -14,7 +14,7 @@ is a `Cause`, and `next_state` says what follows from it. Nothing here knows why
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from types import MappingProxyType
 from uuid import UUID
@@ -24,6 +24,7 @@ from millstream_cluster.ids import NO_NODE, UNASSIGNED_DIRECTORY, LeaderEpoch, N
 from millstream_cluster.members import Partition
 from millstream_controller.core.partitions.completion import completed
 from millstream_controller.core.partitions.electorate import Electorate
+from millstream_wire.late_dataclass import dataclass
 
 Nodes = tuple[NodeId, ...]
 NOBODY: frozenset[int] = frozenset()

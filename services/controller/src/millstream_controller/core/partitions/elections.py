@@ -4,7 +4,6 @@ What already is as asked is told when it was named, and left out of the answer w
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 
 from millstream_cluster import records as r
@@ -17,6 +16,7 @@ from millstream_controller.core.partitions.change import Cause, Election, next_s
 from millstream_controller.core.partitions.electorate import Electorate
 from millstream_controller.core.refusal import DONE, Outcome, Refused
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 
 
 class ElectionType(IntEnum):

@@ -7,7 +7,6 @@ A refusal is final: its leader commits without whom it would have let in. So one
 back ends the state that it was made for, and a copy of the request that was long under way finds another one.
 """
 
-from dataclasses import dataclass
 from uuid import UUID
 
 from millstream_cluster import records as r
@@ -19,6 +18,7 @@ from millstream_controller.core.nodes.nodes import RECORDS_MAX
 from millstream_controller.core.partitions.change import Cause, next_state
 from millstream_controller.core.partitions.electorate import Electorate
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 
 RECOVERED, RECOVERING = 0, 1
 """Leader recovery states as the protocol numbers them."""

@@ -4,7 +4,6 @@ As with a whole disk, what is lost is never led again by who lost it, unless a p
 unclean election; a partition that had no other copy in sync stays without a leader until then.
 """
 
-from dataclasses import dataclass
 from itertools import islice
 from uuid import UUID
 
@@ -17,6 +16,7 @@ from millstream_controller.core.partitions.electorate import Electorate
 from millstream_controller.core.partitions.leadership import changes
 from millstream_controller.core.refusal import DONE, Outcome
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from uuid import UUID
 
 from millstream_cluster import records as r
@@ -17,6 +16,7 @@ from millstream_controller.core.nodes.nodes import RECORDS_MAX
 from millstream_controller.core.partitions.electorate import Electorate
 from millstream_controller.core.refusal import DONE, Outcome, Refused, charge
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

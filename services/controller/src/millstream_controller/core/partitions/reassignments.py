@@ -7,7 +7,6 @@ record that ends the move (`completion.py`) is the only one that takes away what
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from millstream_cluster import records as r
 from millstream_cluster.decision import Decision
@@ -21,6 +20,7 @@ from millstream_controller.core.partitions.electorate import Electorate
 from millstream_controller.core.partitions.new_partitions import wrong_with
 from millstream_controller.core.refusal import DONE, Outcome, Refused
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 
 Nodes = tuple[NodeId, ...]
 

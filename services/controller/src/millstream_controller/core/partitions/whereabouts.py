@@ -4,7 +4,6 @@ A replica that is said to be in a directory that has failed is away from then on
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from uuid import UUID
 
 from millstream_cluster import records as r
@@ -17,6 +16,7 @@ from millstream_controller.core.partitions.change import Cause, next_state
 from millstream_controller.core.partitions.electorate import Electorate
 from millstream_controller.core.refusal import DONE, Outcome
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from uuid import UUID
 
 from millstream_cluster import records as r
@@ -13,6 +12,7 @@ from millstream_cluster.quotas.mutation_quota import UNLIMITED, Allowance
 from millstream_controller.core.machine import ControllerMachine
 from millstream_controller.core.refusal import DONE, Outcome, Refused, charge
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from uuid import UUID
 
 from millstream_cluster import records as r
@@ -25,6 +24,7 @@ from millstream_controller.core.refusal import DONE, Outcome, Refused, charge
 from millstream_controller.core.topics.topic_configs import check_configs, check_topic_together
 from millstream_controller.core.topics.topic_names import INTERNAL_TOPICS, check_topic_name, collision_key
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 
 DEFAULT = -1
 

@@ -1,10 +1,11 @@
 """The bounds within which classic groups live: the coordinator's configuration, and what a group has of its own."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Self
 
 from millstream_coordinator.core.group.policy import OPEN_POLICY, GroupPolicy
+from millstream_wire.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,10 +1,9 @@
 """One member of a classic group: what it said when it joined, and what it waits for."""
 
-from dataclasses import dataclass
-
 from millstream_coordinator.core.classic.messages import JoinRequest, Ticket
 from millstream_coordinator.core.classic.stored_group import StoredMember
 from millstream_coordinator.core.group.member_protocol import MemberProtocol
+from millstream_wire.late_dataclass import dataclass
 
 
 @dataclass(slots=True, kw_only=True)

@@ -4,12 +4,13 @@ Requests that may wait carry a ticket; every ticket gets exactly one Answer.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NewType
 
 from millstream_coordinator.core.classic.stored_group import StoredGroup
 from millstream_coordinator.core.group.member_protocol import MemberProtocol
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 
 Ticket = NewType("Ticket", int)
 """Names a request that waits for its answer; the shell hands them out and never reuses one."""

@@ -1,8 +1,7 @@
 """The facts of which a classic group is made: it is stored whole, whenever it comes to rest."""
 
-from dataclasses import dataclass
-
 from millstream_coordinator.core.classic.stored_group import StoredGroup
+from millstream_wire.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """A group as the log keeps it: what a new owner of the shard has to know to go on without a rebalance."""
 
-from dataclasses import dataclass
+from millstream_wire.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """Decisions about committed offsets: commit, read, delete, and drop those of groups long gone."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from uuid import UUID
 
 from millstream_cluster.decision import Change, Decision
@@ -19,6 +19,7 @@ from millstream_coordinator.core.group_shard.records import CommittedOffset, Off
 from millstream_coordinator.core.journal.bounds import COMMAND_BYTES_MAX, Removal
 from millstream_coordinator.core.transactions.pending_records import OffsetPending
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 
 NO_GENERATION = -1
 SMALL_COMMIT = 50

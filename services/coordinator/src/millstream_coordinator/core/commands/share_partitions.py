@@ -3,7 +3,6 @@ deleted there, and again after, so that what was left half-way is found and done
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from uuid import UUID
 
 from millstream_cluster.decision import Decision
@@ -16,6 +15,7 @@ from millstream_coordinator.core.journal.bounds import Removal
 from millstream_coordinator.core.share.draft import ShareDraft
 from millstream_coordinator.core.share.group import ShareGroup
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 
 FORGOTTEN_MAX = 100
 """Groups per decision: a group's record may be long."""

@@ -3,8 +3,6 @@
 The shard judges producers by the highest epoch that it has seen of them, so that nothing of a deposed one gets in later.
 """
 
-from dataclasses import dataclass
-
 from millstream_cluster.decision import Decision
 from millstream_coordinator.core.commands.offsets import CommitRequest, commit_refusal
 from millstream_coordinator.core.group_shard.machine import GroupShard
@@ -19,6 +17,7 @@ from millstream_coordinator.core.transactions.pending_records import (
 )
 from millstream_coordinator.core.transactions.transaction import EPOCH_BUMPED, EPOCH_KEPT
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 
 PENDING_BYTES_MAX = COMMAND_BYTES_MAX // 3
 """Of one producer: the marker turns all of it into tombstones and commits, in one batch."""

@@ -1,11 +1,12 @@
 """The bounds within which consumer groups live: the coordinator's configuration, and what a group has of its own."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
 from millstream_coordinator.core.group.heartbeats import SETTLING_INTERVAL_MS
 from millstream_coordinator.core.group.policy import OPEN_POLICY, GroupPolicy
+from millstream_wire.late_dataclass import dataclass
 
 
 class MigrationPolicy(StrEnum):

@@ -1,11 +1,12 @@
 """What is known of one member of a consumer group: what it asks for, and what it has."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 
 from millstream_coordinator.core.group.member_protocol import MemberProtocol
 from millstream_coordinator.core.group.partitions import Partitions, TopicIdPartition
+from millstream_wire.late_dataclass import dataclass
 
 
 class MemberState(IntEnum):

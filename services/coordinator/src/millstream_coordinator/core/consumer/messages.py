@@ -1,11 +1,12 @@
 """What a consumer group is told and what it says, free of wire versions."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from millstream_coordinator.core.consumer.member import ClassicMember
 from millstream_coordinator.core.group.epochs import JOINING_EPOCH
 from millstream_coordinator.core.group.partitions import Partitions
+from millstream_wire.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

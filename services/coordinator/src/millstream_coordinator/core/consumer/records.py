@@ -1,10 +1,9 @@
 """The facts of which a consumer group is made, as Kafka has them; None in place of a value is a tombstone."""
 
-from dataclasses import dataclass
-
 from millstream_coordinator.core.consumer.member import CurrentAssignment, MemberMetadata
 from millstream_coordinator.core.group.epochs import GroupEpoch, TargetEpoch
 from millstream_coordinator.core.group.partitions import Partitions
+from millstream_wire.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

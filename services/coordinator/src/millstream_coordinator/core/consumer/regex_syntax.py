@@ -1,7 +1,8 @@
 """RE2's syntax, as far as topic names can tell the difference: a pattern is read into an expression or refused."""
 
 import string
-from dataclasses import dataclass
+
+from millstream_wire.late_dataclass import dataclass
 
 PATTERN_MAX = 1_000
 """Characters."""

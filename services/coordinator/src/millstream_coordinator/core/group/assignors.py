@@ -7,10 +7,10 @@
 
 import heapq
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from uuid import UUID
 
 from millstream_coordinator.core.group.partitions import NO_PARTITIONS, Partitions, TopicIdPartition
+from millstream_wire.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

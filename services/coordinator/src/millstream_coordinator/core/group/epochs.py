@@ -1,6 +1,6 @@
 """The epochs of a group whose coordinator assigns, and those by which a member says that it comes or goes."""
 
-from dataclasses import dataclass
+from millstream_wire.late_dataclass import dataclass
 
 JOINING_EPOCH = 0
 LEAVING_EPOCH = -1

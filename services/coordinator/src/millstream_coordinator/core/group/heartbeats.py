@@ -1,9 +1,8 @@
 """What a member of a consumer or share group is told in answer to its heartbeat."""
 
-from dataclasses import dataclass
-
 from millstream_coordinator.core.group.partitions import Partitions
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 
 SETTLING_INTERVAL_MS = 1_000
 """How soon a member is to ask again while it, or its group, does not have yet what it should."""

@@ -1,6 +1,6 @@
 """What members that assign among themselves offer each other."""
 
-from dataclasses import dataclass
+from millstream_wire.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 """What a group is allowed, by its GROUP configs: who may join, whether members get partitions, where it begins."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
+
+from millstream_wire.late_dataclass import dataclass
 
 
 class Admission(StrEnum):

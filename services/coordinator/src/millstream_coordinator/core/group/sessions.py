@@ -3,8 +3,9 @@ partitions. A new owner of the shard gives everyone the whole time again.
 """
 
 import heapq
-from dataclasses import dataclass
 from typing import Protocol
+
+from millstream_wire.late_dataclass import dataclass
 
 MemberKey = tuple[str, str]
 """Group id and member id."""

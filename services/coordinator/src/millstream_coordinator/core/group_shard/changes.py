@@ -1,9 +1,8 @@
 """Changes of the classic groups that a shard has in memory, as decisions ask for them."""
 
-from dataclasses import dataclass
-
 from millstream_coordinator.core.classic.group import ClassicGroup
 from millstream_coordinator.core.group_shard.machine import GroupShard
+from millstream_wire.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

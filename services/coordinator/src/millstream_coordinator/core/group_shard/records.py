@@ -1,12 +1,11 @@
 """The facts a shard's log is made of; what they look like in the topic is `record_format`'s affair."""
 
-from dataclasses import dataclass
-
 from millstream_coordinator.core.classic.records import GroupRemoved, GroupStored
 from millstream_coordinator.core.consumer.records import ConsumerRecord
 from millstream_coordinator.core.journal.claim import ShardClaimed
 from millstream_coordinator.core.share.records import ShareRecord
 from millstream_coordinator.core.transactions.pending_records import PendingRecord
+from millstream_wire.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,7 @@
 """What one command may write, and what its strings may be: each command goes to the log as one batch."""
 
-from dataclasses import dataclass
-
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 
 COMMAND_BYTES_MAX = 900_000
 """What one command may add to the log: it goes there as one batch, which the broker takes up to max.message.bytes."""

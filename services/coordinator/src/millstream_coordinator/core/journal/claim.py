@@ -1,9 +1,9 @@
 """The claim of a shard: the record by which an owner begins, in the logs of all kinds of shards."""
 
 import struct
-from dataclasses import dataclass
 
 from millstream_wire.codec import DecodeError
+from millstream_wire.late_dataclass import dataclass
 
 CLAIM_KEY = 19_795
 """A key version of our own, which other tools skip."""

@@ -1,10 +1,11 @@
 """Of which partitions a share group has state, kept elsewhere: a partition is given to members only once its state has begun."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from uuid import UUID
 
 from millstream_coordinator.core.group.partitions import NO_PARTITIONS, Partitions, TopicIdPartition
+from millstream_wire.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

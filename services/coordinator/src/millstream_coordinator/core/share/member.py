@@ -1,8 +1,7 @@
 """What is known of one member of a share group: what it asks for, and what it reads."""
 
-from dataclasses import dataclass
-
 from millstream_coordinator.core.group.partitions import NO_PARTITIONS, Partitions
+from millstream_wire.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

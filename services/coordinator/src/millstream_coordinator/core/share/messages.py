@@ -1,10 +1,9 @@
 """What a member of a share group says, and what is done about it, free of wire versions."""
 
-from dataclasses import dataclass
-
 from millstream_coordinator.core.group.epochs import JOINING_EPOCH
 from millstream_coordinator.core.group.heartbeats import HeartbeatAnswer
 from millstream_coordinator.core.group.partitions import NO_PARTITIONS, Partitions
+from millstream_wire.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,11 +1,10 @@
 """The facts of which a share group is made, as Kafka has them; None in place of a value is a tombstone."""
 
-from dataclasses import dataclass
-
 from millstream_coordinator.core.group.epochs import GroupEpoch, TargetEpoch
 from millstream_coordinator.core.group.partitions import Partitions
 from millstream_coordinator.core.share.kept import Kept
 from millstream_coordinator.core.share.member import ShareCurrent, ShareMember
+from millstream_wire.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@ forget it. The error codes and what goes first are Kafka's.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from uuid import UUID
 
 from millstream_cluster.decision import Decision
@@ -20,6 +19,7 @@ from millstream_coordinator.core.share_state.state import (
     are_in_order,
 )
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 
 NOT_SAID = -1
 """In place of an epoch: whoever asks does not fence and is not fenced."""

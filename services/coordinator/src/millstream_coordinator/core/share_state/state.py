@@ -1,8 +1,10 @@
 """The state of one share partition: where its group begins, and what became of the records from there on."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from uuid import UUID
+
+from millstream_wire.late_dataclass import dataclass
 
 NOT_BEGUN = -1
 """In place of a start offset: the partition's leader finds it out, by the group's share.auto.offset.reset."""

@@ -3,7 +3,7 @@
 A producer names the epoch of the transaction that it means to end, so that asking again is told from ending the next one.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from millstream_cluster.decision import Decision
 from millstream_coordinator.core.transactions.courses import PREPARED, Producer
@@ -18,6 +18,7 @@ from millstream_coordinator.core.transactions.transaction import (
     TransactionState,
 )
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 
 State = TransactionState
 

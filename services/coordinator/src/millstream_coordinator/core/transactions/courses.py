@@ -1,7 +1,7 @@
 """A transaction's course as decisions: partitions join it, it is committed or aborted, its markers are written, it took too long."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from millstream_cluster.decision import Decision
 from millstream_coordinator.core.group.partitions import TopicPartition
@@ -10,6 +10,7 @@ from millstream_coordinator.core.transactions.producers import fenced
 from millstream_coordinator.core.transactions.records import TransactionRecord, TransactionStored
 from millstream_coordinator.core.transactions.transaction import EPOCH_KEPT, NO_PRODUCER, Transaction, TransactionState
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 
 State = TransactionState
 Judged = Decision[TransactionRecord, ErrorCode]

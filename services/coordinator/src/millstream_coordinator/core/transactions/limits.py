@@ -1,6 +1,6 @@
 """What bounds transactions, from the coordinator's configuration."""
 
-from dataclasses import dataclass
+from millstream_wire.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """What a group's shard writes down of transactions: offsets that wait for the end of theirs, and how far their producers are."""
 
-from dataclasses import dataclass
+from millstream_wire.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """InitProducerId as a decision: one producer at a time writes under a transactional id, and each newer one silences the last."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from millstream_cluster.decision import Decision
 from millstream_coordinator.core.transactions.machine import TransactionShard
@@ -15,6 +15,7 @@ from millstream_coordinator.core.transactions.transaction import (
     TransactionState,
 )
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,9 +1,8 @@
 """The facts that the log of a transaction shard is made of; their bytes are `record_format`'s affair."""
 
-from dataclasses import dataclass
-
 from millstream_coordinator.core.journal.claim import ShardClaimed
 from millstream_coordinator.core.transactions.transaction import Transaction
+from millstream_wire.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,9 @@
 """One transactional id: its producer, and the transaction it has under way or had last."""
 
-from dataclasses import dataclass
 from enum import Enum
 
 from millstream_coordinator.core.group.partitions import TopicPartition
+from millstream_wire.late_dataclass import dataclass
 
 EPOCH_LAST = 32_766
 """The last epoch that a producer is given: one more is kept for fencing it, after that it gets a new producer id."""

@@ -6,7 +6,6 @@ The claim's epoch is the fence: from the moment the claim is in the log no earli
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from millstream_coordinator.core.journal.bounds import COMMAND_BYTES_MAX
@@ -14,6 +13,7 @@ from millstream_coordinator.core.journal.claim import ShardClaimed
 from millstream_coordinator.shell.shards.partition import AppendRefused, ShardPartition
 from millstream_runtime.replicated import Machine
 from millstream_wire.codec import DecodeError
+from millstream_wire.late_dataclass import dataclass
 from millstream_wire.records import Record, check, decode_batch, encode_batch, split
 
 logger = logging.getLogger(__name__)

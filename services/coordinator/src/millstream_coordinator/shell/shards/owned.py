@@ -7,7 +7,6 @@ session at the controller, somebody else may own the shard by now: then nothing 
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from millstream_coordinator.core.journal.claim import ShardClaimed
@@ -20,6 +19,7 @@ from millstream_runtime.nodes.session import Session
 from millstream_runtime.replicated import Machine, Replicated
 from millstream_runtime.world import World
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 from millstream_wire.messages import InitProducerIdRequest, InitProducerIdResponse
 from millstream_wire.records import RecordsError
 

@@ -7,7 +7,7 @@ leader of the moment: when the metadata names another one, nobody goes on waitin
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from uuid import UUID
 
 from millstream_cluster.ids import NO_NODE
@@ -16,6 +16,7 @@ from millstream_runtime.nodes.client import ClientError, Nodes
 from millstream_runtime.nodes.interest import Interest, NoLonger
 from millstream_runtime.world import World
 from millstream_wire.errors import ErrorCode
+from millstream_wire.late_dataclass import dataclass
 from millstream_wire.messages import FetchRequest, FetchResponse, ProduceRequest, ProduceResponse
 from millstream_wire.messages.fetch import FetchPartition, FetchTopic, PartitionData
 from millstream_wire.messages.produce import PartitionProduceData, PartitionProduceResponse, TopicProduceData
