@@ -73,8 +73,8 @@ def test_who_comes_too_fast_from_one_address_has_to_leave_after_a_while(caplog) 
         async with Harness(quota_windows=windows) as harness:
             quotas = harness.listener._entrance._quotas
             quotas.on_quotas({(QuotaEntity(QuotaEntityType.IP, None),): {"connection_creation_rate": 10.0}})
-            peers = [await harness.connect() for _ in range(5)]
             began = asyncio.get_running_loop().time()
+            peers = [await harness.connect() for _ in range(5)]
             reader, writer = await harness.connect()
             assert await ends(reader)
             assert 0.09 < asyncio.get_running_loop().time() - began < 10
