@@ -98,7 +98,7 @@ check: .venv/.installed ## Formatting, lint, types, layering
 .PHONY: unit
 unit: setup ## Unit and simulation tests, side by side (WORKERS=4; with ARGS: one after the other)
 	@# The order of sets of strings is part of what happens in a simulation: so that a seed is the same story everywhere.
-	PYTHONHASHSEED=0 $(BIN)/pytest $(or $(ARGS),-n $(WORKERS) --dist worksteal)
+	PYTHONHASHSEED=0 $(BIN)/pytest $(or $(ARGS),-n $(WORKERS) --dist worksteal --durations=30)
 
 .PHONY: test
 test: check unit conformance ## All checks and tests that need no cluster
@@ -116,6 +116,17 @@ chaos: setup ## Real processes under faults, judged (SEED=1 SECONDS=90 FAMILY=mi
 .PHONY: operator-test
 operator-test: setup ## The operator against a real API server, with processes for pods
 	tests/operator/run $(ARGS)
+
+.PHONY: alerts
+alerts: ## Each alert fires once for what it is about (promtool is in Debian's package prometheus)
+	promtool check rules charts/millstream/files/alerts.yaml
+	promtool test rules tests/alerts/alerts.yaml
+
+.PHONY: manifests
+manifests: ## Plain manifests in place of the chart, into build/manifests (ARGS="--values FILE --set key=value"; needs helm)
+	@mkdir -p build/manifests && cp charts/millstream/crds/*.yaml build/manifests/
+	@helm template millstream charts/millstream --kube-version 1.33.0 --no-hooks $(ARGS) > build/manifests/zz-millstream.yaml
+	@echo "kubectl apply --server-side -f build/manifests/"
 
 .PHONY: e2e
 e2e: setup ## The product on a real Kubernetes cluster, from nothing to archived Parquet

@@ -24,7 +24,8 @@ class Scene:
 
     def log_in(self, directory: Path) -> None:
         """As a User who may use every topic and every group."""
-        everything = [("Topic", "*", ["Read", "Write", "Describe", "Delete"]), ("Group", "*", ["Read", "Describe"])]
+        of_topics = ["Read", "Write", "Create", "Delete", "Describe", "DescribeConfigs", "AlterConfigs"]
+        everything = [("Topic", "*", of_topics), ("Group", "*", ["Read", "Describe"])]
         self.cluster.apply(user("tester", everything))
         self.cluster.wait_for_condition("user", "tester", "Ready", "True", timeout_s=60)
         secret = self.core.read_namespaced_secret("tester", self.cluster.namespace)

@@ -22,4 +22,6 @@ def test_helm_uninstall_ends_though_a_node_is_lost(scene: Scene) -> None:
     assert left == []
     topics = scene.cluster.list("topics")
     assert not any(each["metadata"].get("finalizers") for each in topics)
+    kept = scene.cluster.run("kubectl", "get", "crd", "-o", "name")
+    assert "topics.millstream.dev" in kept, "what people have declared is not taken away with the release"
     print(f"uninstalled in {took_s:.0f} s")

@@ -140,7 +140,7 @@ async def _create(cluster: KafkaCluster, step: CreateTopic) -> None:
 
 
 async def _grow(cluster: KafkaCluster, step: GrowPartitions) -> None:
-    topic = CreatePartitionsTopic(name=step.name, count=step.partitions)
+    topic = CreatePartitionsTopic(name=step.name, count=step.partitions, assignments=None)
     answer = await cluster.request(CreatePartitionsRequest(topics=[topic], timeout_ms=REQUEST_TIMEOUT_MS))
     [result] = answer.results
     check(result.error_code, result.error_message)
