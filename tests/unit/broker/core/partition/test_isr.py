@@ -585,18 +585,3 @@ def test_a_controller_that_does_not_know_of_it_changes_nothing() -> None:
     assert isinstance(asked, ProposeIsr)
     assert partition.on_isr_answered(asked, taken(1, 2, partition_epoch=PARTITION_EPOCH)) == ()
     assert partition.on_append_refused() == (asked,)
-
-
-def test_a_leader_that_is_told_to_lead_no_more_ceases_to_although_an_answer_was_ahead_of_the_metadata() -> None:
-    """Simulation seed 438: told that it was fenced, it went on leading those whose ISR the controller had just changed."""
-    partition = leader(1, 2)
-    partition.on_appended(20, 100)
-    partition.await_commit(19, ignore)
-    fetch(partition, 3, 20)
-    partition.on_isr_answered(proposal(1, 2, 3, unheard=(2,)), taken(1, 2, 3))
-    effects = partition.on_assigned(replace(assigned(1, 2), leader=-1))
-    assert any(isinstance(effect, CommitWaitsEnded) for effect in effects)
-    assert not partition.leads
-    partition.check()
-    assert partition.on_assigned(assigned(1, 2)) == (), "the state before is not believed again"
-    assert not partition.leads
