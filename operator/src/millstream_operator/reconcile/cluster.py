@@ -12,6 +12,7 @@ from millstream_operator.kube.applied import Applied, Found
 from millstream_operator.kube.events import Event
 from millstream_operator.kube.objects import KubernetesError
 from millstream_operator.metrics import ClusterSeen, OperatorMetrics
+from millstream_operator.plan.certificates import ROTATE
 from millstream_operator.plan.claims import Claim, has_claims_to_change
 from millstream_operator.plan.cluster import plan_cluster, superfluous
 from millstream_operator.plan.conditions import Condition
@@ -52,7 +53,7 @@ OWNED = (
 PRUNED = (("networking.k8s.io/v1", "NetworkPolicy"), ("v1", "Service"))
 """What a Cluster may cease to ask for."""
 DRIFT_MS = 60_000
-"""How often it is looked whether somebody else changed what a Cluster owns."""
+"""How often it is looked whether somebody else changed what a Cluster owns, and whether certificates are due."""
 
 
 class _Memory:
@@ -60,9 +61,20 @@ class _Memory:
 
     def __init__(self) -> None:
         self.applied = Applied()
-        self.owned_seen_ms = 0
-        self.generation: int | None = None
-        """Of the Cluster when what it owns was looked at."""
+        self._owned_seen_ms = 0
+        self._asked: tuple[int, str] | None = None
+        """The Cluster's generation and what it says about rotation when what it owns was looked at."""
+
+    def is_drift_due(self, body: Body, now_ms: int) -> bool:
+        return _asked(body) != self._asked or now_ms - self._owned_seen_ms >= DRIFT_MS
+
+    def saw_owned(self, body: Body, now_ms: int) -> None:
+        self._owned_seen_ms, self._asked = now_ms, _asked(body)
+
+
+def _asked(body: Body) -> tuple[int, str]:
+    metadata = body["metadata"]
+    return metadata["generation"], (metadata.get("annotations") or {}).get(ROTATE, "")
 
 
 class ClusterReconciler:
@@ -112,8 +124,6 @@ class ClusterReconciler:
             operator_namespace=self._around.operator_namespace,
         )
         try:
-            if is_secured(spec):
-                await self._around.certificates.reconcile(body)
             refused = await self._apply(cluster, body, workloads, manifests)
         except BadAuthority as error:
             await write_status(self._around, self.kind, body, {}, Condition("Ready", False, "BadAuthority", str(error)))
@@ -164,13 +174,16 @@ class ClusterReconciler:
         workloads: Mapping[Role, Workload],
         manifests: Sequence[Manifest],
     ) -> list[KubernetesError]:
+        """Raises BadAuthority."""
         memory = self._memory.setdefault(cluster.uid, _Memory())
-        now_ms, generation = self._around.world.monotonic_ms(), body["metadata"]["generation"]
+        now_ms = self._around.world.monotonic_ms()
         found: Found | None = None
         is_missing = not all(each.replicas for each in workloads.values())
-        if is_missing or generation != memory.generation or now_ms - memory.owned_seen_ms >= DRIFT_MS:
+        if is_missing or memory.is_drift_due(body, now_ms):
+            if is_secured(body["spec"]):
+                await self._around.certificates.reconcile(body)
             found = await self._owned(cluster)
-            memory.owned_seen_ms, memory.generation = now_ms, generation
+            memory.saw_owned(body, now_ms)
         refused = await memory.applied.apply(self._around.objects, manifests, found)
         if found is not None:
             await self._prune(cluster, manifests, found)
