@@ -98,7 +98,7 @@ check: .venv/.installed ## Formatting, lint, types, layering
 .PHONY: unit
 unit: setup ## Unit and simulation tests, side by side (WORKERS=4; with ARGS: one after the other)
 	@# The order of sets of strings is part of what happens in a simulation: so that a seed is the same story everywhere.
-	PYTHONHASHSEED=0 $(BIN)/pytest $(or $(ARGS),-n $(WORKERS) --dist worksteal)
+	PYTHONHASHSEED=0 $(BIN)/pytest $(or $(ARGS),-n $(WORKERS) --dist worksteal --durations=30)
 
 .PHONY: test
 test: check unit conformance ## All checks and tests that need no cluster

@@ -14,6 +14,16 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell's background job passes that on to all that it starts, and here processes are to stop as by Ctrl-C.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+BEGUN_FIRST = {
+    f"test_{name}.py"
+    for name in ("upgrade", "growth", "group_churn", "replicas", "crash", "kafka_streams", "mirror_maker", "quotas")
+}
+"""Files that take minutes: whoever gets the last of them would work on alone when everything else is done."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.path.name not in BEGUN_FIRST)
+
 
 @pytest.fixture(scope="session")
 def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.ServerProcess]:
