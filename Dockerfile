@@ -1,4 +1,6 @@
 # Every image of the product: docker build --build-arg PACKAGE=millstream-broker -t millstream-broker .
+# The all-in-one node and the command line: docker build --build-arg PACKAGE=millstream-cli -t millstream .
+#                                           docker run -p 9092:9092 millstream
 #
 # BASE is any image with `python3` (3.11 or newer) and its venv module; without a registry, tests/e2e/images makes one from
 # Debian's packages. Two optional build secrets carry a machine's own package index into the steps that need it and never
@@ -71,8 +73,16 @@ ARG PACKAGE
 RUN echo 'millstream:x:10001:10001::/var/lib/millstream:/usr/sbin/nologin' >> /etc/passwd \
     && echo 'millstream:x:10001:' >> /etc/group \
     && install -d -o 10001 -g 10001 /var/lib/millstream \
-    && module=$(echo "$PACKAGE" | tr - _).main \
-    && printf '#!/bin/sh\nexec python -m %s "$@"\n' "$module" > /usr/local/bin/millstream-start \
+    && if [ "$PACKAGE" = millstream-cli ]; then \
+         module=millstream.main; \
+         printf '#!/bin/sh\n[ $# -gt 0 ] || set -- node --host 0.0.0.0 --set advertised.listeners=PLAINTEXT://localhost:9092\n' \
+           > /usr/local/bin/millstream-start; \
+         ln -s millstream-start /usr/local/bin/millstream; \
+       else \
+         module=$(echo "$PACKAGE" | tr - _).main; \
+         echo '#!/bin/sh' > /usr/local/bin/millstream-start; \
+       fi \
+    && echo "exec python -m $module \"\$@\"" >> /usr/local/bin/millstream-start \
     && chmod 0755 /usr/local/bin/millstream-start
 COPY --from=others /opt/python /opt/python
 COPY --from=ours /opt/millstream /opt/millstream

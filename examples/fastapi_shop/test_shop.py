@@ -19,7 +19,7 @@ def shop(millstream: Millstream) -> Iterator[TestClient]:
 
 
 def wait_until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while not is_so():
         assert time.monotonic() < deadline
         time.sleep(0.01)

@@ -16,16 +16,18 @@ SESSION_MS = 6_000
 TIMEOUT_S = 20
 PADDING_BYTES_MAX = 2_000
 _RETRY_S = 0.2
-# When every node is gone at once librdkafka would begin anew from its bootstrap list, and a call that waits for the
-# coordinator meanwhile never comes back.
-PATIENT = {
+COMMON = {
+    # When every node is gone at once librdkafka would begin anew from its bootstrap list, and a call that waits for the
+    # coordinator meanwhile never comes back.
     "metadata.recovery.strategy": "none",
     "reconnect.backoff.ms": 50,
     "reconnect.backoff.max.ms": 500,
     "retry.backoff.max.ms": 500,
-    "socket.timeout.ms": 10_000,
-    "socket.connection.setup.timeout.ms": 5_000,
-    "topic.metadata.refresh.interval.ms": 5_000,
+    # It waits for whoever is silent as long as it is told to, an idempotent producer sends nothing to a partition's next leader
+    # meanwhile, and it hears of that one when it looks. With its own 60 s and 5 minutes it would be all that is measured.
+    "socket.timeout.ms": 3_000,
+    "socket.connection.setup.timeout.ms": 3_000,
+    "topic.metadata.refresh.interval.ms": 1_000,
     "log_level": 2,
 }
 
@@ -45,7 +47,7 @@ class Surroundings:
 
     def settings(self, **own: object) -> dict[str, object]:
         named = {key.replace("_", "."): value for key, value in own.items()}
-        return {"bootstrap.servers": self.bootstrap, **PATIENT, **named}
+        return {"bootstrap.servers": self.bootstrap, **COMMON, **named}
 
     def drawn(self, name: str) -> random.Random:
         return random.Random(f"{self.seed} {name}")

@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 
@@ -36,6 +36,8 @@ FOR_ITSELF = frozenset({Family.BLACK_OUT, Family.REST})
 NEEDS_NETWORK = frozenset({Family.CUT, Family.ONE_WAY})
 NEEDS_DISKS = frozenset({Family.FULL, Family.POWER, Family.BLACK_OUT})
 ON_BROKERS_ONLY = frozenset({Family.FULL, Family.POWER, Family.EMPTY, Family.BLACK_OUT})
+SILENT = frozenset({Family.PAUSE, Family.CUT, Family.ONE_WAY})
+"""No kernel tells of them: who is hit is missed when its session ends, and not at all if it is back before."""
 MIXED = "mixed"
 
 SHORT_S, LONG_S = (0.2, 2.0), (7.0, 12.0)
@@ -57,7 +59,15 @@ class Fault:
     """Cuts: whom the victim is cut from. The clients are one of them."""
     inwards: bool = True
     """One-way cuts: what comes to the victim is lost, or what it sends."""
+    in_part: bool = False
+    """Cuts: some other node still reaches the victim."""
     beside: "Fault | None" = None
+
+    @property
+    def extent(self) -> str:
+        """What makes a silent fault another one: whether it outlasts a session, and who notices it at all."""
+        briefly = ["briefly"] if self.family in SILENT and self.duration_s < LONG_S[0] else []
+        return ", ".join((["in part"] if self.in_part else []) + briefly)
 
     @property
     def detail(self) -> str:
@@ -100,15 +110,7 @@ def faults(seed: int, families: Sequence[Family], cast: Cast) -> Iterator[Fault]
         others = [name for name in cast.victims if name not in cast.kind_of(fault.victim)]
         if mild and others and len(families) > 1 and drawn.random() < BESIDE_SHARE:
             beside = _draw(drawn, mild, cast, others)
-            fault = Fault(
-                fault.family,
-                fault.victim,
-                fault.duration_s,
-                fault.calm_s,
-                fault.others,
-                fault.inwards,
-                beside,
-            )
+            fault = replace(fault, beside=beside)
         yield fault
 
 
@@ -123,7 +125,9 @@ def _draw(drawn: random.Random, families: Sequence[Family], cast: Cast, among: S
     calm_s = round(drawn.uniform(*CALM_S), 2)
     if family not in NEEDS_NETWORK:
         return Fault(family, victim, duration_s, calm_s)
-    return Fault(family, victim, duration_s, calm_s, _cut_from(drawn, victim, cast), drawn.random() < 0.5)
+    others = _cut_from(drawn, victim, cast)
+    in_part = len(set(others) - {cast.clients}) < len(cast.everybody) - 1
+    return Fault(family, victim, duration_s, calm_s, others, drawn.random() < 0.5, in_part)
 
 
 def _cut_from(drawn: random.Random, victim: str, cast: Cast) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ import sys
 import time
 from pathlib import Path
 
-from clients import ORDERS, PARTITIONS, PATIENT, TIMEOUT_S, key_of
+from clients import COMMON, ORDERS, PARTITIONS, TIMEOUT_S, key_of
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 from history import COMMITTED_ONLY, EVERYTHING, Final, FinalCommit, HistoryFile, now
 
@@ -24,7 +24,7 @@ class FinalReader:
         self._consumer = Consumer(
             {
                 "bootstrap.servers": bootstrap,
-                **PATIENT,
+                **COMMON,
                 "group.id": "final-look",
                 "enable.auto.commit": False,
                 "isolation.level": isolation,
@@ -75,7 +75,7 @@ def look(bootstrap: str, history: HistoryFile) -> None:
 
 
 def look_at_group(bootstrap: str, group: str, history: HistoryFile) -> None:
-    consumer = Consumer({"bootstrap.servers": bootstrap, **PATIENT, "group.id": group})
+    consumer = Consumer({"bootstrap.servers": bootstrap, **COMMON, "group.id": group})
     partitions = [TopicPartition(ORDERS, number) for number in range(PARTITIONS[ORDERS])]
     deadline = time.monotonic() + TIMEOUT_S
     while True:

@@ -124,6 +124,8 @@ class Struck:
     victim: str
     detail: str
     at: float
+    extent: str = ""
+    """What tells it from others of its family."""
 
 
 @dataclass(frozen=True, slots=True)

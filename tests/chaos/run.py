@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from checker import check
-from clients import ORDERS, PARTITIONS, PATIENT
+from clients import COMMON, ORDERS, PARTITIONS
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 from copiers import GROUP as COPIERS
@@ -129,7 +129,7 @@ class Run:
         for node in system.nodes.values():
             node.start()
         _until(lambda: all(node.is_up for node in system.nodes.values()), READY_WITHIN_S, "the system to start")
-        admin = AdminClient({"bootstrap.servers": system.bootstrap, **PATIENT})
+        admin = AdminClient({"bootstrap.servers": system.bootstrap, **COMMON})
         _until(lambda: len(_metadata(admin).brokers) >= len(system.brokers), READY_WITHIN_S, "all brokers")
         factor = self._options.factor
         configs = dict(text.split("=", 1) for text in self._options.topic_settings)
@@ -143,7 +143,7 @@ class Run:
         self._bootstrap = system.bootstrap
         for role in ROLES:
             self._clients[role] = self._workload(role)
-        admin = AdminClient({"bootstrap.servers": system.bootstrap, **PATIENT})
+        admin = AdminClient({"bootstrap.servers": system.bootstrap, **COMMON})
         _until(self._everybody_works, READY_WITHIN_S, "every client to get something done")
         with self._history("faults") as history:
             striker = Striker(

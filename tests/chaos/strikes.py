@@ -50,7 +50,7 @@ class Striker:
         struck = [(next(self._numbers), each) for each in (fault, fault.beside) if each is not None]
         for number, each in struck:
             self._say(f"{number:>3} {each.family} {each.victim} {each.detail}")
-            self._history.note(Struck(number, each.family, each.victim, each.detail, now()))
+            self._history.note(Struck(number, each.family, each.victim, each.detail, now(), each.extent))
             self._strike(each)
         begun = time.monotonic()
         for number, each in sorted(struck, key=lambda pair: pair[1].duration_s):

@@ -137,7 +137,10 @@ def _kind(group: Sequence[Struck]) -> str:
 
 
 def _of_one(fault: Struck) -> str:
-    return Family.REST if fault.family == Family.REST else f"{fault.family} {fault.victim.rpartition('-')[0]}"
+    if fault.family == Family.REST:
+        return Family.REST
+    extent = f" {fault.extent}" if fault.extent else ""
+    return f"{fault.family} {fault.victim.rpartition('-')[0]}{extent}"
 
 
 def _until_whole(group: Sequence[Struck], healed: dict[int, float], whole: dict[int, float]) -> float | None:

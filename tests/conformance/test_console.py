@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import servers
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import OFFSET_INVALID, Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from console_page import ConsolePage, console_of
 from raw_share_groups import RawShareGroup
@@ -415,3 +415,45 @@ def test_a_console_that_only_reads_changes_nothing(node: servers.ServerProcess, 
         ):
             assert page.send(name, topic=made).code == "READ_ONLY", name
         assert page.post("messages", topic=made)["rows"] == []
+
+
+def test_offsets_are_moved_after_a_look_and_moved_back(
+    page: ConsolePage, node: servers.ServerProcess, made: str
+) -> None:
+    written(node, made, [{"value": b"x", "partition": number % 3} for number in range(9)])
+    group = f"reader of {made}"
+    consumer = Consumer({"bootstrap.servers": node.bootstrap, "group.id": group, "enable.auto.commit": False})
+    at = [TopicPartition(made, 0, 2), TopicPartition(made, 1, 3)]
+    servers.eventually(lambda: _commit(consumer, at))
+
+    def committed() -> list[int]:
+        wanted = [TopicPartition(made, index) for index in range(3)]
+        return [each.offset for each in consumer.committed(wanted, DELIVERY_S)]
+
+    assert committed() == [2, 3, OFFSET_INVALID]
+    seen = page.post("group/reset", group=group, to="earliest")
+    assert (seen["executed"], seen["repeated"], seen["skipped"], seen["blocked_by"]) == (False, 5, 0, [])
+    assert [(each["partition"], each["from"], each["to"]) for each in seen["rows"]] == [(0, 2, 0), (1, 3, 0)]
+    assert committed() == [2, 3, OFFSET_INVALID]
+    assert page.post("group/reset", group=group, to="offset", at=1, topic=made, execute=True)["changed"] == 3
+    assert committed() == [1, 1, 1]
+    assert [each["to"] for each in page.post("group/undo", group=group)["rows"]] == [2, 3, None]
+    assert committed() == [1, 1, 1]
+    assert page.post("group/undo", group=group, execute=True)["changed"] == 3
+    assert committed() == [2, 3, OFFSET_INVALID]
+    assert page.send("group/undo", group=group).code == "INVALID"
+    page.post("group/reset", group=group, to="shift", at=-1, execute=True)
+    assert committed() == [1, 2, OFFSET_INVALID]
+    _commit(consumer, [TopicPartition(made, 0, 3)])
+    consumer.close()
+    assert "has gone on since" in page.send("group/undo", group=group).document["error"]["message"]
+    for wrong in ({"to": "x"}, {"to": "offset"}, {"to": "offset", "at": -1}, {"to": "time", "at": True}, {}):
+        assert page.send("group/reset", group=group, **wrong).code == "INVALID", wrong
+
+
+def _commit(consumer: Consumer, offsets: list[TopicPartition]) -> None:
+    """A coordinator that loads the group's shard is asked again."""
+    try:
+        consumer.commit(offsets=offsets, asynchronous=False)
+    except KafkaException as error:
+        raise AssertionError(str(error)) from error

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 import servers
+import yaml
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-TIMEOUT_S = 120
+TIMEOUT_S = 900
 PRINTS = {
     "confluent_orders.py": "alice 7\nbob 1\ncarol 3\n",
     "aiokafka_billing.py": "alice 6\nbob 3\nalice 15\n",
@@ -46,3 +47,20 @@ def test_the_service_passes_its_own_tests() -> None:
     pytest.importorskip("fastapi")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--import-mode=importlib"]
     assert "4 passed" in run(command, EXAMPLES / "fastapi_shop")
+
+
+def test_the_composed_nodes_arguments_are_those_of_a_node_that_starts(tmp_path: Path) -> None:
+    """Without containers: its own arguments, with ports that are free here instead of its own."""
+    composed = yaml.safe_load((EXAMPLES / "compose" / "compose.yaml").read_text())["services"]["millstream"]["command"]
+    arguments = composed[1:]
+    first = servers.free_port()
+    settings = []
+    for each in arguments:
+        if each.startswith("--set="):
+            settings.append(
+                each.removeprefix("--set=").replace("19092", str(first + 1_000)).replace("9092", str(first))
+            )
+    assert "--host=0.0.0.0" in arguments
+    with servers.node(tmp_path, *settings, port=first):
+        command = [servers.MILLSTREAM, "topic", "list", "--bootstrap", f"127.0.0.1:{first}", "--json"]
+        assert run(command, tmp_path) == "[]\n"

@@ -39,7 +39,7 @@ def test_a_broker_that_dies_and_comes_back_is_why(millstream: Millstream) -> Non
         assert [(about, f"instead of broker {gone.number}" in what) for about, what, _ in lost] == [("orders-0", True)]
         assert (lost[0][2] or "").startswith(f"broker {gone.number} ")
 
-    servers.eventually(another_leads)
+    servers.eventually(another_leads, within_s=120)
     story = told(at, "topic", "orders")
     assert story[0] == ("topic orders", "created", None)
     assert ("topic orders", "retention.ms = 3600000", None) in story
@@ -49,7 +49,7 @@ def test_a_broker_that_dies_and_comes_back_is_why(millstream: Millstream) -> Non
         back = [what for about, what, _ in told(at, "topic", "orders") if about == "orders-0"]
         assert any(what.startswith(f"broker {gone.number} in sync again") for what in back)
 
-    servers.eventually(it_is_back)
+    servers.eventually(it_is_back, within_s=120)
     own = [
         (what.split(",")[0].split(":")[0], why)
         for about, what, why in told(at, "broker", str(gone.number))
@@ -75,7 +75,7 @@ def test_a_groups_own_log_tells_who_came_and_went(anywhere: str, topic: str) -> 
         consumer.poll(0.1)
         assert consumer.assignment()
 
-    servers.eventually(is_in)
+    servers.eventually(is_in, within_s=120)
     consumer.commit(offsets=[TopicPartition(topic, 0, 5)], asynchronous=False)
     consumer.commit(offsets=[TopicPartition(topic, 0, 2)], asynchronous=False)
     consumer.close()
@@ -89,7 +89,7 @@ def test_a_groups_own_log_tells_who_came_and_went(anywhere: str, topic: str) -> 
         assert any(why.startswith("went: shop at ") for why in whys)
         assert (f"goes back in {topic}-0, from 5 to 2", "somebody committed that") in story
 
-    servers.eventually(it_is_told)
+    servers.eventually(it_is_told, within_s=120)
     assert "TIME" in run(anywhere, "group", group)
 
 

@@ -4,7 +4,7 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from millstream_runtime.simulated.network import SimulatedNetwork
 from millstream_runtime.simulated.world import SimulatedWorld
@@ -46,7 +46,7 @@ async def until_done(attempt: Callable[P, Awaitable[T]], *arguments: P.args, **o
             await asyncio.sleep(PAUSE_S)
 
 
-async def in_time(tasks: "Sequence[asyncio.Task[None]]", complaint: str) -> None:
+async def in_time(tasks: "Sequence[asyncio.Task[Any]]", complaint: str) -> None:
     """Wait for what peace has to bring about."""
     if not tasks:
         return

@@ -2,7 +2,7 @@
 
 from itertools import islice
 
-from fault_plan import LOSES_DATA, ON_BROKERS_ONLY, Cast, Family, Fault, faults
+from fault_plan import LOSES_DATA, ON_BROKERS_ONLY, SILENT, Cast, Family, Fault, faults
 
 OURS = Cast(
     ("broker-1", "broker-2", "broker-3"), (("controller-1", "controller-2"), ("coordinator-1", "coordinator-2"))
@@ -51,3 +51,15 @@ def test_nobody_is_cut_from_itself_and_clients_are_sometimes() -> None:
     cuts = [fault for fault in drawn(1) if fault.family in (Family.CUT, Family.ONE_WAY)]
     assert all(fault.others and fault.victim not in fault.others for fault in cuts)
     assert {OURS.clients in fault.others for fault in cuts} == {True, False}
+
+
+def test_silent_faults_say_whether_a_session_outlasts_them_and_who_notices() -> None:
+    extents = {(fault.family, fault.extent) for fault in drawn(1)}
+    assert {family for family, extent in extents if extent} == SILENT
+    assert {extent for family, extent in extents if family is Family.PAUSE} == {"", "briefly"}
+    assert {extent for family, extent in extents if family is Family.CUT} == {
+        "",
+        "briefly",
+        "in part",
+        "in part, briefly",
+    }

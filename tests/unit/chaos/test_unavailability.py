@@ -51,6 +51,15 @@ def test_faults_of_a_kind_share_a_row() -> None:
     assert row.until_whole == [5, 0.5]
 
 
+def test_what_no_session_notices_is_told_apart_from_what_outlasts_one() -> None:
+    found = rows(
+        acks(0, *range(1, 10), 12, *range(13, 20), 26, 27),
+        [Struck(1, "pause", "broker-1", "", 9.5, "briefly"), Healed(1, 11), Whole(1, 12)],
+        [Struck(2, "pause", "broker-1", "", 19.5), Healed(2, 30), Whole(2, 31)],
+    )
+    assert (found["pause broker briefly"].worst_s, found["pause broker"].worst_s) == (3, 7)
+
+
 def test_a_nodes_return_is_told_apart_from_what_the_fault_does_itself() -> None:
     found = rows(
         acks(0, *range(1, 10), 11, 12, 13, 18, 19),

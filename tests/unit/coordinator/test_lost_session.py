@@ -337,7 +337,7 @@ def test_after_a_lost_session_a_shard_that_nobody_else_took_is_claimed_again_too
         (other,) = {"coordinator-0", "coordinator-1"} - {owner}
         await hosts.worlds[other].kill()
         hosts.cut(owner, "controller")
-        await asyncio.sleep(10)
+        await asyncio.sleep(40)
         assert shard._claimed == before
         hosts.network.heal()
         await asyncio.sleep(10)
@@ -369,5 +369,38 @@ def test_groups_go_on_while_no_controller_answers_anybody(tmp_path: Path) -> Non
         assert shard._claimed == before, "nobody was fenced, so nobody has to begin anew"
         owner = await hosts.coordinator_of("g", GROUP)
         assert (await hosts.settled(owner, beat, 4)).error_code == ErrorCode.NONE
+
+    simulate(scenario, tmp_path)
+
+
+def test_a_coordinator_that_is_cut_off_sends_its_clients_away_soon(tmp_path: Path) -> None:
+    """They would wait there for offsets.commit.timeout.ms although another one has long had their group."""
+
+    async def scenario(hosts: Hosts) -> None:
+        hosts.network.conditions.slow_probability = 0.0
+        old = await hosts.coordinator_of("simple", GROUP)
+        await hosts.settled(old, commit_of(1), 8)
+        hosts.cut(old, "controller", "broker", *({"coordinator-0", "coordinator-1"} - {old}))
+        await hosts.coordinator_of("simple", GROUP, other_than=old)
+        began = asyncio.get_running_loop().time()
+        assert error_of(await hosts.ask(old, commit_of(2), 8)) is ErrorCode.COORDINATOR_NOT_AVAILABLE
+        assert asyncio.get_running_loop().time() - began < 2.1
+
+    simulate(scenario, tmp_path)
+
+
+def test_coordinators_that_the_controller_cannot_reach_serve_on(tmp_path: Path) -> None:
+    async def scenario(hosts: Hosts) -> None:
+        owner = await hosts.coordinator_of("simple", GROUP)
+        await hosts.settled(owner, commit_of(1), 8)
+        hosts.cut("controller", "coordinator-0", "coordinator-1")
+        for offset in range(2, 8):
+            await asyncio.sleep(2)
+            assert await hosts.coordinator_of("simple", GROUP) == owner
+            assert error_of(await hosts.ask(owner, commit_of(offset), 8)) is ErrorCode.NONE
+        hosts.network.heal()
+        await asyncio.sleep(5)
+        found = await hosts.settled(await hosts.coordinator_of("simple", GROUP), OFFSETS, 8)
+        assert found.groups[0].topics[0].partitions[0].committed_offset == 7
 
     simulate(scenario, tmp_path)

@@ -10,21 +10,11 @@ from millstream.commands.connection import cluster_of
 from millstream.commands.output import print_json, print_table, tell
 from millstream.commands.resets import forget_reset, remember_reset, remembered_reset
 from millstream.commands.starts import parse_start
-from millstream_client import Cluster, InvalidData, Refused, TopicPartition
-from millstream_client.groups import (
-    SHARE,
-    Group,
-    Lag,
-    delete_group,
-    delete_offsets,
-    describe_group,
-    lags_of,
-    list_groups,
-    set_offsets,
-)
-from millstream_client.offsets import find_offsets, partitions_of, ranges_of
-from millstream_cluster.offset_resets import Move, NowhereToCountFrom, ToTime, gone_on, target_of
-from millstream_wire.errors import ErrorCode
+from millstream_client import Cluster, InvalidData, TopicPartition
+from millstream_client.groups import Lag, delete_group, describe_group, lags_of, list_groups
+from millstream_client.offsets import partitions_of
+from millstream_client.resets import committed_by, group_or_none, move_to, planned, refuse_members
+from millstream_cluster.offset_resets import gone_on
 
 
 async def work(options: Namespace) -> None:
@@ -41,11 +31,13 @@ async def work(options: Namespace) -> None:
             case "undo":
                 await _undo(cluster, options)
             case "forget":
-                await _forget(cluster, options.group, await partitions_of(cluster, [options.topic]))
+                forgotten = await partitions_of(cluster, [options.topic])
+                group = await describe_group(cluster, options.group)
+                await move_to(cluster, group, options.group, dict.fromkeys(forgotten))
                 tell(options, f"group {options.group} has no offsets of {options.topic}", group=options.group)
             case _:
-                for group in options.groups:
-                    await delete_group(cluster, group)
+                for each in options.groups:
+                    await delete_group(cluster, each)
                 tell(options, f"deleted {', '.join(options.groups)}", deleted=options.groups)
 
 
@@ -126,18 +118,18 @@ def _cell(value: int | None) -> str:
 
 async def _reset(cluster: Cluster, options: Namespace) -> None:
     move = parse_start(options.to, "--to", cluster.world.now_ms()).move
-    group = await _group_or_none(cluster, options.group)
-    lags = await lags_of(cluster, group) if group is not None else []
-    now = {TopicPartition(each.topic, each.partition): each.committed for each in lags}
+    group = await group_or_none(cluster, options.group)
+    now = await committed_by(cluster, group)
     wanted = await _chosen(cluster, options, now)
     if not wanted:
         raise InvalidData(f"group {options.group} has committed nothing: name a --topic")
-    target = await _target(cluster, move, wanted, now)
+    target = await planned(cluster, move, wanted, now)
     before = {each: now.get(each) for each in wanted}
-    _refuse_members(options, group)
+    if options.execute:
+        refuse_members(group)
     _print_plan(options, before, target)
     if options.execute:
-        await _move(cluster, group, options.group, target)
+        await move_to(cluster, group, options.group, target)
         cluster_id = (await cluster.describe([])).cluster_id or ""
         remember_reset(cluster_id, options.group, before, target)
 
@@ -145,30 +137,19 @@ async def _reset(cluster: Cluster, options: Namespace) -> None:
 async def _undo(cluster: Cluster, options: Namespace) -> None:
     cluster_id = (await cluster.describe([])).cluster_id or ""
     before, target = remembered_reset(cluster_id, options.group)
-    group = await _group_or_none(cluster, options.group)
-    lags = await lags_of(cluster, group) if group is not None else []
-    now = {TopicPartition(each.topic, each.partition): each.committed for each in lags}
+    group = await group_or_none(cluster, options.group)
+    now = await committed_by(cluster, group)
     moved = [str(each) for each in gone_on(target, now)]
     if moved:
         raise InvalidData(
             f"group {options.group} has gone on since the reset in {', '.join(moved)}: use reset --to with what you want"
         )
-    _refuse_members(options, group)
+    if options.execute:
+        refuse_members(group)
     _print_plan(options, now, before)
     if options.execute:
-        await _move(cluster, group, options.group, {each: to for each, to in before.items() if to is not None})
-        await _forget(cluster, options.group, [each for each, to in before.items() if to is None])
+        await move_to(cluster, group, options.group, before)
         forget_reset(cluster_id, options.group)
-
-
-async def _group_or_none(cluster: Cluster, group_id: str) -> Group | None:
-    """None for one that is not there: offsets can be given to it beforehand."""
-    try:
-        return await describe_group(cluster, group_id)
-    except Refused as error:
-        if error.code is not ErrorCode.GROUP_ID_NOT_FOUND:
-            raise
-        return None
 
 
 async def _chosen(
@@ -188,36 +169,6 @@ async def _chosen(
             raise InvalidData(f"topic {name} has no partition {min(unknown)}")
         chosen += [each for each in everything if each.partition in named]
     return chosen
-
-
-async def _target(
-    cluster: Cluster, move: Move, wanted: Sequence[TopicPartition], now: Mapping[TopicPartition, int | None]
-) -> dict[TopicPartition, int]:
-    at_time = await find_offsets(cluster, dict.fromkeys(wanted, move.timestamp_ms)) if isinstance(move, ToTime) else {}
-    try:
-        return target_of(move, now, await ranges_of(cluster, wanted), at_time)
-    except NowhereToCountFrom as error:
-        raise InvalidData(str(error)) from None
-
-
-def _refuse_members(options: Namespace, group: Group | None) -> None:
-    """Members would commit where they are, whatever was set."""
-    if options.execute and group is not None and not group.is_empty:
-        clients = ", ".join(sorted({each.client_id for each in group.members})) or "somebody"
-        raise InvalidData(f"group {group.group_id} is {group.state} and has members ({clients}): stop them first")
-
-
-async def _move(cluster: Cluster, group: Group | None, group_id: str, target: Mapping[TopicPartition, int]) -> None:
-    if target:
-        await set_offsets(cluster, group_id, target, is_share=group is not None and group.type == SHARE)
-
-
-async def _forget(cluster: Cluster, group_id: str, partitions: Sequence[TopicPartition]) -> None:
-    if not partitions:
-        return
-    if (await describe_group(cluster, group_id)).type == SHARE:
-        raise InvalidData(f"{group_id} is a share group, whose offsets this command sets but does not delete")
-    await delete_offsets(cluster, group_id, partitions)
 
 
 def _print_plan(

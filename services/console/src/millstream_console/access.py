@@ -11,6 +11,7 @@ from millstream_client import Cluster, InvalidData, KafkaError, parse_bootstrap
 from millstream_client.background import Background
 from millstream_client.credentials import credentials_by_password, credentials_of
 from millstream_client.errors import NotLetIn
+from millstream_console.groups.resets import Resets
 from millstream_console.groups.watch import LagWatch
 from millstream_console.settings import ConsoleSettings
 from millstream_console.view import View
@@ -38,6 +39,7 @@ class Access:
         self.cluster = Cluster(world, parse_bootstrap(settings.bootstrap), client_id=CLIENT_ID, credentials=credentials)
         self.view = View(self.cluster)
         self.watch = LagWatch(self.view)
+        self.resets = Resets(self.cluster)
 
     async def close(self) -> None:
         self.watch.close()

@@ -18,6 +18,8 @@ from millstream_console.pages.groups import (
     lag_history,
     list_all_groups,
     readers_of_topic,
+    reset_group,
+    undo_reset,
 )
 from millstream_console.pages.messages import (
     FOLLOWERS,
@@ -91,6 +93,8 @@ SENT: Mapping[str, Page] = {
     "logout": Page(log_out),
     "messages": Page(search_messages),
     "messages/send": Page(send_message, changes=True),
+    "group/reset": Page(reset_group, changes=True),
+    "group/undo": Page(undo_reset, changes=True),
     "group/delete": Page(delete_one_group, changes=True),
     "brokers/elect": Page(elect_leaders, changes=True),
     "transaction/abort": Page(abort_one_transaction, changes=True),

@@ -88,8 +88,7 @@ class CoordinatorApp:
         config, world = self.config, self._world
         link = self._controllers()
         connections = self._connections()
-        follower = MetadataFollower(world, link, node_id=config.node_id, on_records=self._on_records)
-        self.follower = follower
+        follower = self.follower = MetadataFollower(world, link, node_id=config.node_id, on_records=self._on_records)
         clock = SteadyClock(world)
         around = self._surroundings(link, clock)
         nodes = Nodes(world, client_id=self.name, node_id=config.node_id, credentials=config.security.nodes)
@@ -128,6 +127,7 @@ class CoordinatorApp:
             share_state_nodes=share_state_nodes,
             transaction_nodes=transaction_nodes,
             topic_creation=topic_creation,
+            session=self._session,
             image=lambda: follower.image,
         )
         server = self._server = Server(

@@ -14,6 +14,7 @@ from millstream_controller.core.upkeep import Now, SoftState, keep_up
 SESSION_MS = Settings().session_timeout_ms
 VERIFY_MS = Settings().verify_timeout_ms
 FORGET_MS = 300_000
+ALL_SILENT_MS = upkeep.ALL_SILENT_SESSIONS * SESSION_MS
 
 
 class Keeper:
@@ -114,15 +115,46 @@ def test_a_broker_that_leads_very_many_partitions_is_fenced_in_parts_each_safe(c
     assert all(partition.online for partition in cluster.image.partitions())
 
 
+def test_a_silent_coordinator_is_fenced_when_another_one_can_take_its_shards(cluster, keeper) -> None:
+    cluster.register(10_001)
+    cluster.register(10_002)
+    keeper.begin()
+    keeper.heard(10_002, SESSION_MS - 500)
+    keeper.at(SESSION_MS)
+    assert [cluster.image.node(number).fenced for number in (10_001, 10_002)] == [True, False]
+
+
+def test_coordinators_that_are_all_silent_are_not_fenced_before_one_of_them_is_heard(cluster, keeper) -> None:
+    """It is this controller that is cut off from them, maybe, and they serve on (make chaos FAMILY=cut SEED=31)."""
+    cluster.register(10_001)
+    cluster.register(10_002)
+    keeper.begin()
+    keeper.heard(10_002, 500)
+    keeper.at(SESSION_MS)
+    keeper.at(3 * SESSION_MS)
+    assert not any(cluster.image.node(number).fenced for number in (10_001, 10_002))
+    keeper.heard(10_002, 3 * SESSION_MS)
+    keeper.at(3 * SESSION_MS)
+    assert [cluster.image.node(number).fenced for number in (10_001, 10_002)] == [True, False]
+
+
+def test_a_coordinator_that_is_known_to_be_gone_is_fenced_whoever_else_is_silent(cluster, keeper) -> None:
+    cluster.register(10_001)
+    keeper.begin()
+    keeper.sessions.end(cluster.image.node(10_001), 0)
+    keeper.at(0)
+    assert cluster.image.node(10_001).fenced
+
+
 def test_coordinators_that_stay_away_are_forgotten_brokers_never(cluster, keeper) -> None:
     cluster.register(1)
     cluster.register(10_001)
     keeper.begin()
-    keeper.at(SESSION_MS)
+    keeper.at(ALL_SILENT_MS)
     assert cluster.image.node(10_001).fenced
-    keeper.at(SESSION_MS + FORGET_MS - 1)
+    keeper.at(ALL_SILENT_MS + FORGET_MS - 1)
     assert cluster.image.node(10_001) is not None
-    keeper.at(SESSION_MS + FORGET_MS)
+    keeper.at(ALL_SILENT_MS + FORGET_MS)
     assert cluster.image.node(10_001) is None
     assert cluster.image.node(1).fenced
 
@@ -130,12 +162,12 @@ def test_coordinators_that_stay_away_are_forgotten_brokers_never(cluster, keeper
 def test_a_coordinator_that_comes_back_is_not_forgotten(cluster, keeper) -> None:
     cluster.register(10_001)
     keeper.begin()
-    keeper.at(SESSION_MS)
+    keeper.at(ALL_SILENT_MS)
     cluster.beat(10_001)
-    keeper.heard(10_001, FORGET_MS + SESSION_MS)
-    keeper.at(FORGET_MS + SESSION_MS)
-    keeper.at(FORGET_MS + 2 * SESSION_MS)
+    keeper.heard(10_001, FORGET_MS + ALL_SILENT_MS)
+    keeper.at(FORGET_MS + ALL_SILENT_MS)
+    keeper.at(FORGET_MS + 2 * ALL_SILENT_MS)
     assert cluster.image.node(10_001).fenced
-    keeper.at(FORGET_MS + 2 * SESSION_MS + 1)
+    keeper.at(FORGET_MS + 2 * ALL_SILENT_MS + 1)
     assert cluster.image.node(10_001) is not None
     assert cluster.image.node(10_001).incarnation_id == UUID(int=1_000_100)

@@ -57,6 +57,9 @@ class Limits:
     """socket.send.buffer.bytes; -1 leaves it to the system. What a reader has not taken yet is colder the more it is."""
     receive_buffer_bytes: int = -1
     """socket.receive.buffer.bytes; -1 leaves it to the system."""
+    silence_max_ms: int = -1
+    """A connection that we made is closed when the other host's kernel answers nothing for this long, also while nothing is to be sent;
+    -1 leaves it to the system. A process that reads nothing for as long is silent, too."""
 
     def connections_max_of(self, listener_name: str) -> int:
         own = self.of_listeners.get(listener_name.lower())
@@ -74,6 +77,8 @@ class Unwelcome(Exception):
 
 
 DEFAULT_LIMITS = Limits()
+TO_NODES = Limits(silence_max_ms=3_000)
+"""Who waits for a node that is cut off does so for about a session, and asks it anew soon after it is back."""
 
 
 class Listener(Protocol):

@@ -6,13 +6,14 @@ A client sends requests in order and matches replies by correlation id. It does 
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from millstream_cluster.ids import NO_NODE, NodeId
 from millstream_runtime import VERSION
 from millstream_runtime.network.channel import Channel
 from millstream_runtime.network.frames import Frame, Part
+from millstream_runtime.network.links import DEFAULT_LIMITS, TO_NODES
 from millstream_runtime.nodes.credentials import PLAIN, Credentials
 from millstream_runtime.nodes.pipeline import Asker, Pipeline
 from millstream_runtime.serving.peer import SOFTWARE_NAME
@@ -107,6 +108,7 @@ class Client(Pipeline):
         self.client_id = client_id
         self._node_id = node_id
         self._versions: dict[int, tuple[int, int]] = {}
+        self.when_closed: Callable[[], None] | None = None
 
     @classmethod
     async def connect(
@@ -128,8 +130,9 @@ class Client(Pipeline):
 
         bound = world.own_addresses.get((host, port), (host, port))
         wrap = credentials.wrap(world.own_names.get(bound, host))
+        limits = DEFAULT_LIMITS if node_id == NO_NODE else TO_NODES
         try:
-            await world.network.connect(*bound, use, wrap=wrap)
+            await world.network.connect(*bound, use, limits=limits, wrap=wrap)
         except ConnectionRefusedError as error:
             raise NobodyListens(f"{host}:{port}: {error.strerror or error}") from error
         except OSError as error:
@@ -182,6 +185,12 @@ class Client(Pipeline):
         self._channel.close()
         self.on_closed("closed here")
 
+    def on_closed(self, reason: str) -> None:
+        super().on_closed(reason)
+        when_closed, self.when_closed = self.when_closed, None
+        if when_closed is not None:
+            when_closed()
+
     async def _send(self, header: RequestHeader, version: int | None, parts: Sequence[Part], timeout_ms: int) -> Any:
         if self.closed_reason is not None:
             raise Disconnected(f"{self._channel.peer}: {self.closed_reason}")
@@ -217,8 +226,15 @@ class Client(Pipeline):
         theirs = self._versions.get(key, ours)
         version = min(ours[1], theirs[1])
         if version < max(ours[0], theirs[0]):
-            raise VersionNotSupported(f"{self._channel.peer}: {API[key].name} {theirs}, we speak {ours}")
+            spoken = f"{API[key].name} in versions {theirs[0]} to {theirs[1]}, not in {ours[0]} to {ours[1]}"
+            raise VersionNotSupported(
+                f"{self._channel.peer} speaks {spoken}: {'it' if theirs[1] < ours[0] else 'this program'} is of too old a release"
+            )
         return version
+
+
+def nothing(host: str, port: int) -> None:
+    """For who finds out with its next request."""
 
 
 class Nodes:
@@ -234,6 +250,8 @@ class Nodes:
         credentials: Credentials = PLAIN,
     ) -> None:
         """`node_id`: who we are to the others, if we are a node."""
+        self.on_lost: Callable[[str, int], None] = nothing
+        """Called when a connection breaks, also one on which nothing is awaited."""
         self._world = world
         self._client_id = client_id
         self._node_id = node_id
@@ -284,9 +302,10 @@ class Nodes:
         for task in connecting:
             task.cancel()
         await asyncio.gather(*connecting, return_exceptions=True)
-        for client in list(self._clients.values()):
-            await client.close()
+        clients = list(self._clients.values())
         self._clients.clear()
+        for client in clients:
+            await client.close()
 
     async def _client(self, host: str, port: int, timeout_ms: int) -> tuple[Client, int]:
         """A connected client and what is left of the time."""
@@ -325,11 +344,17 @@ class Nodes:
             raise
         self._refused_by.discard(address)
         self._clients[address] = client
+        client.when_closed = lambda: self._closed(address, client)
         self._clients.move_to_end(address)
         if len(self._clients) > self._connections_max:
             _, oldest = self._clients.popitem(last=False)
             await oldest.close()
         return client
+
+    def _closed(self, address: tuple[str, int], client: Client) -> None:
+        if self._clients.get(address) is client:
+            del self._clients[address]
+            self.on_lost(*address)
 
     def _warn(self, address: tuple[str, int], error: LoginFailed) -> None:
         """Once until it is let in: a node tries again for as long as it runs, and a person has to see why nothing happens."""

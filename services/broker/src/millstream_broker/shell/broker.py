@@ -24,7 +24,6 @@ from millstream_broker.shell.partition.moves import Moves
 from millstream_broker.shell.partition.partitions import HostedPartitions
 from millstream_broker.shell.producer_id_blocks import ProducerIdBlocks
 from millstream_broker.shell.replication.leader_throttling import LeaderThrottling
-from millstream_broker.shell.suspects import Suspects
 from millstream_broker.shell.throttling import Throttling
 from millstream_broker.shell.topic_changes import TopicChangesAwaited
 from millstream_broker.shell.topic_creation import TopicCreation
@@ -37,6 +36,7 @@ from millstream_log import DataDir, StorageError
 from millstream_runtime.nodes.controllers import ControllerLink
 from millstream_runtime.nodes.interest import Interest
 from millstream_runtime.nodes.live_coordinators import LiveCoordinators
+from millstream_runtime.nodes.suspects import Suspects
 from millstream_runtime.serving.context import CloseConnection, RequestContext
 from millstream_runtime.world import World
 from millstream_wire.errors import ErrorCode

@@ -8,6 +8,7 @@ from millstream_client import TopicPartition
 from millstream_client.groups import Group, Lag, ListedGroup, delete_group, describe_group, lags_of
 from millstream_console.asked import body_of, name_in, required
 from millstream_console.groups.history import Sums
+from millstream_console.groups.resets import move_of
 from millstream_console.groups.watch import LagWatch
 from millstream_console.pages.topics import topic_of
 from millstream_console.paging import Paging
@@ -65,6 +66,22 @@ async def readers_of_topic(request: web.Request) -> web.Response:
         rows, {"group": lambda each: each["group"], "lag": lambda each: each["lag"]}, lambda each: str(each["group"])
     )
     return web.json_response(page.shown(page.rows))
+
+
+async def reset_group(request: web.Request) -> web.Response:
+    """With `execute` false nothing is changed: what would happen is the answer."""
+    asked = await body_of(request)
+    topic = name_in(asked, "topic") if asked.get("topic") else None
+    answer = await request[ACCESS].resets.reset(
+        name_in(asked, "group"), move_of(asked), topic, execute=asked.get("execute") is True
+    )
+    return web.json_response(answer)
+
+
+async def undo_reset(request: web.Request) -> web.Response:
+    asked = await body_of(request)
+    answer = await request[ACCESS].resets.undo(name_in(asked, "group"), execute=asked.get("execute") is True)
+    return web.json_response(answer)
 
 
 async def delete_one_group(request: web.Request) -> web.Response:

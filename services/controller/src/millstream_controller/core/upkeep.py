@@ -8,6 +8,9 @@ from itertools import islice
 
 from millstream_cluster import records as r
 from millstream_cluster.decision import Decision
+from millstream_cluster.ids import Role
+from millstream_cluster.members import Node
+from millstream_cluster.records import FenceReason
 from millstream_controller.core.absences import Absences
 from millstream_controller.core.healing import Healing
 from millstream_controller.core.machine import ControllerMachine
@@ -20,6 +23,9 @@ from millstream_controller.core.partitions.least_isr import settled_least_isr
 from millstream_controller.core.settings import Settings
 from millstream_controller.core.shards import balance
 from millstream_wire.late_dataclass import dataclass
+
+ALL_SILENT_SESSIONS = 10
+"""So much longer coordinators are believed to be there when none of them is heard."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +64,7 @@ def keep_up(
     """
     now_ms = now.monotonic_ms
     soft.absences.look(machine, now_ms)
-    for node in soft.sessions.expired(machine.image.nodes.values(), now_ms):
+    for node in overdue(machine, soft.sessions, now_ms):
         return Decision(fence(machine, node, soft.sessions.why_ended(node)), True)
     if machine.image.offset != settled_offset:
         due = settled_least_isr(machine) or _elections(machine) or balance(machine)
@@ -71,6 +77,22 @@ def keep_up(
         or soft.leader_balance.next_step(machine, now_ms)
     )
     return Decision(due, bool(due))
+
+
+def overdue(machine: ControllerMachine, sessions: Sessions, now_ms: int) -> list[Node]:
+    """Who is to be fenced for its silence."""
+    expired = sessions.expired(machine.image.nodes.values(), now_ms)
+    return [node for node in expired if node.role is Role.BROKER or _is_replaceable(machine, sessions, node, now_ms)]
+
+
+def _is_replaceable(machine: ControllerMachine, sessions: Sessions, node: Node, now_ms: int) -> bool:
+    """A coordinator is fenced so that another one takes its shards. Where all are silent, this controller may be cut off from those who serve on."""
+    settings = machine.settings
+    silent_ms = sessions.silence_ms(node, now_ms)
+    if sessions.why_ended(node) is FenceReason.DIED or silent_ms >= ALL_SILENT_SESSIONS * settings.session_timeout_ms:
+        return True
+    others = (each for each in machine.image.coordinators.values() if not each.fenced and each is not node)
+    return any(sessions.silence_ms(each, now_ms) <= settings.patience_ms for each in others)
 
 
 def _elections(machine: ControllerMachine) -> tuple[r.MetadataRecord, ...]:

@@ -19,7 +19,7 @@ from millstream_controller.core.machine import ControllerMachine
 from millstream_controller.core.nodes.observers import Observers
 from millstream_controller.core.settings import Settings
 from millstream_controller.core.takeover import NewCluster, prove_active, resign, take_over
-from millstream_controller.core.upkeep import Now, SoftState, keep_up
+from millstream_controller.core.upkeep import Now, SoftState, keep_up, overdue
 from millstream_controller.shell.deaths import Deaths
 from millstream_controller.shell.journal import StoreJournal
 from millstream_controller.shell.metadata_log import MetadataLog
@@ -228,7 +228,7 @@ class Active:
                 logger.warning("controller steps aside epoch=%d reason=store_not_verified error=%s", self.epoch, reason)
 
     async def _keep_up(self) -> None:
-        """Decide what time demands, after each change and at each tick, for as long as this controller is believed.
+        """Decide what time demands, after each change, at each tick and when a session ends, for as long as this controller is believed.
 
         A pause of ours, or a store that was away, says nothing about the nodes: their sessions start anew.
         """
@@ -247,10 +247,18 @@ class Active:
                 except NotActive:
                     return
             try:
-                async with asyncio.timeout(TICK_MS / 1000):
+                async with asyncio.timeout(self._quiet_ms() / 1000):
                     await self._changed.wait()
             except TimeoutError:
                 continue
+
+    def _quiet_ms(self) -> int:
+        """For how long nothing has to be decided unless something changes: clients of a silent node wait for its session's end."""
+        if not self.verified:
+            return TICK_MS
+        now_ms = self._world.monotonic_ms()
+        end_ms = self._sessions.next_end_ms(self.machine.image.nodes.values(), now_ms)
+        return TICK_MS if end_ms is None else min(TICK_MS, max(1, end_ms - now_ms))
 
     async def _sweep_tokens(self) -> None:
         """Until they are swept, tokens that are over still log in, to a session that ends at once."""
@@ -264,7 +272,7 @@ class Active:
 
     def _step(self, machine: ControllerMachine) -> Decision[MetadataRecord, bool]:
         now_ms = self._world.monotonic_ms()
-        for node in self._sessions.expired(machine.image.nodes.values(), now_ms):
+        for node in overdue(machine, self._sessions, now_ms):
             logger.warning("session expired node=%d epoch=%d", node.node_id, node.epoch)
         self._sessions.keep(machine.image.nodes.values())
         suspended = self.loss.suspended

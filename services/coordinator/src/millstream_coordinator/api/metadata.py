@@ -29,6 +29,15 @@ def handle_metadata(
         missing = missing_topics(coordinator.image, request, context.version, context.may_what)
     if missing:
         return _answer_after_a_broker(coordinator, request, context, missing)
+    if coordinator.suspects:
+        return _answer_later(coordinator, request, context)
+    return _answer(coordinator, request, context)
+
+
+async def _answer_later(
+    coordinator: Coordinator, request: MetadataRequest, context: RequestContext
+) -> MetadataResponse:
+    await coordinator.suspects.settle()
     return _answer(coordinator, request, context)
 
 

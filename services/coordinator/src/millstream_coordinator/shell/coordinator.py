@@ -24,6 +24,8 @@ from millstream_coordinator.shell.transactions.transactions import Transactions
 from millstream_runtime.nodes.client import Disconnected
 from millstream_runtime.nodes.controllers import ControllerLink
 from millstream_runtime.nodes.live_coordinators import LiveCoordinators
+from millstream_runtime.nodes.session import Session
+from millstream_runtime.nodes.suspects import Suspects
 from millstream_runtime.replicated import NotCommitted
 from millstream_runtime.serving.context import RawReply
 from millstream_runtime.world import World
@@ -33,6 +35,7 @@ from millstream_wire.schema import Request, Response
 T = TypeVar("T")
 R = TypeVar("R", bound=Response)
 
+UNCERTAIN_MS = 2_000
 PREFIX_MAX = 249
 """Of member ids: client ids can be longer than what is stored."""
 
@@ -51,6 +54,7 @@ class Coordinator:
         share_state_nodes: ShareStateNodes,
         transaction_nodes: TransactionNodes,
         topic_creation: TopicCreation,
+        session: Session,
         image: Callable[[], Image],
     ) -> None:
         self.config = config
@@ -63,8 +67,11 @@ class Coordinator:
         self.transaction_nodes = transaction_nodes
         self.topic_creation = topic_creation
         self.live_coordinators = LiveCoordinators(world, image, connections.interest)
+        self.suspects = Suspects(world, image, connections.interest)
+        connections.appends.on_lost = self._on_lost
         self._brokers = connections.reads
         self.initial_offsets = InitialOffsets(connections.reads, image, timeout_ms=config.offsets_commit_timeout_ms)
+        self._session = session
         self._image = image
 
     @property
@@ -90,12 +97,18 @@ class Coordinator:
     async def committed(self, outcome: Awaitable[T]) -> T | ErrorCode:
         """The outcome once it is in the log; if that takes too long, the client is to ask again."""
         try:
-            async with asyncio.timeout(self.config.offsets_commit_timeout_ms / 1000):
+            async with asyncio.timeout(self._patience_ms / 1000):
                 return await outcome
         except NotCommitted:
             return ErrorCode.NOT_COORDINATOR
         except TimeoutError:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+    @property
+    def _patience_ms(self) -> int:
+        """Once somebody else may have the shard, a log that does not take what is written there says that this node is cut off."""
+        patience_ms = self.config.offsets_commit_timeout_ms
+        return patience_ms if self._session.is_certain else min(patience_ms, UNCERTAIN_MS)
 
     async def confirmed(self, *served: Groups | Transactions) -> ErrorCode:
         """NONE once it is certain that these shards are ours; at once while our session runs."""
@@ -126,6 +139,13 @@ class Coordinator:
         """
         host, port = self._any_broker()
         return RawReply([await self._brokers.forward(host, port, frame, timeout_ms=self.config.request_timeout_ms)])
+
+    def _on_lost(self, host: str, port: int) -> None:
+        """A connection to a broker broke."""
+        for node_id, broker in self.image.brokers.items():
+            endpoint = broker.endpoint("")
+            if endpoint is not None and (endpoint.host, endpoint.port) == (host, port):
+                self.suspects.lost(node_id)
 
     def _any_broker(self) -> tuple[str, int]:
         node = self.image.node(any_live_broker(self.image))

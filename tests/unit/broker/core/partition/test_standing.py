@@ -79,6 +79,16 @@ def test_what_is_given_up_leads_no_more() -> None:
     partition.check()
 
 
+def test_who_is_shut_out_leads_no_more_though_it_knows_a_newer_isr() -> None:
+    """Seed 438: the answer to an ISR change is known before the metadata that it makes, and a heartbeat says that this node is fenced."""
+    partition = partition_of()
+    partition.on_assigned(assigned(1, 3, 6))
+    assert LeadershipEnded() in partition.on_assigned(assigned(-1, 3, 5, isr=(1, 2)))
+    assert not partition.leads
+    assert partition.on_assigned(assigned(1, 3, 5)) == ()
+    partition.check()
+
+
 def test_whoever_believes_in_another_epoch_is_refused() -> None:
     partition = partition_of()
     assert partition.refusal(-1) is ErrorCode.NOT_LEADER_OR_FOLLOWER

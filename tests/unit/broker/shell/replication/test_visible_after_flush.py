@@ -73,12 +73,13 @@ def test_partitions_that_are_flushed_in_turns_do_not_wait_for_each_other(scene: 
     """A fetch that waits for one must not keep the leader from hearing what another has flushed (simulation seed 2043)."""
 
     async def scenario(brokers: Any) -> None:
+        brokers.network.conditions.slow_probability = 0.0  # else what one frame in a hundred takes is measured
         leader, follower = await brokers.start(1), await brokers.start(2)
         brokers.create(1, 2, partitions=3, **{KEY: "true"})
         ends = [0, 0, 0]
 
         async def in_turns() -> None:
-            for turn in range(30):
+            for turn in range(60):
                 began = leader.world.monotonic_ms()
                 for index in {turn % 3, (turn * turn) % 3}:
                     ends[index] = leader.append(f"v{turn}", index=index)
@@ -89,7 +90,7 @@ def test_partitions_that_are_flushed_in_turns_do_not_wait_for_each_other(scene: 
 
         waits: list[int] = []
         await with_upkeep(leader, with_upkeep(follower, in_turns()))
-        assert sorted(waits)[len(waits) * 9 // 10] < 50, "far less than replica.fetch.wait.max.ms, but for connecting"
+        assert max(waits) < 50, "far less than replica.fetch.wait.max.ms"
 
     scene(scenario)
 

@@ -33,6 +33,7 @@ logger = logging.getLogger(__name__)
 Address = tuple[str, int]
 
 CONNECT_TIMEOUT_SECONDS = 10.0
+KEEPALIVE_SECONDS = 1
 SWEEP_SECONDS = 1.0
 SWEPT_PER_TICK = 256
 ACCEPTS_PER_TICK = 64
@@ -58,7 +59,7 @@ class SocketNetwork:
     ) -> SocketChannel:
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT_SECONDS):
-                sock = await _connect_any(await _resolve(host, port))
+                sock = await _connect_any(await _resolve(host, port), limits)
                 if wrap is not None:
                     return await self._shake_hands(sock, f"{host}:{port}", use, limits, wrap)
         except TimeoutError:
@@ -304,12 +305,14 @@ def _last_for_sockets() -> int:
     return limit - min(limit // RESERVED_SHARE, RESERVED_MAX)
 
 
-async def _connect_any(addresses: list[tuple[int, Address]]) -> socket.socket:
+async def _connect_any(addresses: list[tuple[int, Address]], limits: Limits) -> socket.socket:
     """The first address that answers; the last error if none does."""
     failure = OSError("no address")
     for family, address in addresses:
         sock = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
         try:
+            if limits.silence_max_ms >= 0:
+                _bound_silence(sock, limits.silence_max_ms)
             await asyncio.get_running_loop().sock_connect(sock, address)
             if sock.getsockname() != sock.getpeername():
                 return sock
@@ -322,6 +325,15 @@ async def _connect_any(addresses: list[tuple[int, Address]]) -> socket.socket:
             raise
         sock.close()
     raise failure
+
+
+def _bound_silence(sock: socket.socket, silence_max_ms: int) -> None:
+    """Of what is sent, and, where nothing is, of the questions whether the other side is there."""
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, silence_max_ms)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, KEEPALIVE_SECONDS)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, KEEPALIVE_SECONDS)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, max(1, silence_max_ms // 1000 // KEEPALIVE_SECONDS))
 
 
 async def _resolve(host: str, port: int) -> list[tuple[int, Address]]:

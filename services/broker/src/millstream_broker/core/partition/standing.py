@@ -157,9 +157,13 @@ class Partition:
     # ---- events: who leads, who is in sync ----
 
     def on_assigned(self, event: Assigned) -> tuple[Effect, ...]:
-        """Take over what the metadata says; an older state than the one known changes nothing."""
+        """Take over what the metadata says; of an older state than the one known only that nobody leads in this epoch any more."""
         if event.partition_epoch < self._partition_epoch:
-            return ()
+            # Known is what the controller answered to an ISR change; that this node is shut out is said with older metadata.
+            if not (self._leads and (event.leader, event.leader_epoch) == (NO_NODE, self._leader_epoch)):
+                return ()
+            self._leader = NO_NODE
+            return self.on_given_up()
         led, led_in = self._leads, self._leader_epoch
         if event.partition_epoch > self._partition_epoch:
             self._in_sync.learn(event.isr)

@@ -1,4 +1,4 @@
-// One group: its members, how far behind it is in each partition and over time.
+// One group: its members, how far behind it is in each partition and over time, and its offsets moved.
 
 import { get, post, session } from "../api.js";
 import { h, put } from "../dom.js";
@@ -6,6 +6,7 @@ import { count, duration, plural } from "../format.js";
 import { badge, button, card, dialog, empty, note, place, repeat, shown, table, tile } from "../parts.js";
 import { plot } from "../plot.js";
 import { KINDS, stateOf } from "./groups.js";
+import { resetDialog, undoDialog } from "./reset.js";
 
 const EVERY_MS = 5000;
 
@@ -23,7 +24,8 @@ export function draw(main, query, signal) {
     h("div", { class: "head" }, h("div", {}, h("div", { class: "crumb" }, h("a", { href: "#/groups" }, "Groups")), h("h1", {}, group), badges), actions),
     card("Lag over time", { body: history }), facts);
   if (!session.read_only) {
-    put(actions, button("Delete", () => deleteDialog(group), { kind: "danger" }));
+    put(actions, button("Reset offsets", () => resetDialog(group, refresh)), button("Undo reset", () => undoDialog(group, refresh)),
+      button("Delete", () => deleteDialog(group), { kind: "danger" }));
   }
 
   async function refresh() {

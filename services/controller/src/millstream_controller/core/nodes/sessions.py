@@ -34,6 +34,15 @@ class Sessions:
         ended = [node for node in nodes if not node.fenced and self._deadline(node, now_ms) <= now_ms]
         return sorted(ended, key=lambda node: node.node_id)
 
+    def next_end_ms(self, nodes: Iterable[Node], now_ms: int) -> int | None:
+        """When the next session of the unfenced nodes among these ends unless its node is heard before; None: there is none."""
+        ends = (self._deadline(node, now_ms) for node in nodes if not node.fenced)
+        return min((end_ms for end_ms in ends if end_ms > now_ms), default=None)
+
+    def silence_ms(self, node: Node, now_ms: int) -> int:
+        """For how long it has not been heard; of one that was never heard here at least that."""
+        return now_ms - (self._deadline(node, now_ms) - self._timeout_ms)
+
     def end(self, node: Node, now_ms: int) -> None:
         """The node is known to be gone: nothing has to be waited for."""
         self._heard[node.node_id] = (node.epoch, now_ms)

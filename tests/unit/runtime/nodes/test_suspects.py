@@ -6,11 +6,11 @@ from collections.abc import Coroutine
 from typing import Any
 from uuid import UUID
 
-from millstream_broker.shell.suspects import HELD_MS, Suspects
 from millstream_cluster import records as r
 from millstream_cluster.ids import BrokerEpoch, NodeId
 from millstream_cluster.image import Image
 from millstream_runtime.nodes.interest import Interest
+from millstream_runtime.nodes.suspects import HELD_MS, Suspects
 from millstream_runtime.simulated.loop import VirtualTimeLoop
 from millstream_runtime.simulated.network import Conditions, SimulatedNetwork
 from millstream_runtime.simulated.world import SimulatedWorld
