@@ -2,10 +2,19 @@
 
 import subprocess
 import time
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import (
+    Consumer,
+    ConsumerGroupTopicPartitions,
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
 from confluent_kafka.admin._resource import ResourceType
@@ -48,13 +57,26 @@ class Topics:
 
     def produce(self, name: str, records: Sequence[Sent]) -> None:
         """Send records, each partition's in order; raise unless every one is acknowledged."""
+        producer = Producer({"bootstrap.servers": self._bootstrap_servers, "enable.idempotence": True, "linger.ms": 20})
+        self._send(producer, name, records)
+
+    def produce_in_transaction(self, name: str, records: Sequence[Sent], *, commit: bool) -> None:
+        producer = Producer({"bootstrap.servers": self._bootstrap_servers, "transactional.id": uuid.uuid4().hex})
+        producer.init_transactions(60)
+        producer.begin_transaction()
+        self._send(producer, name, records)
+        if commit:
+            producer.commit_transaction(60)
+        else:
+            producer.abort_transaction(60)
+
+    def _send(self, producer: Producer, name: str, records: Sequence[Sent]) -> None:
         failed: list[KafkaError] = []
 
         def note(error: KafkaError | None, _: object) -> None:
             if error is not None:
                 failed.append(error)
 
-        producer = Producer({"bootstrap.servers": self._bootstrap_servers, "enable.idempotence": True, "linger.ms": 20})
         for record in records:
             producer.produce(
                 name,
@@ -81,6 +103,10 @@ class Topics:
 
     def values(self, name: str, partitions: int) -> list[bytes]:
         """Return the values of every committed record, once no transaction is open."""
+        return [message.value() or b"" for message in self.messages(name, partitions)]
+
+    def messages(self, name: str, partitions: int) -> list[Message]:
+        """Return every committed record, once no transaction is open."""
         settings: dict[str, str | int | float | bool] = {
             "bootstrap.servers": self._bootstrap_servers,
             "group.id": "unused",
@@ -91,7 +117,7 @@ class Topics:
         }
         consumer = Consumer(settings)
         consumer.assign([TopicPartition(name, partition, 0) for partition in range(partitions)])
-        found: list[bytes] = []
+        found: list[Message] = []
         at_end: set[int] = set()
         deadline = time.monotonic() + 120
         while len(at_end) < partitions:
@@ -101,7 +127,7 @@ class Topics:
                 continue
             error = message.error()
             if error is None:
-                found.append(message.value() or b"")
+                found.append(message)
             else:
                 assert error.code() == KafkaError._PARTITION_EOF, error
                 at_end.add(message.partition() or 0)
@@ -123,6 +149,13 @@ class Topics:
     def _leaders_known(self, name: str, partitions: int) -> bool:
         topic = self._admin.list_topics(name, timeout=10).topics[name]
         return len(topic.partitions) == partitions and all(p.leader >= 0 for p in topic.partitions.values())
+
+
+def headers_of(message: Message) -> tuple[tuple[str, bytes | None], ...]:
+    """Return its headers as they were sent."""
+    headers = message.headers() or []
+    assert isinstance(headers, list)
+    return tuple((name, value.encode() if isinstance(value, str) else value) for name, value in headers)
 
 
 def wait_until_it_answers(bootstrap_servers: str, process: subprocess.Popen[bytes], *, timeout_s: float) -> None:

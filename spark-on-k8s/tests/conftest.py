@@ -20,7 +20,9 @@ os.environ["PYSPARK_SUBMIT_ARGS"] = " ".join(
         "--master local[2] --driver-memory 512m",
         "--conf spark.ui.enabled=false --conf spark.ui.showConsoleProgress=false",
         "--conf spark.driver.host=127.0.0.1 --conf spark.driver.bindAddress=127.0.0.1",
-        "--conf spark.driver.extraJavaOptions=-XX:+UseSerialGC",
+        # Tests are short: what the second compiler costs never pays.
+        "--conf 'spark.driver.extraJavaOptions=-XX:+UseSerialGC -XX:TieredStopAtLevel=1'",
+        "--conf spark.sql.shuffle.partitions=2",
         "pyspark-shell",
     ]
 )

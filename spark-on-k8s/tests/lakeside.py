@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from millstream_spark.archive.job import run_archive
+from millstream_spark.audit.job import run_audit
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,11 @@ class Archive:
     def run(self, *more: str) -> None:
         """Run to the end in this process: what is available now."""
         assert run_archive(self.arguments(*more)) == 0
+
+    def audit(self) -> None:
+        """Compare the lake with the topic."""
+        servers, topic = f"--bootstrap-servers={self.bootstrap_servers}", f"--topic={self.topic}"
+        assert run_audit([servers, topic, f"--lake={self.lake}"]) == 0
 
     def run_and_kill(self, when: Callable[[], bool], *more: str) -> None:
         """Run as a process of its own, and kill it and its JVM as `when` says so."""

@@ -13,6 +13,18 @@ class BadCredentials(JobError):
     exit_status = 2
 
 
+class QueryFailed(JobError):
+    """Spark ended the query with an error: the next run goes on where it was."""
+
+    exit_status = 7
+
+
+class BadOffsets(JobError):
+    """A range was asked for that the topic does not have."""
+
+    exit_status = 2
+
+
 class TopicUnavailable(JobError):
     """The topic does not exist, or nobody answers."""
 
@@ -32,6 +44,14 @@ class SinkRefused(JobError):
 
 
 class LakeIncomplete(JobError):
-    """The audit found records missing or stored twice."""
+    """The audit found that what is stored is not what the topic holds."""
 
     exit_status = 5
+
+
+def first_line(error: Exception) -> str:
+    """Return the line of an error of Spark's that says what it is about: what follows are traces of two languages."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return next(
+        (line for line in lines if not line.startswith("An error occurred while calling")), type(error).__name__
+    )

@@ -6,10 +6,9 @@ Display only: nothing here is read back, and a failed commit never stops the que
 import json
 import logging
 import threading
-import time
 from collections.abc import Mapping
 
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 from pyspark.sql.streaming.listener import (
     QueryIdleEvent,
@@ -19,15 +18,10 @@ from pyspark.sql.streaming.listener import (
     StreamingQueryListener,
 )
 
+from millstream_spark.coordinator import wait_out
+
 Offsets = Mapping[str, Mapping[str, int]]
 """Topic to partition to next offset, as Spark writes a Kafka source's progress in JSON."""
-
-COORDINATOR_ON_ITS_WAY = {
-    KafkaError.NOT_COORDINATOR,
-    KafkaError.COORDINATOR_NOT_AVAILABLE,
-    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-}
-RETRY_S = 0.25
 
 logger = logging.getLogger(__name__)
 
@@ -67,7 +61,7 @@ class OffsetCommitter:
             if batch_id <= self._committed_batch_id:
                 return
             try:
-                self._commit_in_time(offsets)
+                wait_out(lambda: self._alter(offsets), timeout_s=self._timeout_s)
             except KafkaException as error:
                 self.failures += 1
                 logger.warning(
@@ -80,17 +74,6 @@ class OffsetCommitter:
             else:
                 self._committed_batch_id = batch_id
                 self.commits += 1
-
-    def _commit_in_time(self, offsets: Offsets) -> None:
-        """Wait out a coordinator that moves or loads, as the first commit in a new cluster meets it."""
-        deadline = time.monotonic() + self._timeout_s
-        while True:
-            try:
-                return self._alter(offsets)
-            except KafkaException as error:
-                if error.args[0].code() not in COORDINATOR_ON_ITS_WAY or time.monotonic() > deadline:
-                    raise
-            time.sleep(RETRY_S)
 
     def _alter(self, offsets: Offsets) -> None:
         positions = [

@@ -1,13 +1,16 @@
-"""The one entry of every job: `archive ...` or `audit ...`. Turns refusals into one line and an exit status."""
+"""The one entry of every job: `archive ...`, `audit ...`. Turns every failure into one line and an exit status."""
 
+import importlib
 import logging
 import sys
 
-from millstream_spark.archive.job import run_archive
-from millstream_spark.audit.job import run_audit
-from millstream_spark.errors import JobError
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 
-JOBS = {"archive": run_archive, "audit": run_audit}
+from millstream_spark.errors import JobError, QueryFailed, first_line
+
+# Imported only when it is run: the drivers of some are small.
+JOBS = {name: (f"millstream_spark.{name}.job", f"run_{name}") for name in ("archive", "audit")}
 
 logger = logging.getLogger(__name__)
 
@@ -19,11 +22,17 @@ def main(argv: list[str] | None = None) -> int:
     if not words or words[0] not in JOBS:
         print(f"usage: millstream-spark {{{','.join(JOBS)}}} ...", file=sys.stderr)
         return 2
+    module, run = JOBS[words[0]]
     try:
-        return JOBS[words[0]](words[1:])
+        status: int = getattr(importlib.import_module(module), run)(words[1:])
     except JobError as error:
         logger.error("%s.refused reason=%s", words[0], error)
         return error.exit_status
+    except (Py4JError, PySparkException) as error:
+        logger.error("%s.failed reason=%s", words[0], first_line(error))
+        logger.debug("%s.trace", words[0], exc_info=error)
+        return QueryFailed.exit_status
+    return status
 
 
 if __name__ == "__main__":

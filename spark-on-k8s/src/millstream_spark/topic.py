@@ -6,10 +6,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, TopicCollection
+from confluent_kafka import (
+    ConsumerGroupTopicPartitions,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    TopicCollection,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._config import ConfigResource
+from confluent_kafka.admin._listoffsets import TimestampSpec
+from confluent_kafka.admin._resource import ResourceType
 
 from millstream_spark.errors import TopicUnavailable
+
+# What ListOffsets takes in place of a time.
+EARLIEST, LATEST = -2, -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +36,7 @@ class Topic:
 def describe_topic(
     bootstrap_servers: str, name: str, *, timeout_s: float, login: Mapping[str, str] | None = None
 ) -> Topic:
-    """`login`: librdkafka's settings."""
-    settings: dict[str, str | int | float | bool] = {
-        "bootstrap.servers": bootstrap_servers,
-        "client.id": "millstream-spark",
-        "log_level": 5,
-    }
-    admin = AdminClient({**settings, **(login or {})})
+    admin = _admin(bootstrap_servers, login)
     answer = admin.describe_topics(TopicCollection([name]), request_timeout=timeout_s)[name]
     try:
         description = answer.result()
@@ -41,8 +48,92 @@ def describe_topic(
     return Topic(name, _text(description.topic_id), len(description.partitions))
 
 
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Half-open: the offsets of a partition that may be read, up to the first transaction that is still open."""
+
+    start: int
+    end: int
+
+
+def describe_spans(
+    bootstrap_servers: str, topic: Topic, *, timeout_s: float, login: Mapping[str, str] | None = None
+) -> list[Span]:
+    """Return what each partition holds now."""
+
+    starts, ends = (
+        offsets_at(bootstrap_servers, topic, position, timeout_s=timeout_s, login=login)
+        for position in (EARLIEST, LATEST)
+    )
+    return [Span(start, max(start, end)) for start, end in zip(starts, ends, strict=True)]
+
+
+def offsets_at(
+    bootstrap_servers: str,
+    topic: Topic,
+    timestamp_ms: int,
+    *,
+    timeout_s: float,
+    login: Mapping[str, str] | None = None,
+) -> list[int]:
+    """Return for each partition the first record that is not older than a time, below 0 if none is; or one of its ends."""
+    spec = TimestampSpec(timestamp_ms)
+    admin = _admin(bootstrap_servers, login)
+    answers = admin.list_offsets(
+        {TopicPartition(topic.name, partition): spec for partition in range(topic.partitions)},
+        isolation_level=IsolationLevel.READ_COMMITTED,
+        request_timeout=timeout_s,
+    )
+    try:
+        told = {place.partition: answer.result().offset for place, answer in answers.items()}
+    except KafkaException as error:
+        raise TopicUnavailable(
+            f"offsets of topic {topic.name} at {bootstrap_servers} are not told: {error.args[0].str()}"
+        ) from error
+    return [told[partition] for partition in range(topic.partitions)]
+
+
+def is_compacted(
+    bootstrap_servers: str, name: str, *, timeout_s: float, login: Mapping[str, str] | None = None
+) -> bool:
+    admin = _admin(bootstrap_servers, login)
+    resource = ConfigResource(ResourceType.TOPIC, name)
+    try:
+        answer = admin.describe_configs([resource], request_timeout=timeout_s)
+        policy = answer[resource].result()["cleanup.policy"].value
+    except KafkaException as error:
+        raise TopicUnavailable(
+            f"configuration of topic {name} at {bootstrap_servers} is not told: {error.args[0].str()}"
+        ) from error
+    return "compact" in str(policy).split(",")
+
+
+def committed_offsets(
+    bootstrap_servers: str, group_id: str, topic: Topic, *, timeout_s: float, login: Mapping[str, str] | None = None
+) -> list[int]:
+    """Return what a group has committed of each partition, below 0 where nothing."""
+    places = [TopicPartition(topic.name, partition) for partition in range(topic.partitions)]
+    request = [ConsumerGroupTopicPartitions(group_id, places)]
+    admin = _admin(bootstrap_servers, login)
+    answer = admin.list_consumer_group_offsets(request, request_timeout=timeout_s)
+    try:
+        return [position.offset for position in answer[group_id].result().topic_partitions]
+    except KafkaException as error:
+        raise TopicUnavailable(f"offsets of group {group_id} are not told: {error.args[0].str()}") from error
+
+
 class TopicMissing(TopicUnavailable):
     """The cluster answers, and has no such topic."""
+
+
+def _admin(bootstrap_servers: str, login: Mapping[str, str] | None) -> AdminClient:
+    """To be held until its answers are there. `login`: librdkafka's settings."""
+    settings: dict[str, str | int | float | bool] = {
+        "bootstrap.servers": bootstrap_servers,
+        "client.id": "millstream-spark",
+        "log_level": 5,
+    }
+    return AdminClient({**settings, **(login or {})})
 
 
 def _text(topic_id: Any) -> str:

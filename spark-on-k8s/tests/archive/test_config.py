@@ -2,7 +2,8 @@
 
 import pytest
 
-from millstream_spark.archive.config import AvailableNow, Interval, parse_archive
+from millstream_spark.archive.config import parse_archive
+from millstream_spark.trigger import AvailableNow, Interval
 
 REQUIRED = [
     "--bootstrap-servers=b:9092",

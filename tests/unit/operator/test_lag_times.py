@@ -1,9 +1,11 @@
 """How long groups have been behind, and where they do not move."""
 
+from bisect import bisect_left
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millstream_operator.plan.lag_times import POINTS_MAX, Behind, EndHistory, LagTimes, Point, Still
+from millstream_operator.plan.lag_times import AGES_MS, NARROWED, POINTS_MAX, Behind, EndHistory, LagTimes, Point, Still
 
 A, B = ("orders", 0), ("orders", 1)
 NOBODY_STUCK: dict[tuple[str, int], Still] = {}
@@ -101,9 +103,29 @@ def test_an_operator_that_starts_knows_from_the_status_who_was_stuck() -> None:
 def test_the_past_is_asked_for_once_and_only_where_it_matters() -> None:
     times = LagTimes()
     times.saw(0, {A: 100, B: 100}, ["readers"])
-    assert times.unknown([{A: 5}, {}]) == [A]
+    assert times.unknown([{A: 5}, {A: 3}, {}]) == {A: 3}
     times.remember({A: []})
-    assert times.unknown([{A: 5}]) == []
+    assert times.unknown([{A: 5}]) == {}
+
+
+@given(st.integers(0, 999), st.integers(1, 40_000))
+def test_the_time_of_the_oldest_unread_record_is_found_to_a_thirtieth_of_its_age(position: int, step_s: int) -> None:
+    """Of a log that got a record every so often for 30 days and ends now, as ListOffsets would tell it."""
+    now_ms, step_ms = 10_000_000_000, min(step_s, 2_592) * 1_000
+    written = [now_ms - (1_000 - each) * step_ms for each in range(1_000)]
+
+    def end_at(time_ms: int) -> int:
+        return bisect_left(written, time_ms)
+
+    times = LagTimes()
+    times.saw(now_ms, {A: 1_000}, ["readers"])
+    unknown = times.unknown([{A: position}])
+    times.remember({A: [Point(at_ms, end_at(at_ms)) for at_ms in (now_ms - age_ms for age_ms in AGES_MS)]})
+    for _ in range(NARROWED):
+        asked = times.narrowing(unknown)
+        times.remember({each: [Point(at_ms, end_at(at_ms))] for each, at_ms in asked.items()})
+    age_ms = now_ms - written[position]
+    assert abs(times.oldest_ms({A: position}, now_ms) - age_ms) <= age_ms / 30 + 5_000
 
 
 def test_what_nobody_declares_any_more_is_forgotten() -> None:

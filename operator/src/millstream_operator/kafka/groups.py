@@ -271,26 +271,27 @@ async def _ranges(
 ) -> dict[Partition, LogRange]:
     """Start and end of each partition, asked of its leader; those whose leader does not answer are left out."""
     starts, ends = await asyncio.gather(
-        _offsets_at(cluster, metadata, wanted, EARLIEST), _offsets_at(cluster, metadata, wanted, LATEST)
+        _offsets_at(cluster, metadata, dict.fromkeys(wanted, EARLIEST)),
+        _offsets_at(cluster, metadata, dict.fromkeys(wanted, LATEST)),
     )
     return {each: LogRange(starts[each], ends[each]) for each in wanted if each in starts and each in ends}
 
 
-async def offsets_at(cluster: KafkaCluster, partitions: Iterable[Partition], timestamp_ms: int) -> dict[Partition, int]:
+async def offsets_at(cluster: KafkaCluster, times_ms: Mapping[Partition, int]) -> dict[Partition, int]:
     """The first offset of each partition at or after a time, -1 where nothing is that young; those whose leader does not answer are left out."""
-    wanted = set(partitions)
-    metadata = await cluster.metadata(sorted({topic for topic, _ in wanted}))
-    return await _offsets_at(cluster, metadata, wanted, timestamp_ms)
+    metadata = await cluster.metadata(sorted({topic for topic, _ in times_ms}))
+    return await _offsets_at(cluster, metadata, times_ms)
 
 
 async def _offsets_at(
-    cluster: KafkaCluster, metadata: MetadataResponse, wanted: set[Partition], timestamp: int
+    cluster: KafkaCluster, metadata: MetadataResponse, timestamps: Mapping[Partition, int]
 ) -> dict[Partition, int]:
     addresses = {node.node_id: (node.host, node.port) for node in metadata.brokers}
     by_leader: dict[Address, dict[str, list[ListOffsetsPartition]]] = defaultdict(lambda: defaultdict(list))
     for topic in metadata.topics:
         for p in topic.partitions:
-            if p.leader_id in addresses and (topic.name, p.partition_index) in wanted:
+            timestamp = timestamps.get((topic.name or "", p.partition_index))
+            if p.leader_id in addresses and timestamp is not None:
                 asked = ListOffsetsPartition(partition_index=p.partition_index, timestamp=timestamp)
                 by_leader[addresses[p.leader_id]][topic.name or ""].append(asked)
     answers = await asyncio.gather(*(_offsets_of(cluster, leader, asked) for leader, asked in by_leader.items()))

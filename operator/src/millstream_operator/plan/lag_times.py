@@ -13,6 +13,8 @@ from millstream_cluster.offset_resets import Partition
 _MINUTE_MS = 60_000
 AGES_MS = tuple(minutes * _MINUTE_MS for minutes in (1, 3, 10, 30, 120, 480, 1440, 4320, 10_080, 43_200))
 """How long ago the ends are asked for where the operator has not looked for long enough."""
+NARROWED = 7
+"""How often the time between the two nearest of them is halved then: what is left is less than a thirtieth of the age."""
 POINTS_MAX = 64
 
 
@@ -57,17 +59,32 @@ class EndHistory:
             self._thin()
 
     def remember(self, past: Iterable[Point]) -> None:
-        own, self._points = self._points, []
+        """What contradicts the points that are there is left out."""
         self.is_asked_for = True
-        for point in sorted(past):
-            if not own or (point.time_ms < own[0].time_ms and point.end <= own[0].end):
-                self.saw(*point)
-        for point in own:
+        merged: list[Point] = []
+        own = set(self._points)
+        for point in sorted({*own, *past}):
+            if point in own:
+                merged = [each for each in merged if each.end <= point.end]
+            elif merged and point.end < merged[-1].end:
+                continue
+            merged.append(point)
+        self._points = []
+        for point in merged:
             self.saw(*point)
 
     def reaches(self, position: int) -> bool:
         """Whether it goes back to when the record at `position` was written."""
         return bool(self._points) and self._points[0].end <= position
+
+    def between(self, position: int) -> tuple[int, int] | None:
+        """The times of the points before and after the log's end went past `position`, where both are known."""
+        before = None
+        for point in self._points:
+            if point.end > position:
+                return None if before is None else (before.time_ms, point.time_ms)
+            before = point
+        return None
 
     def passed_at(self, position: int) -> int | None:
         """When the log's end went past `position`; None if it has not. What is older than the first point has its time."""
@@ -106,16 +123,20 @@ class LagTimes:
             self._histories[each].saw(now_ms, end)
         self._still = {group: self._still[group] for group in groups if group in self._still}
 
-    def unknown(self, unread: Iterable[Mapping[Partition, int]]) -> list[Partition]:
-        """Those whose past has to be asked for. `unread`: of each group, the first record it has not read, where there is one."""
-        return sorted(
-            {
-                partition
-                for positions in unread
-                for partition, position in positions.items()
-                if not self._histories[partition].is_asked_for and not self._histories[partition].reaches(position)
-            }
-        )
+    def unknown(self, unread: Iterable[Mapping[Partition, int]]) -> dict[Partition, int]:
+        """Those whose past has to be asked for, with the oldest record that somebody has not read. `unread`: of each group."""
+        oldest: dict[Partition, int] = {}
+        for positions in unread:
+            for partition, position in positions.items():
+                history = self._histories[partition]
+                if not history.is_asked_for and not history.reaches(position):
+                    oldest[partition] = min(position, oldest.get(partition, position))
+        return oldest
+
+    def narrowing(self, positions: Mapping[Partition, int]) -> dict[Partition, int]:
+        """The middle of the time in which each of these records was written: what has to be asked for next."""
+        found = {each: self._histories[each].between(position) for each, position in positions.items()}
+        return {each: sum(times) // 2 for each, times in found.items() if times is not None}
 
     def remember(self, past: Mapping[Partition, Iterable[Point]]) -> None:
         for partition, points in past.items():

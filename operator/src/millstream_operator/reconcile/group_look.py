@@ -9,7 +9,7 @@ from millstream_cluster.offset_resets import Partition
 from millstream_operator.kafka import groups
 from millstream_operator.kafka.cluster import KafkaCluster
 from millstream_operator.plan.consumer_group import GroupSeen, lags_of, stuck_after_ms
-from millstream_operator.plan.lag_times import AGES_MS, Behind, LagTimes, Point, Still
+from millstream_operator.plan.lag_times import AGES_MS, NARROWED, Behind, LagTimes, Point, Still
 from millstream_operator.plan.reset_status import time_ms
 from millstream_operator.plan.scope import Body, cluster_key
 from millstream_operator.plan.topic_approval import Slowest
@@ -82,19 +82,30 @@ class GroupLooks:
         unread = [_unread(each) for each in glance.groups.values() if isinstance(each, GroupSeen)]
         unknown = times.unknown(unread)
         if unknown:
-            times.remember(await _past(kafka, unknown, now_ms))
+            await _ask_for_the_past(kafka, times, unknown, now_ms)
         return GroupLook(self._world.monotonic_ms(), now_ms, glance, times)
 
 
-async def _past(kafka: KafkaCluster, partitions: Sequence[Partition], now_ms: int) -> dict[Partition, list[Point]]:
-    """What is not known of a moment (nothing is that young, or nobody answers) is left out."""
-    found: dict[Partition, list[Point]] = {each: [] for each in partitions}
+async def _ask_for_the_past(
+    kafka: KafkaCluster, times: LagTimes, unknown: Mapping[Partition, int], now_ms: int
+) -> None:
+    """At a few ages all of them alike, then each nearer and nearer to its oldest unread record."""
+    found: dict[Partition, list[Point]] = {each: [] for each in unknown}
     for age_ms in AGES_MS:
-        at_ms = now_ms - age_ms
-        for partition, offset in (await groups.offsets_at(kafka, partitions, at_ms)).items():
-            if offset >= 0:
-                found[partition].append(Point(at_ms, offset))
-    return found
+        for partition, point in (await _points(kafka, dict.fromkeys(unknown, now_ms - age_ms))).items():
+            found[partition].append(point)
+    times.remember(found)
+    for _ in range(NARROWED):
+        nearer = await _points(kafka, times.narrowing(unknown))
+        times.remember({partition: [point] for partition, point in nearer.items()})
+
+
+async def _points(kafka: KafkaCluster, times_ms: Mapping[Partition, int]) -> dict[Partition, Point]:
+    """What is not known of a moment (nothing is that young, or nobody answers) is left out."""
+    if not times_ms:
+        return {}
+    found = await groups.offsets_at(kafka, times_ms)
+    return {each: Point(times_ms[each], offset) for each, offset in found.items() if offset >= 0}
 
 
 def _unread(seen: GroupSeen) -> dict[Partition, int]:

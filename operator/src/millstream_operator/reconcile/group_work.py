@@ -151,7 +151,7 @@ class GroupWork:
     async def _at_time(self, wanted: WantedReset | None) -> Mapping[Partition, int]:
         if wanted is None or not isinstance(wanted.to, ToTime):
             return {}
-        found = await groups.offsets_at(self._kafka, self.seen.ranges, wanted.to.timestamp_ms)
+        found = await groups.offsets_at(self._kafka, dict.fromkeys(self.seen.ranges, wanted.to.timestamp_ms))
         if found.keys() != self.seen.ranges.keys():
             raise Refused(ErrorCode.LEADER_NOT_AVAILABLE, "a partition has no leader that answers: the reset waits")
         return found

@@ -7,25 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from millstream_spark.archive.columns import PARTITION_COLUMNS
+from millstream_spark.trigger import AvailableNow, Trigger, parse_trigger
 
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
-_INTERVAL = re.compile(r"(\d+)(ms|s|m)")
-_UNIT_MS = {"ms": 1, "s": 1000, "m": 60_000}
-
-
-@dataclass(frozen=True, slots=True)
-class AvailableNow:
-    """Store what the topic holds when the job starts, then end."""
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """Run until stopped, one batch per interval."""
-
-    interval_ms: int
-
-
-Trigger = AvailableNow | Interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +70,10 @@ def _topic(text: str) -> str:
 
 
 def _trigger(text: str) -> Trigger:
-    if text == "available-now":
-        return AvailableNow()
-    interval = _INTERVAL.fullmatch(text)
-    if interval is None or int(interval[1]) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is neither available-now nor an interval such as 500ms, 10s or 5m")
-    return Interval(int(interval[1]) * _UNIT_MS[interval[2]])
+    try:
+        return parse_trigger(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _starting_offsets(text: str) -> str:

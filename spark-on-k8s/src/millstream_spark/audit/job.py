@@ -1,83 +1,129 @@
-"""Counts what a lake holds of each partition of a topic: missing offsets and records stored twice.
+"""Compares what is stored of a topic, in a lake or in another topic, with the topic itself, and says where they differ.
 
-Reads as Spark reads, through the sink's own log, so files that a killed job left behind do not count. A topic with
-transactions has offsets that are nobody's record: there `--allow-missing` leaves the verdict to the duplicates.
+A lake is read as Spark reads it, through the sink's own log, so files that a killed job left behind do not count. What the
+topic holds is what a reader of committed records gets: markers, aborted transactions and gaps of compaction are nobody's record.
 """
 
-import argparse
 import json
 import logging
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, SparkSession
 
-from millstream_spark.errors import JobError, LakeIncomplete
+from millstream_spark.audit.comparison import COUNTS, FAULTS, compare_by_offset, compare_in_order
+from millstream_spark.audit.config import AuditConfig, parse_audit
+from millstream_spark.errors import BadOffsets, JobError, LakeIncomplete
+from millstream_spark.login import Login, read_login
 from millstream_spark.session import open_session
+from millstream_spark.source import read_options
+from millstream_spark.topic import Span, Topic, committed_offsets, describe_spans, describe_topic, is_compacted
+
+TIMEOUT_S = 30
 
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionAudit:
-    topic: str
-    partition: int
-    first_offset: int
-    last_offset: int
-    records: int
-    missing: int
-    duplicates: int
-
-
 def run_audit(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(
-        prog="audit", description="Count a lake's records, missing offsets and duplicates."
-    )
-    parser.add_argument("--lake", required=True)
-    parser.add_argument("--allow-missing", action="store_true", help="for transactional or compacted topics")
-    words = parser.parse_args(arguments)
-    spark = open_session("audit")
+    config = parse_audit(arguments)
+    login = read_login(config.credentials)
+    topic = describe_topic(config.bootstrap_servers, config.topic, timeout_s=TIMEOUT_S, login=login.librdkafka)
+    spark = open_session(f"audit {config.topic}")
     try:
-        partitions = audit(spark.read.parquet(words.lake))
-    except (AnalysisException, Py4JJavaError) as error:
-        raise JobError(f"{words.lake} cannot be read as a lake: {str(error).splitlines()[0]}") from error
+        counted = _compare(spark, config, topic, login)
     finally:
         spark.stop()
-    for partition in partitions:
-        print(json.dumps(asdict(partition)), flush=True)
-    missing = sum(partition.missing for partition in partitions)
-    duplicates = sum(partition.duplicates for partition in partitions)
-    records = sum(partition.records for partition in partitions)
-    print(json.dumps({"records": records, "missing": missing, "duplicates": duplicates}), flush=True)
-    if duplicates or (missing and not words.allow_missing):
-        raise LakeIncomplete(f"{words.lake}: missing={missing} duplicates={duplicates}")
+    total = dict.fromkeys(COUNTS, 0)
+    for partition in counted:
+        print(json.dumps({"topic": topic.name, **partition}), flush=True)
+        for name in COUNTS:
+            total[name] += partition[name]
+    print(json.dumps(total), flush=True)
+    if any(total[name] for name in FAULTS):
+        found = " ".join(f"{name}={total[name]}" for name in FAULTS)
+        raise LakeIncomplete(f"{config.lake or config.copy} is not {topic.name}: {found}")
     return 0
 
 
-def audit(lake: DataFrame) -> list[PartitionAudit]:
-    rows = (
-        lake.groupBy("topic", "partition")
-        .agg(
-            F.min("offset").alias("first"),
-            F.max("offset").alias("last"),
-            F.count("offset").alias("records"),
-            F.countDistinct("offset").alias("distinct"),
-        )
-        .orderBy("topic", "partition")
-        .collect()
-    )
+def _compare(spark: SparkSession, config: AuditConfig, topic: Topic, login: Login) -> list[dict[str, Any]]:
+    # Listed before the topic is asked for its ends: what is stored by then is not newer than they are.
+    stored = _stored(spark, config, login)
+    held = dict(enumerate(_spans(config.bootstrap_servers, topic, login)))
+    spans = _compared(config, topic, held, login)
+    records = _read(spark, config.bootstrap_servers, topic.name, spans, login)
+    if config.lake is None:
+        counted = compare_in_order(records, stored)
+    else:
+        compacted = is_compacted(config.bootstrap_servers, topic.name, timeout_s=TIMEOUT_S, login=login.librdkafka)
+        counted = compare_by_offset(records, stored, spans, held, compacted=compacted)
+    try:
+        found = {row["partition"]: row.asDict() for row in counted.collect()}
+    except Py4JJavaError as error:
+        raise JobError(f"{config.lake or config.copy} cannot be compared: {str(error).splitlines()[0]}") from error
+    empty = dict.fromkeys((*COUNTS, "checksum", "stored_checksum"), 0) | {"first_fault": None}
+    partitions = sorted(found.keys() | spans.keys())
     return [
-        PartitionAudit(
-            topic=row["topic"],
-            partition=row["partition"],
-            first_offset=row["first"],
-            last_offset=row["last"],
-            records=row["records"],
-            missing=row["last"] - row["first"] + 1 - row["distinct"],
-            duplicates=row["records"] - row["distinct"],
-        )
-        for row in rows
+        {"partition": partition, "end": spans[partition].end if partition in spans else None}
+        | {name: _plain(found.get(partition, empty)[name]) for name in empty}
+        for partition in partitions
     ]
+
+
+def _stored(spark: SparkSession, config: AuditConfig, login: Login) -> DataFrame:
+    if config.lake is not None:
+        try:
+            return spark.read.parquet(config.lake)
+        except AnalysisException as error:
+            raise JobError(f"{config.lake} cannot be read as a lake: {str(error).splitlines()[0]}") from error
+    assert config.copy is not None
+    servers = config.copy_bootstrap_servers
+    copy = describe_topic(servers, config.copy, timeout_s=TIMEOUT_S, login=login.librdkafka)
+    return _read(spark, servers, copy.name, dict(enumerate(_spans(servers, copy, login))), login)
+
+
+def _read(spark: SparkSession, bootstrap_servers: str, name: str, spans: Mapping[int, Span], login: Login) -> DataFrame:
+    def positions(which: str) -> str:
+        return json.dumps({name: {str(partition): getattr(span, which) for partition, span in spans.items()}})
+
+    return (
+        spark.read.format("kafka")
+        .options(**read_options(bootstrap_servers, name, login))
+        .option("startingOffsets", positions("start"))
+        .option("endingOffsets", positions("end"))
+        .load()
+    )
+
+
+def _compared(config: AuditConfig, topic: Topic, held: Mapping[int, Span], login: Login) -> dict[int, Span]:
+    """Return what is to be compared; raise BadOffsets for an end that the topic does not have."""
+    if config.ending_offsets is not None:
+        ends = config.ending_offsets
+    elif config.group is not None:
+        ends = _committed(config, topic, login)
+    else:
+        return dict(held)
+    if ends.keys() != held.keys() or any(ends[partition] > span.end for partition, span in held.items()):
+        told = {partition: span.end for partition, span in held.items()}
+        raise BadOffsets(f"{topic.name} ends at {told}, and it was to be compared up to {dict(ends)}")
+    return {partition: Span(span.start, max(span.start, ends[partition])) for partition, span in held.items()}
+
+
+def _committed(config: AuditConfig, topic: Topic, login: Login) -> dict[int, int]:
+    assert config.group is not None
+    committed = committed_offsets(
+        config.bootstrap_servers, config.group, topic, timeout_s=TIMEOUT_S, login=login.librdkafka
+    )
+    if all(offset < 0 for offset in committed):
+        raise BadOffsets(f"group {config.group} has committed no offset of {topic.name}")
+    return {partition: max(offset, 0) for partition, offset in enumerate(committed)}
+
+
+def _spans(bootstrap_servers: str, topic: Topic, login: Login) -> list[Span]:
+    return describe_spans(bootstrap_servers, topic, timeout_s=TIMEOUT_S, login=login.librdkafka)
+
+
+def _plain(number: object) -> int | None:
+    """Return a count as JSON has it: a sum of many digests comes as a decimal, and none where there are no records."""
+    return None if number is None else int(str(number))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
+from millstream_spark.coordinator import wait_out
 from millstream_spark.errors import SinkRefused
 from millstream_spark.login import read_login
 
@@ -63,10 +64,14 @@ class MarkedWriter:
 
     def read(self) -> tuple[int, str] | None:
         """Return the mark: an offset and its note."""
+        position = wait_out(self._committed, timeout_s=ANSWER_TIMEOUT_S)
+        return None if position.offset < 0 else (position.offset, position.metadata or "")
+
+    def _committed(self) -> TopicPartition:
         (position,) = self._consumer.committed([TopicPartition(*self._place)], timeout=ANSWER_TIMEOUT_S)
         if position.error is not None:
             raise KafkaException(position.error)
-        return None if position.offset < 0 else (position.offset, position.metadata or "")
+        return position
 
     def begin(self, offset: int, note: str = "") -> None:
         """Open the transaction with the mark in it: the coordinator tells a fenced writer so before it takes a record."""

@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
-from millstream_spark.archive.lineage import Lineage, check_continues
 from millstream_spark.errors import LineageBroken
+from millstream_spark.lineage import Lineage, check_continues
 
 RECORDED = Lineage(topic="orders", topic_id="lhLPInmRRnqmZo9jt_nYPg", output="file:/lake/orders")
 
@@ -19,7 +19,7 @@ def test_the_same_topic_and_lake_go_on() -> None:
     [
         ({"topic_id": "AAAAAAAAAAAAAAAAAAAAAQ"}, "re-created"),
         ({"topic": "payments"}, "of topic orders"),
-        ({"output": "file:/lake/other"}, "of the lake file:/lake/orders"),
+        ({"output": "file:/lake/other"}, "of the output file:/lake/orders"),
     ],
 )
 def test_anything_else_is_refused(change: dict[str, str], words: str) -> None:
