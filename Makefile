@@ -138,6 +138,10 @@ manifests: ## Plain manifests in place of the chart, into build/manifests (ARGS=
 e2e: setup ## The product on a real Kubernetes cluster, from nothing to archived Parquet
 	tests/e2e/run
 
+.PHONY: machines
+machines: setup ## The product on three real nodes that are drained, cut off and wiped (ARGS="-k drain")
+	tests/machines/run $(ARGS)
+
 .PHONY: spark
 spark: setup ## The Spark jobs' own tests
 	UV=$(abspath $(UV)) spark-on-k8s/run-tests

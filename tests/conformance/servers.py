@@ -19,8 +19,8 @@ from millstream.processes import LOOPBACK
 from millstream.roles import PORTS
 
 MILLSTREAM = str(Path(sys.executable).parent / "millstream")
-START_TIMEOUT_S = 30
-STOP_TIMEOUT_S = 30
+START_TIMEOUT_S = 120
+STOP_TIMEOUT_S = 60
 CONTROLLERS_AND_COORDINATORS = 4
 
 

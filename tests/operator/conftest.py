@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from kubectl import PATIENCE, Cluster, make_namespace
-from kubelet import NAMESPACE, ROLES, Nodes
+from kubelet import NAMESPACE, RELEASE, ROLES, Nodes
 from kubernetes import client, config
 from product import install
 from scene import Scene
@@ -26,7 +26,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
         install(cluster)
         try:
             scene.wait_until_ready(timeout_s=90)
-            scene.log_in(Path(directory))
+            scene.log_in(Path(directory), f"{RELEASE}-bootstrap.{NAMESPACE}.svc:9092")
             yield scene
         finally:
             for name in ("operator", "broker-0", "controller-0", "controller-1", "coordinator-0"):

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
 from typing import Any
 
-from kafka import KafkaAdminClient, KafkaProducer
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.structs import OffsetAndMetadata
 from kubelet import RELEASE
 from product import topic
 from scene import Scene
 
 BROKER = f"{RELEASE}-broker-2"
+GROUPS = 20
 
 
 def describe(scene: Scene, name: str) -> list[dict[str, Any]]:
@@ -53,10 +54,7 @@ def test_a_wiped_disk_heals_unasked_and_with_no_copy_left_the_cluster_says_so(sc
         produce(scene, name, 300)
     lost = [each["partition_index"] for each in describe(scene, "single") if each["leader_id"] == 2]
     assert lost
-    data = scene.nodes.data_of(BROKER)
-    scene.nodes.kill(BROKER)
-    for each in data.iterdir():
-        shutil.rmtree(each) if each.is_dir() else each.unlink()
+    scene.nodes.wipe(BROKER)
     healed = "three replicas are in sync"
     scene.wait_until(healed, lambda: all(len(each["isr_nodes"]) == 3 for each in describe(scene, "kept")), timeout_s=60)
     scene.wait_until(
@@ -106,3 +104,42 @@ def given_up(scene: Scene) -> str:
 def claim_uid(scene: Scene) -> str:
     found = scene.cluster.get("pvc", f"data-{BROKER}")
     return "" if found is None or found["metadata"].get("deletionTimestamp") else str(found["metadata"]["uid"])
+
+
+def commit(scene: Scene, group: str, offset: int) -> int:
+    """By a client of its own; what it reads back."""
+    consumer = KafkaConsumer(**scene.clients, group_id=group, enable_auto_commit=False)
+    try:
+        partition = TopicPartition("kept", 0)
+        consumer.assign([partition])
+        consumer.commit({partition: OffsetAndMetadata(offset, "", -1)})
+        return int(consumer.committed(partition))
+    finally:
+        consumer.close()
+
+
+def test_with_every_copy_lost_the_cluster_says_so_and_after_consent_every_group_works(scene: Scene) -> None:
+    scene.cluster.apply(topic("kept", partitions=3, replicationFactor=3))
+    scene.cluster.wait_for_condition("topic", "kept", "Ready", "True", timeout_s=60)
+    names = [f"group-{number}" for number in range(GROUPS)]
+    assert [commit(scene, name, 7) for name in names] == [7] * GROUPS
+    total = scene.resource["status"]["partitions"]["total"]
+    scene.nodes.wipe(*(f"{RELEASE}-broker-{number}" for number in range(3)))
+    said = "the Cluster says that everything is lost"
+    lost = scene.wait_until(
+        said,
+        lambda: (found := scene.resource["status"].get("lost") or {}).get("partitions") == total and found,
+        timeout_s=30,
+    )
+    assert lost["internalPartitions"] >= 50
+    condition = scene.condition("Ready")
+    assert condition["status"] == "False"
+    assert f"of {total} no copy is left" in condition["message"]
+    assert "PartitionsOffline" in scene.reasons()
+    scene.change({"acceptLoss": "not-what-is-shown"})
+    scene.change({"acceptLoss": lost["token"]})
+    scene.wait_until("everything has begun anew", lambda: "lost" not in scene.resource["status"], timeout_s=30)
+    assert [commit(scene, name, 9) for name in names] == [9] * GROUPS
+    scene.wait_until_ready(timeout_s=60)
+    assert "PartitionsBegunAnew" in scene.reasons()
+    produce(scene, "kept", 10)

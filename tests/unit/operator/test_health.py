@@ -42,6 +42,12 @@ def test_every_pod_ready_is_not_enough() -> None:
     assert "broker 2 (2)" in found.message
 
 
+def test_what_has_no_copy_left_is_told_with_where_it_was_and_how_to_go_on() -> None:
+    found = readiness(cluster(), SPEC, [partition("orders", -1, (), internal=False)])
+    assert "broker 0 (1), broker 1 (1), broker 2 (1)" in found.message
+    assert "of 1 no copy is left: to begin them anew, empty, set spec.acceptLoss to " in found.message
+
+
 def test_too_few_in_sync_is_not_ready_and_names_them() -> None:
     found = readiness(cluster(), SPEC, [partition("orders", 0, (0,))])
     assert (found.status, found.reason) == (False, "PartitionsUnderMinIsr")

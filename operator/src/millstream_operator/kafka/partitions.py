@@ -1,4 +1,7 @@
-"""How all partitions of a cluster stand, by three requests however many there are."""
+"""How all partitions of a cluster stand, by a few requests however many there are; and those begun anew that nobody has any more."""
+
+from collections.abc import Sequence
+from dataclasses import replace
 
 from millstream_operator.kafka.cluster import REQUEST_TIMEOUT_MS, KafkaCluster, check
 from millstream_operator.kafka.topics import TOPIC_RESOURCE
@@ -6,10 +9,17 @@ from millstream_operator.plan.partitions import PartitionStanding
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from millstream_wire.messages.describe_quorum import DescribeQuorumRequest, RequestPartitionData, RequestTopicData
+from millstream_wire.messages.describe_topic_partitions import (
+    Cursor,
+    DescribeTopicPartitionsRequest,
+    TopicRequest,
+)
+from millstream_wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from millstream_wire.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
 from millstream_wire.messages.metadata import MetadataResponseTopic
 
 MIN_ISR = "min.insync.replicas"
+UNCLEAN = 1
 METADATA_TOPIC = "__cluster_metadata"
 
 
@@ -24,9 +34,11 @@ async def standing_of(cluster: KafkaCluster) -> tuple[PartitionStanding, ...]:
     topics = [topic for topic in metadata.topics if topic.error_code == ErrorCode.NONE]
     minimums = await _minimums(cluster, [topic.name or "" for topic in topics])
     moving = await _moving(cluster)
-    return tuple(
+    found = [
         each for topic in topics if topic.name in minimums for each in _of_topic(topic, minimums[topic.name], moving)
-    )
+    ]
+    eligible = await _eligible(cluster, sorted({each.topic for each in found if each.is_offline and not each.isr}))
+    return tuple(replace(each, may_lead=eligible.get((each.topic, each.index), ())) for each in found)
 
 
 async def _expect_a_controller(cluster: KafkaCluster) -> None:
@@ -47,6 +59,7 @@ def _of_topic(topic: MetadataResponseTopic, minimum: int, moving: set[tuple[str,
             min_insync_replicas=minimum,
             is_internal=topic.is_internal,
             is_moving=(name, each.partition_index) in moving,
+            leader_epoch=each.leader_epoch,
         )
         for each in sorted(topic.partitions, key=lambda each: each.partition_index)
     ]
@@ -69,6 +82,41 @@ async def _minimums(cluster: KafkaCluster, topics: list[str]) -> dict[str, int]:
         [config] = result.configs
         found[result.resource_name] = int(config.value)
     return found
+
+
+async def _eligible(cluster: KafkaCluster, topics: list[str]) -> dict[tuple[str, int], tuple[int, ...]]:
+    """Who has all that was committed of a partition, or led it last, though nobody is in sync. Not asked at rest."""
+    found: dict[tuple[str, int], tuple[int, ...]] = {}
+    cursor: Cursor | None = None
+    while topics:
+        wanted = [TopicRequest(name=name) for name in topics]
+        answer = await cluster.request(DescribeTopicPartitionsRequest(topics=wanted, cursor=cursor))
+        for topic in answer.topics:
+            for each in topic.partitions:
+                nodes = (*(each.eligible_leader_replicas or ()), *(each.last_known_elr or ()))
+                found[topic.name or "", each.partition_index] = nodes
+        cursor = answer.next_cursor
+        if cursor is None:
+            break
+        topics = [name for name in topics if name >= cursor.topic_name]
+    return found
+
+
+async def begin_anew(cluster: KafkaCluster, gone: Sequence[PartitionStanding]) -> list[str]:
+    """Have somebody lead them without their records; what was refused of it, in words. Raises ClusterUnreachable, Refused."""
+    by_topic: dict[str, list[int]] = {}
+    for each in gone:
+        by_topic.setdefault(each.topic, []).append(each.index)
+    asked = [TopicPartitions(topic=topic, partitions=indices) for topic, indices in by_topic.items()]
+    request = ElectLeadersRequest(election_type=UNCLEAN, topic_partitions=asked, timeout_ms=REQUEST_TIMEOUT_MS)
+    answer = await cluster.request(request)
+    check(answer.error_code)
+    return [
+        f"{topic.topic}-{each.partition_id}: {each.error_message or ErrorCode(each.error_code).name}"
+        for topic in answer.replica_election_results
+        for each in topic.partition_result
+        if each.error_code not in (ErrorCode.NONE, ErrorCode.ELECTION_NOT_NEEDED)
+    ]
 
 
 async def _moving(cluster: KafkaCluster) -> set[tuple[str, int]]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from millstream_cluster.ids import Role
 from millstream_operator.plan.conditions import Condition
+from millstream_operator.plan.lost import lost, token_of
 from millstream_operator.plan.partitions import PartitionStanding, Totals
 from millstream_operator.plan.workload import Workload
 from millstream_operator.resources.stateful_set import SPEC_FIELDS
@@ -19,7 +20,7 @@ def readiness(
     """`partitions`: None where no broker answered."""
     offline = [each for each in partitions or () if each.is_offline]
     if offline:
-        return Condition("Ready", False, "PartitionsOffline", _offline(offline))
+        return Condition("Ready", False, "PartitionsOffline", _offline(offline) + _without_a_copy(lost(offline)))
     few = [each for each in partitions or () if each.is_under_min_isr]
     if few:
         message = f"{len(few)} partitions have too few replicas in sync to take records with acks=all: {_names(few)}"
@@ -34,11 +35,17 @@ def readiness(
 
 def _offline(offline: Sequence[PartitionStanding]) -> str:
     """Who had them last, and whom it concerns: groups and transactions wait for the internal ones."""
-    last = Counter(broker for each in offline for broker in each.isr)
+    last = Counter(broker for each in offline for broker in each.isr or each.may_lead or each.replicas)
     held = ", ".join(f"broker {broker} ({count})" for broker, count in sorted(last.items()))
     internal = Counter(each.topic for each in offline if each.is_internal)
     waiting = "".join(f"; {count} of them of {topic}" for topic, count in sorted(internal.items()))
-    return f"{len(offline)} partitions have no leader: {_names(offline)}{waiting}; last in sync on {held or 'nobody'}"
+    return f"{len(offline)} partitions have no leader: {_names(offline)}{waiting}; they were on {held}"
+
+
+def _without_a_copy(gone: Sequence[PartitionStanding]) -> str:
+    if not gone:
+        return ""
+    return f"; of {len(gone)} no copy is left: to begin them anew, empty, set spec.acceptLoss to {token_of(gone)}"
 
 
 def _missing(workloads: Mapping[Role, Workload], spec: Mapping[str, Any]) -> str:

@@ -15,6 +15,9 @@ class PartitionStanding:
     min_insync_replicas: int
     is_internal: bool = False
     is_moving: bool = False
+    leader_epoch: int = -1
+    may_lead: tuple[int, ...] = ()
+    """Who is out of sync and may yet lead without loss, or is waited for because he led last; asked for where nobody leads."""
 
     @property
     def name(self) -> str:
@@ -23,6 +26,11 @@ class PartitionStanding:
     @property
     def is_offline(self) -> bool:
         return self.leader < 0
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether no copy is left that anybody knows of: only a person's word brings it back, without its records."""
+        return self.is_offline and not self.isr and not self.may_lead
 
     @property
     def is_under_replicated(self) -> bool:

@@ -7,15 +7,17 @@ from typing import Any
 from millstream_cluster.ids import Role
 from millstream_operator.certificates.authority import BadAuthority
 from millstream_operator.kafka.cluster import ClusterUnreachable, KafkaCluster, Refused
-from millstream_operator.kafka.partitions import standing_of
+from millstream_operator.kafka.partitions import begin_anew, standing_of
 from millstream_operator.kube.applied import Applied, Found
 from millstream_operator.kube.events import Event
 from millstream_operator.kube.objects import KubernetesError
 from millstream_operator.metrics import ClusterSeen, OperatorMetrics
+from millstream_operator.plan.certificates import ROTATE
 from millstream_operator.plan.claims import Claim, has_claims_to_change
 from millstream_operator.plan.cluster import plan_cluster, superfluous
 from millstream_operator.plan.conditions import Condition
 from millstream_operator.plan.health import partition_fields, readiness
+from millstream_operator.plan.lost import accepted, lost, lost_fields
 from millstream_operator.plan.partitions import PartitionStanding, Totals
 from millstream_operator.plan.roll import Roll, is_changing, plan_roll
 from millstream_operator.plan.scale import Scale, plan_scale
@@ -51,8 +53,9 @@ OWNED = (
 )
 PRUNED = (("networking.k8s.io/v1", "NetworkPolicy"), ("v1", "Service"))
 """What a Cluster may cease to ask for."""
+NAMED_MAX = 5
 DRIFT_MS = 60_000
-"""How often it is looked whether somebody else changed what a Cluster owns."""
+"""How often it is looked whether somebody else changed what a Cluster owns, and whether certificates are due."""
 
 
 class _Memory:
@@ -60,9 +63,20 @@ class _Memory:
 
     def __init__(self) -> None:
         self.applied = Applied()
-        self.owned_seen_ms = 0
-        self.generation: int | None = None
-        """Of the Cluster when what it owns was looked at."""
+        self._owned_seen_ms = 0
+        self._asked: tuple[int, str] | None = None
+        """The Cluster's generation and what it says about rotation when what it owns was looked at."""
+
+    def is_drift_due(self, body: Body, now_ms: int) -> bool:
+        return _asked(body) != self._asked or now_ms - self._owned_seen_ms >= DRIFT_MS
+
+    def saw_owned(self, body: Body, now_ms: int) -> None:
+        self._owned_seen_ms, self._asked = now_ms, _asked(body)
+
+
+def _asked(body: Body) -> tuple[int, str]:
+    metadata = body["metadata"]
+    return metadata["generation"], (metadata.get("annotations") or {}).get(ROTATE, "")
 
 
 class ClusterReconciler:
@@ -112,8 +126,6 @@ class ClusterReconciler:
             operator_namespace=self._around.operator_namespace,
         )
         try:
-            if is_secured(spec):
-                await self._around.certificates.reconcile(body)
             refused = await self._apply(cluster, body, workloads, manifests)
         except BadAuthority as error:
             await write_status(self._around, self.kind, body, {}, Condition("Ready", False, "BadAuthority", str(error)))
@@ -127,9 +139,13 @@ class ClusterReconciler:
         claims = await self._claims.look(body) if is_asked else ()
         released = await self._release(body, claims)
         not_resized = await self._claims.resize(body, claims, workloads[Role.BROKER])
+        if accepted(spec, lost(partitions)):
+            await self._begin_anew(body, workloads)
         progressing = roll.condition if is_changing(workloads) else scale.condition or not_resized or roll.condition
         fields = self._fields(cluster, workloads) | partition_fields(partitions)
         fields |= {"roll": noted, "scale": scaled, "givenUpClaims": released}
+        if partitions is not None:
+            fields["lost"] = lost_fields(lost(partitions))
         seen = ClusterSeen(None if partitions is None else Totals.of(partitions), ready, progressing)
         self._metrics.saw(cluster.namespace, cluster.name, seen)
         await write_status(self._around, self.kind, body, fields, ready, progressing)
@@ -164,13 +180,16 @@ class ClusterReconciler:
         workloads: Mapping[Role, Workload],
         manifests: Sequence[Manifest],
     ) -> list[KubernetesError]:
+        """Raises BadAuthority."""
         memory = self._memory.setdefault(cluster.uid, _Memory())
-        now_ms, generation = self._around.world.monotonic_ms(), body["metadata"]["generation"]
+        now_ms = self._around.world.monotonic_ms()
         found: Found | None = None
         is_missing = not all(each.replicas for each in workloads.values())
-        if is_missing or generation != memory.generation or now_ms - memory.owned_seen_ms >= DRIFT_MS:
+        if is_missing or memory.is_drift_due(body, now_ms):
+            if is_secured(body["spec"]):
+                await self._around.certificates.reconcile(body)
             found = await self._owned(cluster)
-            memory.owned_seen_ms, memory.generation = now_ms, generation
+            memory.saw_owned(body, now_ms)
         refused = await memory.applied.apply(self._around.objects, manifests, found)
         if found is not None:
             await self._prune(cluster, manifests, found)
@@ -227,6 +246,22 @@ class ClusterReconciler:
             return []
         workloads = await self._workloads(ClusterIdentity.of(body))
         return await self._claims.release(body, claims, workloads, await self._partitions(body, workloads))
+
+    async def _begin_anew(self, body: Body, workloads: Mapping[Role, Workload]) -> None:
+        """What a person has accepted to be lost, if it is still just that: those very partitions that the status showed."""
+        gone = lost(await self._partitions(body, workloads))
+        if not accepted(body["spec"], gone):
+            return
+        named = ", ".join(each.name for each in gone[:NAMED_MAX]) + (", ..." if len(gone) > NAMED_MAX else "")
+        message = f"a person accepted the loss of {len(gone)} partitions, which begin anew: {named}"
+        await tell(self._around, self.kind, body, Event("PartitionsBegunAnew", message, is_warning=True))
+        try:
+            refused = await begin_anew(await self._kafka(body), gone)
+        except (ClusterUnreachable, Refused, BadAuthority) as error:
+            refused = [str(error)]
+        logger.warning(
+            "partitions begun anew cluster=%s count=%d refused=%s", body["metadata"]["name"], len(gone), refused
+        )
 
     async def _workloads(self, cluster: ClusterIdentity) -> dict[Role, Workload]:
         objects, label = self._around.objects, f"{CLUSTER_LABEL}={cluster.name}"

@@ -4,7 +4,7 @@ A status is written only when it changed: every write wakes every watcher.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakValueDictionary
@@ -60,6 +60,12 @@ class ClustersRead:
                 found = now_ms, await self._objects.get(API_VERSION, "Cluster", namespace, name)
                 self._read[namespace, name] = found
             return found[1]
+
+    def listed(self, clusters: Iterable[Body]) -> None:
+        """They have just been read with others."""
+        now_ms = self._world.monotonic_ms()
+        for body in clusters:
+            self._read[body["metadata"]["namespace"], body["metadata"]["name"]] = now_ms, body
 
 
 @dataclass(frozen=True, slots=True)

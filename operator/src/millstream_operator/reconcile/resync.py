@@ -75,6 +75,8 @@ class Reconcilers:
             logger.warning("api server unreachable kind=%s error=%s", kind, error)
             return
         self._last_success_ms = self._around.world.monotonic_ms()
+        if kind == "Cluster":
+            self._around.clusters.listed(bodies)
         self._metrics.keep(kind, (_resource(kind, body) for body in bodies))
         async with asyncio.TaskGroup() as tasks:
             for body in bodies:

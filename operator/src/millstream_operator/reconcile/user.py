@@ -5,6 +5,7 @@ A password is in the Secret and, salted and hashed, in the cluster; it is in no 
 
 import logging
 import secrets
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ from millstream_operator.kafka import users
 from millstream_operator.kube.secrets import files_of, secret_manifest
 from millstream_operator.plan.certificates import Lives
 from millstream_operator.plan.conditions import Condition
-from millstream_operator.plan.scope import Body, elder
+from millstream_operator.plan.scope import Body, cluster_key, elder
 from millstream_operator.plan.user import (
     CredentialTaken,
     Login,
@@ -47,6 +48,9 @@ from millstream_operator.resources.listeners import is_secured
 logger = logging.getLogger(__name__)
 
 PASSWORD_BYTES = 32
+AGAIN_MS = 60_000
+"""How often a User is looked at that has not changed: each look asks for Secrets, and for what the cluster knows of him alone."""
+REMEMBERED_MAX = 10_000
 
 
 class UserReconciler:
@@ -55,9 +59,13 @@ class UserReconciler:
     def __init__(self, around: Surroundings) -> None:
         self._around = around
         self._turns = Turns()
+        self._as_declared: OrderedDict[str, tuple[str, int]] = OrderedDict()
+        """Versions and time of the last look that found everything as it should be, by uid."""
 
     async def reconcile(self, body: Body, siblings: Sequence[Body]) -> None:
         async with self._turns.of(body):
+            if await self._versions(body) == self._last_versions(body):
+                return
             # What was made is in the status, so it has to be the status as it is now.
             current = await self._current(body)
             if current is None or current["metadata"].get("deletionTimestamp"):
@@ -67,6 +75,26 @@ class UserReconciler:
             except EXPECTED as error:
                 fields, condition = {}, condition_of(error)
             await write_status(self._around, self.kind, current, fields, condition)
+            if condition.status:
+                self._remember(current, await self._versions(current))
+
+    async def _versions(self, body: Body) -> str:
+        """Of the User and of its Cluster: a look that comes to nothing has nothing new to find while they stay."""
+        namespace, name = cluster_key(body)
+        cluster = await self._around.clusters.get(namespace, name) if namespace in self._around.namespaces else None
+        return f"{body['metadata']['resourceVersion']} {cluster and cluster['metadata']['resourceVersion']}"
+
+    def _last_versions(self, body: Body) -> str | None:
+        versions, looked_ms = self._as_declared.get(body["metadata"]["uid"], ("", 0))
+        return versions if self._around.world.monotonic_ms() - looked_ms < AGAIN_MS else None
+
+    def _remember(self, body: Body, versions: str) -> None:
+        """`body` as it was before its status was written: whatever that changed is looked at once more."""
+        uid = body["metadata"]["uid"]
+        self._as_declared[uid] = versions, self._around.world.monotonic_ms()
+        self._as_declared.move_to_end(uid)
+        if len(self._as_declared) > REMEMBERED_MAX:
+            self._as_declared.popitem(last=False)
 
     async def delete(self, body: Body) -> None:
         """Take away what this resource made, and nothing else. Its Secret goes by itself."""

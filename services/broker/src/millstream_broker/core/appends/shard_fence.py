@@ -1,8 +1,8 @@
 """The fence of a coordinator topic: who may append to a shard, beyond what the log's own producer state says.
 
-The log refuses a deposed owner's epoch as long as it remembers a newer one. Where it remembers nothing, only the beginning
-of a claim is taken, and none that the metadata knows to be outdated. A shard whose epochs ran out gets another producer id,
-always a higher one: from its first claim on, the lower ones are the deposed.
+The log refuses a deposed owner's epoch as long as it remembers a newer one. It may be a log that lacks the last claims, or begins anew (a person
+accepted that, by an unclean election): so nobody is taken whom the metadata knows to be deposed, and where the log remembers nothing, only the
+beginning of a claim is. A shard whose epochs ran out gets another producer id, always a higher one: from its first claim on, the lower ones are the deposed.
 """
 
 from millstream_cluster.members import Shard
@@ -18,11 +18,9 @@ def shard_refusal(header: BatchHeader, shard: Shard | None, *, highest_id: int, 
         return ErrorCode.INVALID_RECORD
     if header.producer_id < highest_id:
         return ErrorCode.INVALID_PRODUCER_EPOCH
-    if is_remembered:
-        return ErrorCode.NONE
-    if header.base_sequence != CLAIM_SEQUENCE:
-        return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
     claim = (header.producer_id, header.producer_epoch)
     if shard is not None and claim < (shard.producer_id, shard.producer_epoch):
         return ErrorCode.INVALID_PRODUCER_EPOCH
+    if not is_remembered and header.base_sequence != CLAIM_SEQUENCE:
+        return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
     return ErrorCode.NONE

@@ -157,19 +157,16 @@ class Partition:
     # ---- events: who leads, who is in sync ----
 
     def on_assigned(self, event: Assigned) -> tuple[Effect, ...]:
-        """Take over what the metadata says; of an older state than the one known only that nobody leads in this epoch any more."""
-        if event.partition_epoch < self._partition_epoch:
-            # Known is what the controller answered to an ISR change; that this node is shut out is said with older metadata.
-            if not (self._leads and (event.leader, event.leader_epoch) == (NO_NODE, self._leader_epoch)):
-                return ()
-            self._leader = NO_NODE
-            return self.on_given_up()
+        """Take over what the metadata says; of an older state than the controller's last answer only that this node is shut out."""
+        is_shut_out = self._leads and (event.leader, event.leader_epoch) == (NO_NODE, self._leader_epoch)
+        if event.partition_epoch < self._partition_epoch and not is_shut_out:
+            return ()
         led, led_in = self._leads, self._leader_epoch
         if event.partition_epoch > self._partition_epoch:
             self._in_sync.learn(event.isr)
         self._replicas = event.replicas
         self._leader, self._leader_epoch = event.leader, event.leader_epoch
-        self._partition_epoch = event.partition_epoch
+        self._partition_epoch = max(event.partition_epoch, self._partition_epoch)
         self._leads = event.leader == self._node_id
         effects: list[Effect] = []
         if led and not (self._leads and led_in == self._leader_epoch):

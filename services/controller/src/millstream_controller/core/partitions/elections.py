@@ -8,7 +8,7 @@ from enum import IntEnum
 
 from millstream_cluster import records as r
 from millstream_cluster.decision import Decision
-from millstream_cluster.ids import COORDINATOR_TOPICS, NO_NODE
+from millstream_cluster.ids import NO_NODE
 from millstream_cluster.members import Partition
 from millstream_controller.core.machine import ControllerMachine
 from millstream_controller.core.nodes.nodes import RECORDS_MAX
@@ -95,9 +95,6 @@ def _unclean(partition: Partition, electorate: Electorate) -> r.PartitionChanged
     """A leader for a partition without one; whoever is not in sync loses what only the others had."""
     if partition.online:
         raise _not_needed()
-    if partition.topic in COORDINATOR_TOPICS:
-        message = f"{partition.topic} is what fences groups and transactions: its leader must be in sync"
-        raise Refused(ErrorCode.POLICY_VIOLATION, message)
     change = next_state(partition, electorate, Cause(election=Election.UNCLEAN))
     if change is None or change.leader == NO_NODE:
         raise Refused(ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, "No eligible leaders are available.")
