@@ -107,6 +107,12 @@ test: check unit conformance ## All checks and tests that need no cluster
 conformance: setup ## Real clients and Kafka's own tools against real processes (WORKERS, ARGS as with unit)
 	tests/conformance/run $(ARGS)
 
+.PHONY: console-test
+console-test: setup ## The console's pages in a browser (ARGS="--pictures DIR" keeps what they look like)
+	@tests/console/prerequisites
+	@$(INSTALL) --require-hashes -r tests/console/requirements.lock
+	$(BIN)/pytest tests/console $(ARGS)
+
 .PHONY: chaos
 chaos: setup ## Real processes under faults, judged (SEED=1 SECONDS=90 FAMILY=mixed, AGAINST=kafka beside ours, ARGS="--factor 1")
 	@tests/chaos/prerequisites
@@ -169,6 +175,7 @@ lock: .tools/.installed ## Resolve the dependencies again and write the hashed l
 	$(COMPILE) pyproject.toml $(MEMBERS) -o requirements.lock
 	$(COMPILE) pyproject.toml -c requirements.lock -o requirements-run.lock
 	$(COMPILE) pyproject.toml $(MEMBERS) --group dev -c requirements.lock -o requirements-dev.lock
+	$(COMPILE) tests/console/requirements.in -c requirements-dev.lock -o tests/console/requirements.lock
 
 .PHONY: clean
 clean: ## Remove what setup and tests made (data directories stay)
