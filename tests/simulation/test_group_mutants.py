@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from millstream_broker.core.appends import admission
+from millstream_broker.core.appends.shard_fence import shard_refusal
 from millstream_cluster.decision import Decision
 from millstream_coordinator.core.commands import consumer_heartbeat as heartbeat
 from millstream_coordinator.core.commands import offsets
@@ -86,7 +88,13 @@ class Lax(ProducerState):
             return None
 
 
-def test_an_owner_that_is_not_fenced(use_producers: UseProducers, hunt: Hunt) -> None:
+def test_an_owner_that_is_not_fenced(monkeypatch: pytest.MonkeyPatch, use_producers: UseProducers, hunt: Hunt) -> None:
+    """Neither by what its log remembers nor by what the metadata says of the shard."""
+
+    def ignorant(header: Any, shard: Any, **known: Any) -> ErrorCode:
+        return shard_refusal(header, None, **known)
+
     use_producers(Lax)
+    monkeypatch.setattr(admission, "shard_refusal", ignorant)
     found = hunt(Kind.CONSUMER, 23)
     assert "had taken over" in found or "ConsumerGroup.check" in found, found

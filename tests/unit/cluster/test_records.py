@@ -24,6 +24,10 @@ st.register_type_strategy(float, st.floats(allow_nan=False))
 st.register_type_strategy(
     MetadataVersionSet, st.builds(MetadataVersionSet, st.sampled_from([int(level) for level in MetadataVersion]))
 )
+for each in object.__subclasses__():
+    if str(each.__module__).startswith("millstream_cluster.") and hasattr(each, "__dataclass_fields__"):
+        with suppress(TypeError):
+            each()  # the first call writes __init__, whose arguments a strategy is made from
 any_record: st.SearchStrategy[Any] = st.one_of([st.from_type(cls) for cls in get_args(MetadataRecord)])
 
 
