@@ -130,3 +130,22 @@ def test_positions_are_matched() -> None:
     match Kept("a", (1,)):
         case Kept(name, numbers):
             assert (name, numbers) == ("a", (1,))
+
+
+def test_two_threads_that_call_a_method_first_both_have_it() -> None:
+    """One of them holds what stands in for it while the other has written it already."""
+
+    @LATE(frozen=True, slots=True)
+    class Base:
+        first: int
+
+    @LATE(frozen=True, slots=True)
+    class Derived(Base):
+        second: int
+
+    for cls, values in ((Base, (1,)), (Derived, (1, 2))):
+        stands_in: Any = vars(cls)["__init__"]
+        made: Any = cls(*values)
+        late = object.__new__(cls)
+        stands_in(late, *values)
+        assert late == made

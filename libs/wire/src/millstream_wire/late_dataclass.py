@@ -75,11 +75,13 @@ def _first(name: str, write: Callable[[type], Any]) -> Any:
     """What stands in for a method until it is first called."""
 
     def method(self: Any, *values: Any, **named: Any) -> Any:
-        owner = next(cls for cls in type(self).__mro__ if vars(cls).get(name) is method)
+        # Where it stands, or what another thread has written meanwhile in its place.
+        owner = next(cls for cls in type(self).__mro__ if hasattr(vars(cls).get(name), "is_late"))
         written = write(owner)
         setattr(owner, name, written)
         return written(self, *values, **named)
 
+    method.is_late = True  # type: ignore[attr-defined]
     return method
 
 
@@ -126,6 +128,7 @@ def _compiled(cls: type, head: str, body: list[str], known: dict[str, Any]) -> A
     exec("\n    ".join([f"def {head}:", *(body or ["pass"])]), known)
     function = known[head.partition("(")[0]]
     function.__qualname__ = f"{cls.__qualname__}.{function.__name__}"
+    function.is_late = True
     return function
 
 

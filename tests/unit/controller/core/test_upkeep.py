@@ -7,6 +7,7 @@ from millstream_cluster.ids import NO_NODE
 from millstream_cluster.records import FenceReason
 from millstream_controller.core import upkeep
 from millstream_controller.core.nodes import nodes
+from millstream_controller.core.nodes.sessions import Sessions
 from millstream_controller.core.settings import Settings
 from millstream_controller.core.topics.new_topics import NewTopic
 from millstream_controller.core.upkeep import Now, SoftState, keep_up
@@ -171,3 +172,17 @@ def test_a_coordinator_that_comes_back_is_not_forgotten(cluster, keeper) -> None
     keeper.at(FORGET_MS + 2 * ALL_SILENT_MS + 1)
     assert cluster.image.node(10_001) is not None
     assert cluster.image.node(10_001).incarnation_id == UUID(int=1_000_100)
+
+
+def test_a_coordinator_that_was_never_heard_here_takes_no_shards(cluster, keeper) -> None:
+    """Its first session is a long one, because another controller may have kept it; that is no word of its own."""
+    cluster.register(10_001)
+    cluster.register(10_002)
+    keeper.sessions = Sessions(SESSION_MS, 10 * SESSION_MS)
+    keeper.soft = replace(keeper.soft, sessions=keeper.sessions)
+    keeper.heard(10_001, 0)
+    keeper.at(SESSION_MS)
+    assert not cluster.image.node(10_001).fenced
+    keeper.heard(10_002, SESSION_MS)
+    keeper.at(SESSION_MS)
+    assert cluster.image.node(10_001).fenced

@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -53,3 +54,37 @@ def test_what_is_not_there_is_missed_at_once(package: Path) -> None:
     with pytest.raises(ImportError, match="nowhere"):
         importlib.import_module("late_package")
     assert sys.meta_path == finders
+
+
+def test_what_could_not_be_run_is_run_again(package: Path) -> None:
+    """There were no descriptors left, say: that passes."""
+    made = importlib.import_module("late_package")
+    working = (package / "rarely.py").read_text()
+    (package / "rarely.py").write_text("raise OSError('too many open files')")
+    for _ in range(2):
+        with pytest.raises(OSError, match="too many"):
+            _ = made.rarely.name
+    (package / "rarely.py").write_text(f"{working}# another length, so that no byte code is taken for its own")
+    assert made.rarely.name == "rarely"
+
+
+def test_who_comes_while_another_thread_runs_it_waits(package: Path) -> None:
+    (package / "rarely.py").write_text("import sys\nsys.late_package_gate()\nname = 'rarely'\n")
+    made = importlib.import_module("late_package")
+    begun, go_on = threading.Event(), threading.Event()
+
+    def gate() -> None:
+        begun.set()
+        assert go_on.wait(30)
+
+    found: list[str] = []
+    threads = [threading.Thread(target=lambda: found.append(made.rarely.name)) for _ in range(2)]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sys, "late_package_gate", gate, raising=False)
+        threads[0].start()
+        assert begun.wait(30)
+        threads[1].start()
+        go_on.set()
+        for thread in threads:
+            thread.join(30)
+    assert found == ["rarely", "rarely"]

@@ -92,7 +92,7 @@ def _is_replaceable(machine: ControllerMachine, sessions: Sessions, node: Node, 
     if sessions.why_ended(node) is FenceReason.DIED or silent_ms >= ALL_SILENT_SESSIONS * settings.session_timeout_ms:
         return True
     others = (each for each in machine.image.coordinators.values() if not each.fenced and each is not node)
-    return any(sessions.silence_ms(each, now_ms) <= settings.patience_ms for each in others)
+    return any(sessions.is_heard(each, now_ms, settings.patience_ms) for each in others)
 
 
 def _elections(machine: ControllerMachine) -> tuple[r.MetadataRecord, ...]:

@@ -19,11 +19,14 @@ class Sessions:
         self._first_timeout_ms = first_timeout_ms
         self._heard: dict[NodeId, tuple[int, int]] = {}  # node id -> (broker epoch, deadline)
         self._died: dict[NodeId, BrokerEpoch] = {}
+        self._unheard: set[NodeId] = set()
+        """Those among `_heard` that have a first session and said nothing yet."""
 
     def heard(self, node: Node, now_ms: int) -> None:
         """The node spoke under its present epoch."""
         self._heard[node.node_id] = (node.epoch, now_ms + self._timeout_ms)
         self._died.pop(node.node_id, None)
+        self._unheard.discard(node.node_id)
 
     def live(self, node: Node, now_ms: int) -> bool:
         """Whether the node's session runs; one that was never heard here gets its first one."""
@@ -43,6 +46,10 @@ class Sessions:
         """For how long it has not been heard; of one that was never heard here at least that."""
         return now_ms - (self._deadline(node, now_ms) - self._timeout_ms)
 
+    def is_heard(self, node: Node, now_ms: int, within_ms: int) -> bool:
+        """Whether it has spoken here, and not longer ago than this."""
+        return self.silence_ms(node, now_ms) <= within_ms and node.node_id not in self._unheard
+
     def end(self, node: Node, now_ms: int) -> None:
         """The node is known to be gone: nothing has to be waited for."""
         self._heard[node.node_id] = (node.epoch, now_ms)
@@ -56,6 +63,7 @@ class Sessions:
         """After a pause or an outage of ours nobody's silence counts: it is as if every node had not been heard yet."""
         self._heard.clear()
         self._died.clear()
+        self._unheard.clear()
 
     def keep(self, nodes: Iterable[Node]) -> None:
         """Forget sessions of nodes that are not registered any more."""
@@ -63,10 +71,12 @@ class Sessions:
         for node_id in self._heard.keys() - known:
             del self._heard[node_id]
             self._died.pop(node_id, None)
+            self._unheard.discard(node_id)
 
     def _deadline(self, node: Node, now_ms: int) -> int:
         if node.node_id not in self._heard:
             self._heard[node.node_id] = (node.epoch, now_ms + self._first_timeout_ms)
+            self._unheard.add(node.node_id)
         elif self._heard[node.node_id][0] != node.epoch:
             self.heard(node, now_ms)
         return self._heard[node.node_id][1]
