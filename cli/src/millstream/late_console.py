@@ -8,7 +8,7 @@ import contextlib
 import socket
 import sys
 
-from millstream_runtime.properties import Properties
+from millstream_runtime.properties import Properties, parse_address
 from millstream_runtime.service import Health, Service
 from millstream_runtime.serving.listeners import LOOPBACKS
 from millstream_runtime.serving.security import PROTOCOL_MAP
@@ -19,6 +19,7 @@ from millstream_wire.late_dataclass import dataclass
 BY_PASSWORD = ("SCRAM-SHA-256", "SCRAM-SHA-512", "PLAIN")
 """How a person can log in."""
 _MECHANISMS = "sasl.enabled.mechanisms"
+_THIS_MACHINE = ("127.0.0.1", "::1", "localhost")
 _STOP_S = 5.0
 _PAUSE_S = 2.0
 """Between a console that ended by itself and the next one."""
@@ -70,9 +71,13 @@ class LateConsole:
     async def _serve(self) -> None:
         fd = self._listening.fileno()
         # Its input ends with this process, however that ends.
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, *self._command(fd), stdin=asyncio.subprocess.PIPE, pass_fds=[fd]
-        )
+        try:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable, "-P", *self._command(fd), stdin=asyncio.subprocess.PIPE, pass_fds=[fd]
+            )
+        except OSError as error:  # no descriptors or processes are left: no reason to stop a broker
+            self._trouble = f"cannot start: {error}"
+            return
         try:
             self._trouble = f"ended with {await process.wait()}"
         except asyncio.CancelledError:
@@ -107,14 +112,20 @@ class WayIn:
     mechanisms: tuple[str, ...]
 
     @classmethod
-    def of(cls, properties: Properties) -> "WayIn | None":
-        """None if every listener asks for what nobody has told the console."""
+    def of(cls, properties: Properties, host: str) -> "WayIn | None":
+        """For who reaches the console on `host`. None if every listener asks for what nobody has told the console, or lets in only
+        who is nearer: a listener for this machine or for brokers alone must not become everybody's.
+        """
         protocols = dict(each.split(":", 1) for each in properties.texts(PROTOCOL_MAP, "") if ":" in each)
         mechanisms = tuple(each for each in properties.texts(_MECHANISMS, "") if each in BY_PASSWORD)
         for each in properties.texts("listeners"):
             name = each.partition("://")[0]
             protocol = SecurityProtocol.named(protocols.get(name, name).strip())
-            if protocol is SecurityProtocol.PLAINTEXT or (protocol is SecurityProtocol.SASL_PLAINTEXT and mechanisms):
+            reached = {*LOOPBACKS, host}
+            is_open = protocol is SecurityProtocol.PLAINTEXT and (
+                host in _THIS_MACHINE or parse_address("listeners", each)[0] in reached
+            )
+            if protocol is not None and (is_open or (protocol is SecurityProtocol.SASL_PLAINTEXT and mechanisms)):
                 return cls(name, protocol, mechanisms)
         return None
 

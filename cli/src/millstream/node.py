@@ -37,7 +37,7 @@ def run_node(options: Namespace) -> int:
         builders = _builders(told, given, first_logins)
         http_address = (options.host, given.integer("http.port", place.ports[HTTP_OFFSET], least=0, most=65535))
         check_free([*sorted({each.addresses("listeners")[0] for each in told.values()}), http_address])
-        way_in = WayIn.of(told[Role.BROKER]) if options.console and set(Role) <= told.keys() else None
+        way_in = WayIn.of(told[Role.BROKER], options.host) if options.console and set(Role) <= told.keys() else None
         looked_at = _listen_for_console(options, given, place) if way_in is not None else None
     except PropertyError as error:
         print(f"millstream: {error}", file=sys.stderr)

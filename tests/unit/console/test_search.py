@@ -136,3 +136,13 @@ def test_what_retention_took_meanwhile_is_passed_over() -> None:
     lane.take_in(Piece(ErrorCode.OFFSET_OUT_OF_RANGE, memoryview(b""), 7, 10), Wanted())
     assert lane.failed is None
     assert lane.asks_from == 7
+
+
+def test_forwards_no_more_is_held_than_is_wanted() -> None:
+    """One piece of small messages may hold a million."""
+    batch = encode_batch([Record(offset, 0, None, b"green") for offset in range(1_000)], base_offset=0)
+    log = Log({0: [batch]}, 1)
+    lanes = lanes_of(log.bounds(), forwards=True, limit=10)
+    lanes[0].take_in(asyncio.run(log.look({0: 0}, 1 << 20))[0], Wanted())
+    assert len(lanes[0].held) == 10
+    assert lanes[0].scanned == 10

@@ -46,7 +46,7 @@ _METRICS_TIMEOUT_S = 10
 _PLAIN = re.compile(r"(bootstrap\.servers|security\.protocol|sasl\.mechanism|client\..*|.*\.location|.*\.ms|.*\.type)")
 """Client properties whose values are no secret; of all others only the name is told."""
 _SECRET = re.compile(
-    r"(?i)((?:password|passwd|secret|hmac|token|authorization)[\"']?\s*[=:]\s*)(\"[^\"]*\"|'[^']*'|[^\s,;]+)"
+    r"(?i)((?:password|passwd|secret|hmac|token|authorization)\\?[\"']?\s*[=:]\s*).+"  # it may have spaces, quotes and commas in it
 )
 HIDDEN = "(hidden)"
 

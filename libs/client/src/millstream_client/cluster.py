@@ -126,7 +126,7 @@ class Cluster:
         try:
             return await self.ask_at(address, message, timeout_ms=timeout_ms)
         except Unreachable as error:
-            if address in self._bootstrap:
+            if address in self._bootstrap or isinstance(error, NotLetIn):
                 raise
             # Who reached the bootstrap address and not this one often looks for the mistake at the wrong end.
             raise Unreachable(f"{error}; that is where node {node_id} says it is (its advertised.listeners)") from error

@@ -7,7 +7,7 @@ import secrets
 from collections import OrderedDict
 from dataclasses import dataclass
 
-from millstream_client import Cluster, InvalidData, KafkaError, parse_bootstrap
+from millstream_client import Cluster, InvalidData, KafkaError, Refused, parse_bootstrap
 from millstream_client.background import Background
 from millstream_client.credentials import credentials_by_password, credentials_of
 from millstream_client.errors import NotLetIn
@@ -18,12 +18,17 @@ from millstream_console.view import View
 from millstream_runtime.network.sockets.network import SocketNetwork
 from millstream_runtime.nodes.credentials import Credentials
 from millstream_runtime.world import RealWorld
+from millstream_wire.errors import ErrorCode
 
 CLIENT_ID = "millstream-console"
 SESSIONS_MAX = 100
 SESSION_MS = 8 * 3_600_000
 IDLE_MS = 30 * 60_000
+SESSIONS_OF_USER_MAX = 10
+SWEEP_S = 60.0
 LOGINS_AT_ONCE = 4
+LOGINS_WAITING_MAX = 50
+CREDENTIAL_CHARACTERS = 1_000
 REFUSED_PAUSE_S = 1.0
 """Who guesses passwords waits."""
 _ID_BYTES = 32
@@ -66,10 +71,13 @@ class Accesses:
         self._secret = secrets.token_bytes(_ID_BYTES)
         self._sessions: OrderedDict[str, _Session] = OrderedDict()
         self._logging_in = asyncio.Semaphore(LOGINS_AT_ONCE)
+        self._logins = 0
         self._shared = None
         if not settings.asks_for_login:
             self._shared = Access(settings, credentials_of(settings.properties), None)
             background.start(self._shared.watch.run())
+        else:
+            background.start(self._sweep())
 
     @staticmethod
     def new_id() -> str:
@@ -86,8 +94,7 @@ class Accesses:
         """None for who has to log in (again)."""
         if self._shared is not None:
             return self._shared
-        for each in [key for key, one in self._sessions.items() if _is_over(one, now_ms)]:
-            await self.end(each)
+        await self._end_old(now_ms)
         session = self._sessions.get(session_id)
         if session is None:
             return None
@@ -95,10 +102,40 @@ class Accesses:
         self._sessions.move_to_end(session_id)
         return session.access
 
+    async def _end_old(self, now_ms: int) -> None:
+        for each in [key for key, one in self._sessions.items() if _is_over(one, now_ms)]:
+            await self.end(each)
+
+    async def _sweep(self) -> None:
+        """Also when nobody asks any more: a session that is over asks the cluster nothing, and its password is gone."""
+        while True:
+            await asyncio.sleep(SWEEP_S)
+            await self._end_old(int(asyncio.get_running_loop().time() * 1000))
+
     async def log_in(self, mechanism: str, user: str, password: str, now_ms: int) -> tuple[str, Access]:
         """A new session's id; raises NotLetIn if the cluster does not know these credentials."""
         if mechanism not in self._settings.mechanisms:
             raise InvalidData(f"mechanism must be one of {', '.join(self._settings.mechanisms)}")
+        if max(len(user), len(password)) > CREDENTIAL_CHARACTERS:
+            raise InvalidData(f"user and password must have at most {CREDENTIAL_CHARACTERS} characters")
+        if self._logins >= LOGINS_WAITING_MAX:
+            raise Refused(ErrorCode.THROTTLING_QUOTA_EXCEEDED, "too many people log in now: try again in a moment")
+        self._logins += 1
+        try:
+            access = await self._let_in(mechanism, user, password)
+        finally:
+            self._logins -= 1
+        own = [key for key, one in self._sessions.items() if one.access.user == user]
+        for each in own[: max(0, len(own) - SESSIONS_OF_USER_MAX + 1)]:
+            await self.end(each)
+        session_id = self.new_id()
+        self._background.start(access.watch.run())
+        self._sessions[session_id] = _Session(access, now_ms + SESSION_MS, now_ms)
+        while len(self._sessions) > SESSIONS_MAX:
+            await self.end(next(iter(self._sessions)))
+        return session_id, access
+
+    async def _let_in(self, mechanism: str, user: str, password: str) -> Access:
         access = Access(
             self._settings, credentials_by_password(self._settings.properties, mechanism, user, password), user
         )
@@ -110,12 +147,7 @@ class Accesses:
                 if isinstance(error, NotLetIn):
                     await asyncio.sleep(REFUSED_PAUSE_S)
                 raise
-        session_id = self.new_id()
-        self._background.start(access.watch.run())
-        self._sessions[session_id] = _Session(access, now_ms + SESSION_MS, now_ms)
-        while len(self._sessions) > SESSIONS_MAX:
-            await self.end(next(iter(self._sessions)))
-        return session_id, access
+        return access
 
     async def end(self, session_id: str) -> None:
         session = self._sessions.pop(session_id, None)

@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from millstream_client.groups import Lag
 
 SAMPLES = 360
+GROUPS_MAX = 500
+"""Of how many groups a round tells, and how many are remembered."""
+MOST = (1 << 63) - 1
+"""What a place in a ring can hold: anybody may commit any offset, and sums of them are bigger."""
 UNKNOWN = -1
 
 
@@ -22,9 +26,9 @@ class Sums:
     def of(cls, lags: Sequence[Lag]) -> "Sums":
         known = [each for each in lags if each.committed is not None]
         return cls(
-            sum(each.lag or 0 for each in known),
-            sum(each.committed or 0 for each in known),
-            sum(each.end for each in known),
+            min(sum(each.lag or 0 for each in known), MOST),
+            min(sum(each.committed or 0 for each in known), MOST),
+            min(sum(each.end for each in known), MOST),
         )
 
 
@@ -38,7 +42,7 @@ class History:
         self._next = 0
 
     def add(self, now_ms: int, seen: Mapping[str, Sums]) -> None:
-        """A round; groups of which nothing was seen in the whole ring are forgotten."""
+        """A round; groups of which nothing was seen in the whole ring are forgotten, and beyond the bound those unseen for longest."""
         at, self._next = self._next, (self._next + 1) % self._samples
         self._times[at] = now_ms
         for group_id in seen.keys() - self._rings.keys():
@@ -47,8 +51,12 @@ class History:
         for group_id, (lag, committed, end) in list(self._rings.items()):
             sums = seen.get(group_id)
             lag[at], committed[at], end[at] = (UNKNOWN,) * 3 if sums is None else (sums.lag, sums.committed, sums.end)
-            if sums is None and all(each == UNKNOWN for each in lag):
+            if sums is not None:
+                self._rings[group_id] = self._rings.pop(group_id)
+            elif all(each == UNKNOWN for each in lag):
                 del self._rings[group_id]
+        while len(self._rings) > GROUPS_MAX:
+            del self._rings[next(iter(self._rings))]
 
     def of(self, group_id: str) -> list[tuple[int, Sums]]:
         """By time, the oldest first."""

@@ -8,14 +8,12 @@ from collections import OrderedDict
 from millstream_client import KafkaError
 from millstream_client.groups import Lag, ListedGroup, list_groups
 from millstream_client.lags import lags_of_groups
-from millstream_console.groups.history import History, Sums
+from millstream_console.groups.history import GROUPS_MAX, History, Sums
 from millstream_console.view import METADATA_AGE_MS, Remembered, View
 
 logger = logging.getLogger(__name__)
 
 EVERY_S = 10.0
-GROUPS_MAX = 500
-"""How many groups are looked at in a round: those that somebody has asked for, then the others by name."""
 ASKED_FOR_MAX = 100
 
 
@@ -61,6 +59,7 @@ class LagWatch:
         self._closed.set()
 
     async def look(self) -> None:
+        """At groups that somebody has asked for, then at the others by name."""
         groups = await self.groups()
         chosen = sorted(groups, key=lambda each: (each.group_id not in self._asked_for, each.group_id))[:GROUPS_MAX]
         self.latest = await lags_of_groups(self._view.cluster, chosen, await self._view.snapshot())

@@ -3,10 +3,10 @@
 import asyncio
 import json
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
-from millstream_client import LATEST, Cluster, TopicPartition
+from millstream_client import LATEST, Cluster, Refused, TopicPartition
 from millstream_client.browsing import browse
 from millstream_client.cluster import Backoff
 from millstream_client.offsets import find_offsets
@@ -24,7 +24,7 @@ _PATIENCE_MS = 5_000
 
 async def follow(
     cluster: Cluster, topic: str, partitions: Sequence[int], wanted: Wanted
-) -> AsyncIterator[dict[str, Any]]:
+) -> AsyncGenerator[dict[str, Any], None]:
     """Never ends: an event for each round, with no rows if nothing came. Raises KafkaError."""
     tails = [TopicPartition(topic, each) for each in partitions]
     offsets = await find_offsets(cluster, dict.fromkeys(tails, LATEST), timeout_ms=_PATIENCE_MS)
@@ -44,7 +44,10 @@ async def follow(
             count = 0
             for partition, piece in pieces.items():
                 if piece.error is ErrorCode.OFFSET_OUT_OF_RANGE:
-                    offsets[partition] = piece.end_offset if piece.end_offset >= 0 else offsets[partition]
+                    offsets |= await find_offsets(cluster, {partition: LATEST}, timeout_ms=_PATIENCE_MS)
+                    continue
+                if piece.error is not ErrorCode.NONE and not piece.error.retriable:
+                    raise Refused(piece.error, subject=str(partition))
                 for stored in piece.records(offsets[partition]):
                     offsets[partition] = stored.record.offset + 1
                     if wanted.takes(stored):

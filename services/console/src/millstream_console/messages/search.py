@@ -37,7 +37,7 @@ class Lane:
     end: int
     forwards: bool
     window: int
-    """Backwards: how many offsets are looked at next."""
+    """Backwards: how many offsets are looked at next; forwards: how many messages are held at most."""
     reach: int = field(init=False)
     held: deque[dict[str, Any]] = field(default_factory=deque)
     scanned: int = 0
@@ -79,9 +79,13 @@ class Lane:
             # Only what joins what was seen before is of use: less than half of what came is surely short enough.
             self.window = max(1, (covered - start) // 2)
             return
-        found = []
+        found: list[dict[str, Any]] = []
         for stored in piece.records(start):
             if stored.record.offset >= covered:
+                break
+            if self.forwards and len(found) >= self.window:
+                # A piece may hold a million: the rest is fetched again when it is wanted.
+                covered = stored.record.offset
                 break
             self.scanned += 1
             if wanted.takes(stored):
@@ -190,5 +194,5 @@ def in_topic(cluster: Cluster, topic: str) -> Look:
 def lanes_of(bounds: Mapping[int, tuple[int, int]], *, forwards: bool, limit: int) -> list[Lane]:
     """`bounds`: of each partition, from where to where."""
     filled = sum(1 for first, end in bounds.values() if end > first)
-    window = min(limit, max(1, 2 * limit // max(1, filled)))
+    window = limit if forwards else min(limit, max(1, 2 * limit // max(1, filled)))
     return [Lane(index, first, end, forwards, window) for index, (first, end) in sorted(bounds.items())]

@@ -1,6 +1,7 @@
 """Messages of a topic: found, followed, shown whole, and one written."""
 
 import asyncio
+from contextlib import aclosing
 from typing import Any
 
 from aiohttp import web
@@ -15,7 +16,7 @@ from millstream_console.messages.row import Wanted, row_of
 from millstream_console.messages.search import Search, in_topic, lanes_of
 from millstream_console.messages.sending import send
 from millstream_console.pages.topics import topic_of
-from millstream_console.protection import ACCESS, HEADERS
+from millstream_console.protection import ACCESS, ACCESSES, HEADERS, SESSION_ID, now_ms
 from millstream_wire.errors import ErrorCode
 
 LIMIT = 50
@@ -89,8 +90,12 @@ async def follow_messages(request: web.Request) -> web.StreamResponse:
         await response.prepare(request)
         try:
             await response.write(event({"rows": [], "left_out": 0, "left_out_partitions": left_out}))
-            async for each in follow(access.cluster, topic.name, partitions, Wanted.of(request.query)):
-                await response.write(event(each))
+            async with aclosing(follow(access.cluster, topic.name, partitions, Wanted.of(request.query))) as events:
+                async for each in events:
+                    if await request.app[ACCESSES].of(request[SESSION_ID], now_ms()) is not access:
+                        await response.write(event({"error": {"message": "the session has ended: log in again"}}))
+                        break
+                    await response.write(event(each))
         except KafkaError as error:
             await response.write(event({"error": {"message": str(error)}}))
         except ConnectionResetError:
