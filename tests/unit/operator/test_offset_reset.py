@@ -16,6 +16,7 @@ from millstream_operator.plan.offset_reset import (
     Phase,
     Reset,
     Snapshot,
+    had_its_turn,
     next_reset,
     wanted_reset,
 )
@@ -272,3 +273,20 @@ def test_a_reset_broken_off_anywhere_is_done_once_and_lets_the_members_in_again(
     assert coordinator.moves == 1
     assert not coordinator.drains
     assert snapshot_of(coordinator.status) == Snapshot("first", {A: 50, B: 60})
+
+
+def test_a_move_that_was_broken_off_half_way_is_finished() -> None:
+    """Some partitions are where it takes them; nobody else has committed those."""
+    moving = Reset("first", Phase.MOVING, NOW_MS, before={A: 50, B: 60}, after={A: 0, B: 0})
+    half = step(spec(id="first", to="Earliest"), moving, group({A: 0, B: 60}))
+    assert (half.phase, half.after) == (Phase.MOVING, {A: 0, B: 0})
+    whole = step(spec(id="first", to="Earliest"), moving, group({A: 0, B: 0}))
+    assert whole.phase is Phase.DONE
+    assert step(spec(id="first", to="Earliest"), moving, group({A: 0, B: 61})).phase is Phase.REFUSED
+
+
+def test_an_id_has_one_turn_also_after_others_had_theirs() -> None:
+    undo = Reset("undo", Phase.DONE, NOW_MS, before={}, after={})
+    assert had_its_turn("first", undo, ["first", "undo"])
+    assert not had_its_turn("undo", undo, ["first", "undo"])
+    assert not had_its_turn("second", undo, ["first", "undo"])

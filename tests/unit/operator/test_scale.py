@@ -41,6 +41,7 @@ class Cluster:
     moving: dict[Key, tuple[int, ...]] = field(default_factory=dict)
     noted: Noted = field(default_factory=Noted)
     throttled: set[str] = field(default_factory=set)
+    placed: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, count: int, *replicas: tuple[int, ...]) -> "Cluster":
@@ -54,7 +55,7 @@ class Cluster:
             )
             for (topic, index), nodes in sorted(self.replicas.items())
         ]
-        return View(dict(self.brokers), partitions, dict.fromkeys(self.replicas, SIZE))
+        return View(dict(self.brokers), partitions, dict.fromkeys(self.replicas, SIZE), self.placed)
 
     def shown(self, key: Key) -> tuple[int, ...]:
         """As Metadata does: the target, and behind it those that leave."""
@@ -133,6 +134,20 @@ def test_a_broker_that_is_added_gets_its_share_of_replicas_and_leaders() -> None
     led = Counter(nodes[0] for nodes in cluster.replicas.values())
     assert max(led.values()) - min(led[node] for node in range(4)) <= 1, led
     assert cluster.noted == Noted(balanced=4)
+
+
+def test_a_topic_whose_brokers_a_resource_names_stays_where_it_is() -> None:
+    """Evened out it would be moved back, and so on."""
+    cluster = Cluster.of(3, *[(0, 1, 2)] * 6)
+    cluster.settle(Wanted(3))
+    cluster.placed = frozenset({"t"})
+    cluster.pods = 4
+    cluster.brokers[3] = RegisteredBroker()
+    cluster.settle(Wanted(4))
+    assert not any(3 in each for each in cluster.replicas.values())
+    cluster.placed, cluster.noted = frozenset(), Noted(balanced=3)
+    cluster.settle(Wanted(4))
+    assert any(3 in each for each in cluster.replicas.values())
 
 
 def test_a_plan_is_told_with_its_bytes_before_anything_moves() -> None:

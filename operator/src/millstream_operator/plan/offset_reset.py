@@ -5,7 +5,7 @@ set only where they still are what the plan says. A reset that is refused stays 
 group happens to be empty, would surprise.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
@@ -136,6 +136,11 @@ def is_settled(wanted: WantedReset | None, last: Reset | None) -> bool:
     return last.phase is Phase.DONE or (last.phase is Phase.REFUSED and not wanted.dry_run)
 
 
+def had_its_turn(reset_id: str, last: Reset | None, used_ids: Sequence[str]) -> bool:
+    """An id of an earlier reset comes back when a manifest does, as of an undo that is taken back: it is not done again."""
+    return reset_id in used_ids and (last is None or last.id != reset_id)
+
+
 def next_reset(
     wanted: WantedReset | None,
     last: Reset | None,
@@ -224,9 +229,11 @@ def _restored(to: BackTo, snapshot: Snapshot | None, seen: GroupSeen, chosen: Of
 
 
 def _after_move(last: Reset, seen: GroupSeen, now_ms: int) -> Reset:
-    if not gone_on(last.after, seen.committed):
+    left = gone_on(last.after, seen.committed)
+    if not left:
         return replace(last, phase=Phase.DONE, since_ms=now_ms, message="")
-    moved = gone_on(last.before, seen.committed)
+    # What is where the plan takes it was moved by a look that was broken off.
+    moved = [each for each in gone_on(last.before, seen.committed) if each in set(left)]
     if moved:
         names = ", ".join(f"{topic}-{index}" for topic, index in moved[:20])
         return refused(last, f"somebody has committed in {names} meanwhile", now_ms)

@@ -41,6 +41,8 @@ class View:
     brokers: Mapping[int, RegisteredBroker]
     partitions: Sequence[PartitionStanding]
     sizes: Mapping[Key, int]
+    placed: frozenset[str] = frozenset()
+    """Topics for which a resource names the brokers: they are not evened out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +192,7 @@ def _settle(wanted: Wanted, view: View, noted: Noted) -> Scale:
 def _spread(wanted: Wanted, view: View, noted: Noted) -> Scale:
     held: defaultdict[int, list[Carried]] = defaultdict(list)
     for each in carried(view):
-        for node in each.replicas:
+        for node in each.replicas if each.topic not in view.placed else ():
             held[node].append(each)
     brokers = candidates(view, frozenset())
     moves = [] if _are_even(brokers) else even_replicas(brokers, lambda node: held[node])

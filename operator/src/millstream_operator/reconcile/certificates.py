@@ -34,6 +34,8 @@ class Certificates:
     def __init__(self, world: World, objects: Objects) -> None:
         self._world = world
         self._objects = objects
+        self.made = 0
+        """How many authorities so far: whoever has one's trust has to look again."""
 
     async def reconcile(self, body: Body) -> Authorities:
         """Make or renew what is due. Raises BadAuthority, KubernetesError."""
@@ -99,6 +101,7 @@ class Certificates:
         else:
             metadata["resourceVersion"] = found["metadata"]["resourceVersion"]
             await self._objects.apply(secret_manifest(metadata, authority.as_files()))
+        self.made += 1
         until = authority.certificate.not_valid_after_utc.date().isoformat()
         logger.info("authority made secret=%s/%s valid_until=%s", cluster.namespace, name, until)
         return authority

@@ -21,7 +21,7 @@ from millstream_operator.plan.lost import accepted, lost, lost_fields
 from millstream_operator.plan.partitions import PartitionStanding, Totals
 from millstream_operator.plan.roll import Roll, is_changing, plan_roll
 from millstream_operator.plan.scale import Scale, plan_scale
-from millstream_operator.plan.scope import Body
+from millstream_operator.plan.scope import Body, cluster_key, serves
 from millstream_operator.plan.workload import Workload, workload_of
 from millstream_operator.reconcile.claims import Claims
 from millstream_operator.reconcile.resource import (
@@ -34,6 +34,7 @@ from millstream_operator.reconcile.resource import (
     write_status,
 )
 from millstream_operator.reconcile.scale import carry_out, noted_of, scale_fields, view_of, wanted_of
+from millstream_operator.reconcile.topic import name_of
 from millstream_operator.resources.identity import CLUSTER_LABEL, ClusterIdentity, Manifest
 from millstream_operator.resources.listeners import is_secured
 
@@ -159,10 +160,22 @@ class ClusterReconciler:
         view = None
         if partitions is not None:
             try:
-                view = await view_of(await self._kafka(body), wanted, pods, noted, partitions)
+                placed = await self._placed(body) if noted.balanced not in (None, pods) else frozenset()
+                view = await view_of(await self._kafka(body), wanted, pods, noted, partitions, placed)
             except (ClusterUnreachable, Refused, BadAuthority) as error:
                 logger.warning("brokers not seen cluster=%s error=%s", body["metadata"]["name"], error)
         return plan_scale(wanted, pods, view, noted)
+
+    async def _placed(self, body: Body) -> frozenset[str]:
+        """Topics for which a resource names the brokers."""
+        key = body["metadata"]["namespace"], body["metadata"]["name"]
+        return frozenset(
+            name_of(each)
+            for each in await self._around.every("Topic")
+            if cluster_key(each) == key
+            and serves(body, each["metadata"]["namespace"])
+            and (each["spec"].get("placement") or {}).get("brokers")
+        )
 
     async def _take_steps(self, body: Body, scale: Scale) -> tuple[Body, dict[str, Any]]:
         """The steps that do not succeed are in the next plan again."""

@@ -1,19 +1,19 @@
 """One look at all declared groups of a cluster, shared by whoever comes within a moment, and what is remembered from look to look."""
 
-import asyncio
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from millstream_cluster.offset_resets import Partition
 from millstream_operator.kafka import groups
-from millstream_operator.kafka.cluster import KafkaCluster
+from millstream_operator.kafka.cluster import ClusterUnreachable, KafkaCluster, Refused
 from millstream_operator.plan.consumer_group import GroupSeen, lags_of, stuck_after_ms
 from millstream_operator.plan.lag_times import AGES_MS, NARROWED, Behind, LagTimes, Point, Still
 from millstream_operator.plan.reset_status import time_ms
-from millstream_operator.plan.scope import Body, cluster_key
+from millstream_operator.plan.scope import Body, cluster_key, serves
 from millstream_operator.plan.topic_approval import Slowest
-from millstream_operator.reconcile.resource import Surroundings
+from millstream_operator.reconcile.resource import Surroundings, Turns
+from millstream_wire.errors import ErrorCode
 
 GLANCE_AGAIN_MS = 3_000
 """How old what is known of all groups may be, for a look that leads to nothing."""
@@ -41,7 +41,10 @@ class GroupLook:
         """Who is furthest behind in a topic. Raises ClusterUnreachable, Refused where a group cannot be told of."""
         found = None
         for group_id in self.glance.groups:
-            unread = {each: at for each, at in _unread(self.glance.of(group_id)).items() if each[0] == topic}
+            seen = self.glance.of(group_id)
+            if seen.unanswered:
+                raise Refused(ErrorCode.LEADER_NOT_AVAILABLE, f"what group {group_id} has not read is not known")
+            unread = {each: at for each, at in _unread(seen).items() if each[0] == topic}
             behind_ms = self.times.oldest_ms(unread, self.now_ms)
             if unread and (found is None or behind_ms > found.behind_ms):
                 found = Slowest(group_id, behind_ms)
@@ -53,28 +56,39 @@ class GroupLooks:
         self._world = around.world
         self._looks: OrderedDict[str, GroupLook] = OrderedDict()
         """By the Cluster's uid: the connection to it is made anew now and then."""
-        self._turn = asyncio.Lock()
+        self._failures: dict[str, tuple[int, ClusterUnreachable | Refused]] = {}
+        """Of a moment ago: they are everybody's, too."""
+        self._turns = Turns()
 
     async def at(self, kafka: KafkaCluster, cluster: Body, body: Body, siblings: Sequence[Body]) -> GroupLook:
         """Whoever looks first looks for the others."""
         uid = cluster["metadata"]["uid"]
-        async with self._turn:
+        async with self._turns.of(cluster):
             found = self._looks.get(uid)
             now_ms = self._world.monotonic_ms()
+            self._failures = {key: each for key, each in self._failures.items() if now_ms - each[0] < GLANCE_AGAIN_MS}
+            if uid in self._failures:
+                raise self._failures[uid][1].with_traceback(None)
             is_known = found is not None and group_id_of(body) in found.glance.groups
             if found is None or not is_known or now_ms - found.read_ms >= GLANCE_AGAIN_MS:
                 times = LagTimes() if found is None else found.times
-                found = self._looks[uid] = await self._look(kafka, body, siblings, times)
+                try:
+                    found = self._looks[uid] = await self._look(kafka, cluster, body, siblings, times)
+                except (ClusterUnreachable, Refused) as error:
+                    self._failures[uid] = self._world.monotonic_ms(), error
+                    raise
                 if len(self._looks) > CLUSTERS_MAX:
                     self._looks.popitem(last=False)
             self._looks.move_to_end(uid)
             return found
 
-    async def _look(self, kafka: KafkaCluster, body: Body, siblings: Sequence[Body], times: LagTimes) -> GroupLook:
+    async def _look(
+        self, kafka: KafkaCluster, cluster: Body, body: Body, siblings: Sequence[Body], times: LagTimes
+    ) -> GroupLook:
         key = cluster_key(body)
         declared: dict[str, set[str]] = {}
         for each in (body, *siblings):
-            if cluster_key(each) == key:
+            if cluster_key(each) == key and serves(cluster, each["metadata"]["namespace"]):
                 declared.setdefault(group_id_of(each), set()).update(each["spec"].get("topics") or ())
         glance = await groups.glance_at(kafka, {group: sorted(topics) for group, topics in declared.items()})
         now_ms = self._world.now_ms()

@@ -15,10 +15,13 @@ from millstream_operator.plan.consumer_scale import Recommendations, Scaling, wi
 from millstream_operator.plan.scope import Body
 from millstream_operator.reconcile.group_look import group_id_of
 from millstream_operator.reconcile.resource import Surroundings, tell
+from millstream_operator.resources.identity import CLUSTER_LABEL
 
 logger = logging.getLogger(__name__)
 
 GROUPS_MAX = 10_000
+OWN_LABELS = (f"{CLUSTER_LABEL}=", "app.kubernetes.io/name=millstream-operator")
+"""Who may write ConsumerGroups must not thereby stop brokers."""
 
 
 class GroupScaler:
@@ -37,6 +40,9 @@ class GroupScaler:
         if found is None:
             message = f"no {scaling.kind} {scaling.name} in namespace {namespace}"
             return {"replicas": 0, "selector": ""}, Condition("Scaled", False, "WorkloadMissing", message)
+        if any(label in found.selector for label in OWN_LABELS):
+            message = f"{scaling.kind} {scaling.name} is Millstream's own"
+            return {"replicas": 0, "selector": ""}, Condition("Scaled", False, "WorkloadNotAllowed", message)
         wanted = self._wanted(scaling, body, seen, found)
         if wanted != found.wanted:
             await scales.scale(self._around.objects, scaling.kind, namespace, scaling.name, wanted)

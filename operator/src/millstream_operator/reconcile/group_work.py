@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from millstream_cluster.offset_resets import Partition, ToTime
@@ -10,11 +10,12 @@ from millstream_operator.kafka import group_changes, groups
 from millstream_operator.kafka.cluster import KafkaCluster, Refused
 from millstream_operator.plan.conditions import Condition
 from millstream_operator.plan.consumer_group import SHARE, GroupSeen, initial_offsets
-from millstream_operator.plan.group_configs import ConfigPlan, plan_configs, wanted_configs
+from millstream_operator.plan.group_configs import DRAIN, ConfigPlan, plan_configs, wanted_configs
 from millstream_operator.plan.offset_reset import (
     Phase,
     Reset,
     WantedReset,
+    had_its_turn,
     is_settled,
     next_reset,
     refused,
@@ -33,6 +34,7 @@ DRAIN_LOOK_S = 0.5
 DRAIN_LOOKS_MAX = 20
 """A drained group waits for its reset, so this look stays with it for a while."""
 RESET_STEPS_MAX = DRAIN_LOOKS_MAX + 5
+RESET_IDS_MAX = 100
 
 
 class Superseded(Exception):
@@ -99,16 +101,21 @@ class GroupWork:
             return
         if list(plan.noted) != (self.body.get("status") or {}).get("configs"):
             await self._note({"configs": list(plan.noted)})
-        if plan.changes:
+        # Apart: the door of a drain opens and closes also where another config is refused.
+        door = {key: value for key, value in plan.changes.items() if key == DRAIN}
+        others = {key: value for key, value in plan.changes.items() if key != DRAIN}
+        is_refused = False
+        for changes in filter(None, (door, others)):
             try:
-                await group_changes.set_configs(self._kafka, self._group_id, plan.changes)
+                await group_changes.set_configs(self._kafka, self._group_id, changes)
             except Refused as error:
                 if error.code.retriable:
                     raise
                 self.refusal = Condition("Ready", False, error.reason, str(error))
-                return
-            logger.info("group configured group=%s configs=%s", self._group_id, ",".join(plan.changes))
-        if plan.made != plan.noted:
+                is_refused = True
+            else:
+                logger.info("group configured group=%s configs=%s", self._group_id, ",".join(changes))
+        if plan.made != plan.noted and not is_refused:
             await self._note({"configs": list(plan.made)})
         await self._look()
 
@@ -118,8 +125,13 @@ class GroupWork:
     def _last_reset(self) -> Reset | None:
         return reset_of(self.body.get("status") or {})
 
+    @property
+    def _used_ids(self) -> Sequence[str]:
+        return (self.body.get("status") or {}).get("resetIds") or ()
+
     def _wanted_reset(self) -> WantedReset | None:
-        return wanted_reset(self.body["spec"], self._around.world.now_ms())
+        wanted = wanted_reset(self.body["spec"], self._around.world.now_ms())
+        return None if wanted is None or had_its_turn(wanted.id, self._last_reset, self._used_ids) else wanted
 
     async def _reset(self) -> None:
         for _ in range(RESET_STEPS_MAX):
@@ -167,6 +179,9 @@ class GroupWork:
 
     async def _note_reset(self, reset: Reset) -> None:
         fields: dict[str, Any] = {"lastReset": reset_fields(reset)}
+        if reset.phase is not Phase.PLANNED:
+            used = [each for each in self._used_ids if each != reset.id]
+            fields["resetIds"] = [*used, reset.id][-RESET_IDS_MAX:]
         if reset.phase is Phase.MOVING:
             fields["snapshot"] = snapshot_fields(reset)
         logger.info("group reset group=%s id=%s phase=%s", self._group_id, reset.id, reset.phase.value)

@@ -63,7 +63,12 @@ def scale_fields(noted: Noted, scale: Scale) -> dict[str, Any]:
 
 
 async def view_of(
-    kafka: KafkaCluster, wanted: Wanted, pods: int, noted: Noted, partitions: Sequence[PartitionStanding]
+    kafka: KafkaCluster,
+    wanted: Wanted,
+    pods: int,
+    noted: Noted,
+    partitions: Sequence[PartitionStanding],
+    placed: frozenset[str],
 ) -> View:
     """Raises ClusterUnreachable, Refused. At rest nobody is asked but for who is there."""
     found = await brokers.registered(kafka)
@@ -71,7 +76,7 @@ async def view_of(
     if at_rest:
         known = {node: RegisteredBroker(each.rack, is_live=not each.is_fenced) for node, each in found.items()}
         return View(known, partitions, {})
-    return View(await brokers.described(kafka, found), partitions, await brokers.sizes(kafka, found))
+    return View(await brokers.described(kafka, found), partitions, await brokers.sizes(kafka, found), placed)
 
 
 async def carry_out(

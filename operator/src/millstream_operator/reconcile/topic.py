@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 from millstream_operator.kafka import topics
 from millstream_operator.kafka.cluster import KafkaCluster
 from millstream_operator.plan.conditions import Condition
-from millstream_operator.plan.scope import Body, Namesakes, elder
+from millstream_operator.plan.scope import Body, Namesakes, cluster_key, elder
 from millstream_operator.plan.topic import is_the_created, topic_status, wanted_topic
 from millstream_operator.reconcile.group_look import GroupLooks
 from millstream_operator.reconcile.resource import (
@@ -61,7 +61,7 @@ class TopicReconciler:
         if first is not None:
             raise Conflict(f"the older resource {first} declares {wanted.name} too")
         kafka = await kafka_of(self._around, cluster)
-        glance = await self._glance(kafka, siblings)
+        glance = await self._glance(kafka, cluster_key(body), siblings)
         work = TopicWork(self._around, self._groups, kafka, cluster, body, glance.topics.get(wanted.name))
         if work.is_there:
             await work.do()
@@ -78,13 +78,14 @@ class TopicReconciler:
             self._named = Namesakes(siblings, name_of)
         return self._named
 
-    async def _glance(self, kafka: KafkaCluster, siblings: Sequence[Body]) -> topics.Glance:
+    async def _glance(self, kafka: KafkaCluster, key: tuple[str, str], siblings: Sequence[Body]) -> topics.Glance:
         """All topics as they were a moment ago: whoever looks first looks for the others."""
         async with self._glancing:
             now_ms = self._around.world.monotonic_ms()
             found = self._glances.get(kafka)
             if found is None or now_ms - found.read_ms >= GLANCE_AGAIN_MS:
-                wanted = (wanted_topic(body["metadata"]["name"], body["spec"]) for body in siblings)
+                mine = (each for each in siblings if cluster_key(each) == key)
+                wanted = (wanted_topic(body["metadata"]["name"], body["spec"]) for body in mine)
                 declared = {each.name: None if each.is_strict else sorted(each.enforced) for each in wanted}
                 found = self._glances[kafka] = await topics.glance_at(kafka, declared, now_ms)
             return found

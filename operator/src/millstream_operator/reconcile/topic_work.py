@@ -9,7 +9,7 @@ from millstream_operator.kafka.cluster import KafkaCluster
 from millstream_operator.kafka.partitions import standing_of
 from millstream_operator.plan.conditions import Condition
 from millstream_operator.plan.scale import View
-from millstream_operator.plan.scope import Body, cluster_key
+from millstream_operator.plan.scope import Body, cluster_key, serves
 from millstream_operator.plan.topic import Step, TopicSeen, has_to_move, plan_topic, wanted_topic
 from millstream_operator.plan.topic_approval import (
     guarded,
@@ -113,7 +113,11 @@ class TopicWork:
 
     async def _groups_of_cluster(self) -> list[Body]:
         key = cluster_key(self._body)
-        return [each for each in await self._around.every("ConsumerGroup") if cluster_key(each) == key]
+        return [
+            each
+            for each in await self._around.every("ConsumerGroup")
+            if cluster_key(each) == key and serves(self._cluster, each["metadata"]["namespace"])
+        ]
 
     async def _readers(self) -> list[str]:
         return [

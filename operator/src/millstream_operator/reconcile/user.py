@@ -64,7 +64,8 @@ class UserReconciler:
 
     async def reconcile(self, body: Body, siblings: Sequence[Body]) -> None:
         async with self._turns.of(body):
-            if await self._versions(body) == self._last_versions(body):
+            versions = await self._versions(body)
+            if versions == self._last_versions(body):
                 return
             # What was made is in the status, so it has to be the status as it is now.
             current = await self._current(body)
@@ -76,20 +77,21 @@ class UserReconciler:
                 fields, condition = {}, condition_of(error)
             await write_status(self._around, self.kind, current, fields, condition)
             if condition.status:
-                self._remember(current, await self._versions(current))
+                self._remember(current, versions)
 
     async def _versions(self, body: Body) -> str:
-        """Of the User and of its Cluster: a look that comes to nothing has nothing new to find while they stay."""
+        """Of the User, of its Cluster and of the authorities, before the look: a look that comes to nothing has nothing new to find while they stay."""
         namespace, name = cluster_key(body)
         cluster = await self._around.clusters.get(namespace, name) if namespace in self._around.namespaces else None
-        return f"{body['metadata']['resourceVersion']} {cluster and cluster['metadata']['resourceVersion']}"
+        theirs = cluster and cluster["metadata"]["resourceVersion"]
+        return f"{body['metadata']['resourceVersion']} {theirs} {self._around.certificates.made}"
 
     def _last_versions(self, body: Body) -> str | None:
         versions, looked_ms = self._as_declared.get(body["metadata"]["uid"], ("", 0))
         return versions if self._around.world.monotonic_ms() - looked_ms < AGAIN_MS else None
 
     def _remember(self, body: Body, versions: str) -> None:
-        """`body` as it was before its status was written: whatever that changed is looked at once more."""
+        """`versions` as they were before the look: whatever changed meanwhile is looked at once more."""
         uid = body["metadata"]["uid"]
         self._as_declared[uid] = versions, self._around.world.monotonic_ms()
         self._as_declared.move_to_end(uid)
