@@ -43,6 +43,10 @@ class Ledger:
             raise Violation(f"offset {offset} of partition {partition} acknowledged for {before!r} and {value!r}")
         self._check_same(partition, offset, value)
 
+    def end_of(self, partition: int) -> int:
+        """Behind the last record that was acknowledged there."""
+        return max((offset + 1 for place, offset in self._acknowledged if place == partition), default=0)
+
     def note_read(self, partition: int, offset: int, value: bytes) -> None:
         if (partition, offset) not in self._read:
             producer, of_partition, number = _parsed(value)

@@ -184,7 +184,9 @@ class TransactionWorkload:
     async def _all_done(self) -> None:
         """Many payers and one cashier may leave a lot to do: what has to come in time is the next receipt, not the last."""
         client = self._stage.client("auditor", SOURCE)
-        ends = [await until_done(client.end_offset, partition) for partition in range(self._partitions)]
+        # A leader that was deposed and does not know it yet may tell an end before that of what was acknowledged (seed 654).
+        asked = [await until_done(client.end_offset, partition) for partition in range(self._partitions)]
+        ends = [max(end, self._ledger.end_of(partition)) for partition, end in enumerate(asked)]
         found: dict[int, int] = {}
         while any(found.get(partition, 0) < end for partition, end in enumerate(ends)):
             before = found

@@ -209,13 +209,17 @@ public class GrantedPrograms {
             "state.dir", Files.createTempDirectory(Path.of(config.get("directory").toString()), name).toString(),
             "default.key.serde", Serdes.StringSerde.class.getName(), "default.value.serde", Serdes.StringSerde.class.getName()));
         CompletableFuture<Throwable> failed = new CompletableFuture<>();
-        try (KafkaStreams streams = new KafkaStreams(builder.build(), own)) {
-            streams.setUncaughtExceptionHandler(failure -> {
-                failed.complete(failure);
-                return StreamThreadExceptionResponse.SHUTDOWN_CLIENT;
-            });
+        KafkaStreams streams = new KafkaStreams(builder.build(), own);
+        streams.setUncaughtExceptionHandler(failure -> {
+            failed.complete(failure);
+            return StreamThreadExceptionResponse.SHUTDOWN_CLIENT;
+        });
+        try {
             streams.start();
             awaitWritten(name, failed);
+        } finally {
+            // One that ended by an error waits for minutes now and then, at Kafka's own brokers too; the process ends without it.
+            streams.close(PATIENCE.dividedBy(10));
         }
     }
 
