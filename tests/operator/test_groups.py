@@ -121,7 +121,6 @@ def test_a_live_group_is_drained_reset_and_reads_again(scene: Scene, reader: Rea
     moved_s = time.monotonic() - began
     scene.wait_until("all is read again", lambda: len(reader.read) == before + 330, timeout_s=120)
     assert sorted(reader.read[before:]) == [(index, offset) for index in range(PARTITIONS) for offset in range(110)]
-    assert reader.put_out > 0
     assert "drain" not in status(scene).get("configs", ())
     print(f"drained and reset in {moved_s:.1f} s, read again after {time.monotonic() - began:.1f} s")
 
