@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -158,7 +159,7 @@ def test_members_that_commit_nothing_are_stuck_and_an_operator_that_starts_anew_
         ]
         operator = scene.cluster.list("pods", "app.kubernetes.io/name=millstream-operator")[0]["metadata"]["name"]
         before = status(scene)["lag"]["seconds"]
-        scene.nodes.kill(operator)
+        scene.nodes.send(operator, signal.SIGKILL)
         scene.wait_until("the lag goes on", lambda: status(scene)["lag"]["seconds"] > before, timeout_s=90)
         assert status(scene)["stuckPartitions"] == since
     finally:
