@@ -25,6 +25,10 @@ Entity = Mapping[str, str | None]
 """user, client-id or ip to its name; None is the default."""
 Quotas = Mapping[str, float | None]
 
+CONNECTIONS = "connection_creation_rate"
+LATE_MS = 4_000
+"""How late an answer may be because the machine is busy."""
+
 
 def alter(bootstrap: str, entity: Entity, quotas: Quotas) -> tuple[int, str | None]:
     with WireClient(bootstrap) as client:
@@ -78,3 +82,7 @@ def silence_ms(client: WireClient) -> float:
     """For how long the server does not read what comes next."""
     _, took_ms = timed(client, ApiVersionsRequest(), 0, ApiVersionsResponse)
     return took_ms
+
+
+def codes(items: list[Any]) -> list[tuple[int, str | None]]:
+    return [(item.error_code, item.error_message) for item in items]

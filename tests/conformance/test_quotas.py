@@ -13,7 +13,7 @@ import pytest
 import servers
 from kafka_broker import KafkaBroker
 from kafka_tools import run_tools
-from quota_scene import alter, alter_by, described, quotas, silence_ms, timed
+from quota_scene import CONNECTIONS, LATE_MS, alter, alter_by, codes, described, quotas, silence_ms
 from wire_client import PRODUCE_VERSION, WireClient, fetch_request, produce_request
 
 from millstream_operator.kafka.cluster import KafkaCluster
@@ -24,7 +24,6 @@ from millstream_runtime.nodes.client import Nodes
 from millstream_runtime.world import RealWorld
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import (
-    ApiVersionsRequest,
     ApiVersionsResponse,
     CreatePartitionsRequest,
     CreatePartitionsResponse,
@@ -37,8 +36,6 @@ from millstream_wire.messages import (
     FindCoordinatorResponse,
     HeartbeatRequest,
     HeartbeatResponse,
-    IncrementalAlterConfigsRequest,
-    IncrementalAlterConfigsResponse,
     ListOffsetsRequest,
     ListOffsetsResponse,
     MetadataRequest,
@@ -48,7 +45,6 @@ from millstream_wire.messages import (
 from millstream_wire.messages.create_partitions import CreatePartitionsTopic
 from millstream_wire.messages.create_topics import CreatableTopic
 from millstream_wire.messages.delete_topics import DeleteTopicState
-from millstream_wire.messages.incremental_alter_configs import AlterableConfig, AlterConfigsResource
 from millstream_wire.messages.metadata import MetadataRequestTopic
 from millstream_wire.records import Record, encode_batch
 
@@ -59,11 +55,8 @@ WINDOWS_MS = 10_000
 """What ten windows bring may be used at once; the eleventh is under way."""
 TOLERANCE_MS = 1_100
 """A window: in which of them a request was counted is the server's, and Kafka counts headers too."""
-LATE_MS = 4_000
-"""How late an answer may be because the machine is busy."""
 PRODUCED, FETCHED, REQUEST_TIME = "producer_byte_rate", "consumer_byte_rate", "request_percentage"
-MUTATIONS, CONNECTIONS = "controller_mutation_rate", "connection_creation_rate"
-BROKER = 4
+MUTATIONS = "controller_mutation_rate"
 
 
 def client_name() -> str:
@@ -208,10 +201,6 @@ def _create(client: WireClient, version: int, *names: str, partitions: int = 1, 
     return client.call(request, version, CreateTopicsResponse)
 
 
-def _codes(items: list[Any]) -> list[tuple[int, str | None]]:
-    return [(item.error_code, item.error_message) for item in items]
-
-
 def _asked_for(client: WireClient, topic: str, *, creates: bool = True) -> int:
     request = MetadataRequest(topics=[MetadataRequestTopic(name=topic)], allow_auto_topic_creation=creates)
     return int(client.call(request, 9, MetadataResponse).topics[0].error_code)
@@ -232,33 +221,33 @@ def test_changes_of_metadata_beyond_the_quota_are_refused_where_the_version_know
 
         with WireClient(anywhere, client_id=name) as client:
             created = _create(client, 7, f"{topic}-a", partitions=29)
-            assert (_codes(created.topics), created.throttle_time_ms) == ([(0, None)], 0), (
+            assert (codes(created.topics), created.throttle_time_ms) == ([(0, None)], 0), (
                 "what was not overdrawn may be"
             )
             refused = _create(client, 7, f"{topic}-b", f"{topic}-c")
-            assert _codes(refused.topics) == [REFUSED] * 2
+            assert codes(refused.topics) == [REFUSED] * 2
             assert is_told(refused)
         with WireClient(anywhere, client_id=name) as client:
             growth = CreatePartitionsTopic(name=f"{topic}-a", count=30, assignments=None)
             refused = client.call(
                 CreatePartitionsRequest(topics=[growth], timeout_ms=9_000), 3, CreatePartitionsResponse
             )
-            assert _codes(refused.results) == [REFUSED]
+            assert codes(refused.results) == [REFUSED]
             assert is_told(refused)
         with WireClient(anywhere, client_id=name) as client:
             state = DeleteTopicState(name=f"{topic}-a")
             refused = client.call(DeleteTopicsRequest(topics=[state], timeout_ms=9_000), 6, DeleteTopicsResponse)
-            assert _codes(refused.responses) == [REFUSED]
+            assert codes(refused.responses) == [REFUSED]
             assert is_told(refused)
         with WireClient(anywhere, client_id=name) as client:
             assert _asked_for(client, f"{topic}-d") == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         with WireClient(anywhere) as other:
-            assert _codes(_create(other, 7, f"{topic}-e", partitions=20).topics) == [(0, None)]
+            assert codes(_create(other, 7, f"{topic}-e", partitions=20).topics) == [(0, None)]
             time.sleep(0.5)
             assert _asked_for(other, f"{topic}-d", creates=False) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "by itself"
         with WireClient(anywhere, client_id=name) as client:
             older = _create(client, 5, f"{topic}-f", partitions=1)
-            assert _codes(older.topics) == [(0, None)], "older versions are never refused"
+            assert codes(older.topics) == [(0, None)], "older versions are never refused"
             assert older.throttle_time_ms > 0
 
 
@@ -269,7 +258,7 @@ def test_who_changed_too_much_is_not_read(anywhere: str, topic: str) -> None:
         assert abs(told - 3_000) < TOLERANCE_MS
         assert -TOLERANCE_MS < silence_ms(client) - told < LATE_MS
         created = _create(client, 7, f"{topic}-b")
-        assert (_codes(created.topics), created.throttle_time_ms) == ([(0, None)], 0), "whoever waited may go on"
+        assert (codes(created.topics), created.throttle_time_ms) == ([(0, None)], 0), "whoever waited may go on"
 
 
 def test_what_is_only_validated_counts_as_with_kafka(kafka: KafkaBroker, node: servers.ServerProcess) -> None:
@@ -280,96 +269,12 @@ def test_what_is_only_validated_counts_as_with_kafka(kafka: KafkaBroker, node: s
             for validate_only, partitions in [(True, 30), (False, 1), (True, 1)]:
                 with WireClient(bootstrap, client_id=name) as client:
                     answer = _create(client, 7, topic, partitions=partitions, validate_only=validate_only)
-                outcomes += [*_codes(answer.topics), round(answer.throttle_time_ms, -4)]
+                outcomes += [*codes(answer.topics), round(answer.throttle_time_ms, -4)]
             with WireClient(bootstrap, client_id=name) as client:
-                outcomes += _codes(_create(client, 7, "not/a/name").topics)
+                outcomes += codes(_create(client, 7, "not/a/name").topics)
         return outcomes
 
     assert seen(node.bootstrap) == seen(kafka.bootstrap)
-
-
-def _until_closed_ms(client: WireClient) -> float:
-    began = time.monotonic()
-    client.socket.settimeout(5)
-    assert client.socket.recv(1) == b""
-    return (time.monotonic() - began) * 1000
-
-
-def test_who_connects_too_often_is_let_in_no_further_for_a_while(anywhere: str) -> None:
-    address = f"127.9.{int(time.time()) % 250}.7"
-    with quotas(anywhere, ({"ip": address}, {CONNECTIONS: 2.0})):
-        peers = [WireClient(anywhere, source=address) for _ in range(20)]
-        for peer in peers:
-            peer.call(ApiVersionsRequest(), 0, ApiVersionsResponse)
-        with WireClient(anywhere, source=address) as late:
-            assert 300 < _until_closed_ms(late) < LATE_MS
-        with WireClient(anywhere, source="127.0.0.1") as other:
-            other.call(ApiVersionsRequest(), 0, ApiVersionsResponse)
-        for peer in peers:
-            peer.call(ApiVersionsRequest(), 0, ApiVersionsResponse)
-            peer.close()
-
-
-def _set_for_all(bootstrap: str, key: str, value: str | None) -> None:
-    config = AlterableConfig(name=key, config_operation=1 if value is None else 0, value=value)
-    resource = AlterConfigsResource(resource_type=BROKER, resource_name="", configs=[config])
-    with WireClient(bootstrap) as client:
-        request = IncrementalAlterConfigsRequest(resources=[resource])
-        answer = client.call(request, 1, IncrementalAlterConfigsResponse)
-    assert _codes(answer.responses) == [(0, "")] or _codes(answer.responses) == [(0, None)]
-
-
-def test_connections_that_come_too_fast_wait_to_be_accepted(anywhere: str) -> None:
-    _set_for_all(anywhere, "max.connection.creation.rate", "5")
-    try:
-        time.sleep(12)  # what came before counts, too
-        took_ms, peers = [], []
-        for _ in range(60):
-            peer = WireClient(anywhere)
-            _, each_ms = timed(peer, ApiVersionsRequest(), 0, ApiVersionsResponse)
-            took_ms.append(each_ms)
-            peers.append(peer)
-        assert max(took_ms[:40]) < 100 or sum(took_ms[:40]) < 2_000
-        assert 500 < sum(took_ms[50:]) < 15_000
-        assert max(took_ms) < LATE_MS
-    finally:
-        for peer in peers:
-            peer.close()
-        _set_for_all(anywhere, "max.connection.creation.rate", None)
-
-
-LISTENER_MAX = "listener.name.plaintext.max.connections"
-
-
-def test_connections_beyond_a_listeners_most_wait_until_there_is_room(fresh: Path) -> None:
-    def seen(bootstrap: str) -> list[str]:
-        peers: list[WireClient] = []
-        try:
-            while len(peers) <= 10:
-                peers.append(WireClient(bootstrap))
-                peers[-1].socket.settimeout(1)
-                peers[-1].call(ApiVersionsRequest(), 0, ApiVersionsResponse)
-            return ["nobody had to wait"]
-        except TimeoutError:
-            waiting = peers.pop()
-            peers[0].close()
-            waiting.receive(ApiVersionsResponse, 0)
-            peers[1].call(ApiVersionsRequest(), 0, ApiVersionsResponse)
-            waiting.close()
-            return ["one waited, and was let in when another had left"]
-        finally:
-            for each in peers:
-                each.close()
-
-    broker = KafkaBroker(fresh / "kafka", properties={LISTENER_MAX: "8"})
-    broker.start()
-    try:
-        theirs = seen(broker.bootstrap)
-    finally:
-        broker.stop()
-    with servers.node(fresh, f"{LISTENER_MAX}=8") as node:
-        assert seen(node.bootstrap) == theirs
-    assert theirs[0].startswith("one waited")
 
 
 VALUES = (0.0, -1.0, 0.5, 1.0, 2.0**31 - 1, 2.0**31, 1e30, math.inf, math.nan)

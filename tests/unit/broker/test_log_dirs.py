@@ -1,141 +1,25 @@
 """Brokers with two data directories each, of which one fails: what is in it goes to others, and the broker goes on."""
 
 import asyncio
-import errno
-import random
 import shutil
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import pytest
-from controller_machines import run
-from replicated_brokers import BROKERS, Cluster
+from replicated_brokers import BROKERS
+from two_directories import Directories, on_two_directories
 
-from millstream_log.disk import Disk
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import (
-    AlterReplicaLogDirsRequest,
-    CreateTopicsRequest,
-    DescribeLogDirsRequest,
-    IncrementalAlterConfigsRequest,
     MetadataRequest,
 )
-from millstream_wire.messages.alter_replica_log_dirs import AlterReplicaLogDir, AlterReplicaLogDirTopic
-from millstream_wire.messages.create_topics import CreatableReplicaAssignment, CreatableTopic
-from millstream_wire.messages.incremental_alter_configs import AlterableConfig, AlterConfigsResource
-from millstream_wire.records import decode_batches
-
-SET = 0
-BROKER = 4
-
-
-class Breakable(Disk):
-    """Everything below one directory answers EIO once it is broken."""
-
-    def __init__(self) -> None:
-        self.broken: Path | None = None
-        self.usable_bytes = 1 << 30
-        self._paths: dict[int, Path] = {}
-
-    def _refuse(self, path: Path | None) -> None:
-        if self.broken is not None and path is not None and path.is_relative_to(self.broken):
-            raise OSError(errno.EIO, "Input/output error")
-
-    def open(self, path: Path, flags: int) -> int:
-        self._refuse(path)
-        fd = super().open(path, flags)
-        self._paths[fd] = path
-        return fd
-
-    def pwrite(self, fd: int, data: bytes | bytearray | memoryview, position: int) -> int:
-        self._refuse(self._paths.get(fd))
-        return super().pwrite(fd, data, position)
-
-    def mkdir(self, path: Path) -> None:
-        self._refuse(path)
-        super().mkdir(path)
-
-    def space(self, path: Path) -> tuple[int, int]:
-        return 1 << 30, self.usable_bytes
-
-
-class Directories(Cluster):
-    def __init__(self, directory: Path) -> None:
-        super().__init__(directory, log_dirs=("a", "b"))
-        self.breakable = {node_id: Breakable() for node_id in BROKERS}
-        self.disks.update(self.breakable)
-
-    def where(self, node_id: int, topic: str = "orders", index: int = 0) -> str:
-        """In which directory the broker has the partition."""
-        replica = self.apps[node_id].partitions.find(topic, index)  # type: ignore[union-attr]
-        assert replica is not None
-        return replica.directory.path.name
-
-    def other(self, log_dir: str) -> str:
-        return "b" if log_dir == "a" else "a"
-
-    def told(self, node_id: int) -> UUID:
-        """Where the metadata says that it is."""
-        return self.partition.directory_of(node_id)
-
-    def id_of(self, node_id: int, log_dir: str) -> UUID:
-        directories = self.apps[node_id].partitions.directories.online  # type: ignore[union-attr]
-        return next(each.directory_id for each in directories if each.path.name == log_dir)
-
-    async def described(self, node_id: int) -> dict[str, tuple[int, int]]:
-        """Error code and number of partitions of each directory."""
-        answer = await self.ask(node_id, DescribeLogDirsRequest(topics=None), 5)
-        return {
-            Path(each.log_dir).name: (each.error_code, sum(len(topic.partitions) for topic in each.topics))
-            for each in answer.results
-        }
-
-    async def create_single(self, node_id: int, *topics: str) -> None:
-        """Topics with one replica, on this broker."""
-        wanted = [
-            CreatableTopic(
-                name=topic,
-                num_partitions=-1,
-                replication_factor=-1,
-                assignments=[CreatableReplicaAssignment(partition_index=0, broker_ids=[node_id])],
-            )
-            for topic in topics
-        ]
-        answer = await self.ask(node_id, CreateTopicsRequest(topics=wanted), 5)
-        assert all(topic.error_code == 0 for topic in answer.topics), answer
-        await self.until(lambda: all(self.leads(node_id, topic) for topic in topics))
-
-    async def replace_after(self, ms: int) -> None:
-        """Have the controller wait only so long for what is away."""
-        config = AlterableConfig(name="broker.replacement.timeout.ms", config_operation=SET, value=str(ms))
-        resource = AlterConfigsResource(resource_type=BROKER, resource_name="", configs=[config])
-        answer = await self.ask(1, IncrementalAlterConfigsRequest(resources=[resource]), 1)
-        assert answer.responses[0].error_code == 0, answer
-
-    def leads(self, node_id: int, topic: str) -> bool:
-        replica = self.apps[node_id].partitions.find(topic, 0)  # type: ignore[union-attr]
-        return replica is not None and replica.partition.leads
-
-    def image(self, node_id: int) -> Any:
-        follower = self.apps[node_id].follower
-        assert follower is not None
-        return follower.image
 
 
 @pytest.fixture
 def scene(tmp_path: Path) -> Callable[[Callable[[Directories], Awaitable[None]]], None]:
-    def whole(scenario: Callable[[Directories], Awaitable[None]]) -> None:
-        async def all_of_it() -> None:
-            cluster = Directories(tmp_path)
-            await cluster.begin()
-            await cluster.until(lambda: all(map(cluster.where, BROKERS)))
-            await scenario(cluster)
-
-        run(all_of_it())
-
-    return whole
+    return partial(on_two_directories, tmp_path)
 
 
 def test_new_partitions_go_where_there_are_fewest_and_the_metadata_says_where(scene: Any) -> None:
@@ -363,107 +247,3 @@ def test_it_is_not_made_again_where_there_is_no_room(scene: Any) -> None:
         assert cluster.where(node_id) == cluster.other(broken)
 
     scene(scenario)
-
-
-class Course:
-    """Troubles of one broker after the other, as a seed draws them, while records are produced; nothing acknowledged may be lost."""
-
-    def __init__(self, cluster: Directories, seed: int) -> None:
-        self.cluster = cluster
-        self.draw = random.Random(seed)
-        self.number = 0
-
-    async def run(self, steps: int) -> None:
-        await self.cluster.replace_after(15_000)
-        troubles = (self.fail, self.fail_for_long, self.replace, self.move, self.move, self.move_and_die, self.die)
-        for _ in range(steps):
-            node_id = self.draw.choice(BROKERS)
-            await self.produce()
-            await self.draw.choice(troubles)(node_id)
-            await self.produce()
-            await self.cluster.until_all_are_in_sync()
-            self.cluster.image(node_id).check()
-        await self.cluster.until(lambda: all(self.has_all(node_id) for node_id in BROKERS))
-
-    def has_all(self, node_id: int) -> bool:
-        """Every replica; what was produced again after no answer may be there twice."""
-        replica = self.cluster.apps[node_id].partitions.find("orders", 0)  # type: ignore[union-attr]
-        assert replica is not None
-        replica.check()
-        found, offset = [], 0
-        while (read := replica.log.read(offset, 1 << 20)) is not None:
-            found += [(record.value or b"").decode() for record in decode_batches(read.slice.read())]
-            offset = read.next_offset
-        return list(dict.fromkeys(found)) == self.cluster.produced
-
-    async def produce(self) -> None:
-        for _ in range(self.draw.randint(0, 3)):
-            self.number += 1
-            await self.cluster.produce(f"{self.number}:" + "x" * self.draw.choice([1, 5_000, 200_000]))
-
-    async def end(self, node_id: int) -> None:
-        await self.draw.choice([self.cluster.stop, self.cluster.kill])(node_id)
-
-    async def fail(self, node_id: int) -> None:
-        """A directory, which need not be the one that matters, and which is well at the start after the next, or the one after that."""
-        breakable = self.cluster.breakable[node_id]
-        breakable.broken = self.cluster.path(node_id, self.draw.choice("ab"))
-        await self.produce()
-        if self.draw.random() < 0.5:
-            await self.end(node_id)
-            await self.cluster.start(node_id)
-            await self.produce()
-        await self.end(node_id)
-        breakable.broken = None
-        await self.produce()
-        await self.cluster.start(node_id)
-
-    async def fail_for_long(self, node_id: int) -> None:
-        """So long that what is in it may be made again meanwhile, be that under way or complete when the directory comes back."""
-        breakable = self.cluster.breakable[node_id]
-        breakable.broken = self.cluster.path(node_id, self.cluster.where(node_id))
-        await self.produce()
-        await asyncio.sleep(self.draw.uniform(13, 18))
-        await self.produce()
-        await self.end(node_id)
-        breakable.broken = None
-        await self.produce()
-        await self.cluster.start(node_id)
-
-    async def replace(self, node_id: int) -> None:
-        await self.end(node_id)
-        path = self.cluster.path(node_id, self.draw.choice("ab"))
-        shutil.rmtree(path)
-        path.mkdir()
-        await self.produce()
-        await self.cluster.start(node_id)
-
-    async def move(self, node_id: int) -> None:
-        target = self.cluster.other(self.cluster.where(node_id))
-        await self.begin(node_id, target)
-        await self.produce()
-        await self.cluster.until(lambda: self.cluster.where(node_id) == target)
-
-    async def move_and_die(self, node_id: int) -> None:
-        await self.begin(node_id, self.cluster.other(self.cluster.where(node_id)))
-        await asyncio.sleep(self.draw.choice([0, 0.001, 0.01, 0.1]))
-        await self.end(node_id)
-        await self.produce()
-        await self.cluster.start(node_id)
-
-    async def die(self, node_id: int) -> None:
-        await self.end(node_id)
-        await self.produce()
-        await self.cluster.start(node_id)
-
-    async def begin(self, node_id: int, target: str) -> None:
-        path = str(self.cluster.path(node_id, target).absolute())
-        topics = [AlterReplicaLogDirTopic(name="orders", partitions=[0])]
-        request = AlterReplicaLogDirsRequest(dirs=[AlterReplicaLogDir(path=path, topics=topics)])
-        answer = await self.cluster.ask(node_id, request, 2)
-        assert answer.results[0].partitions[0].error_code == 0
-
-
-@pytest.mark.parametrize("seed", range(1, 5))
-def test_nothing_is_lost_whatever_happens_to_one_broker_at_a_time(scene: Any, seed: int) -> None:
-    scene(lambda cluster: Course(cluster, seed).run(12))

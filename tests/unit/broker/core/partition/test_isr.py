@@ -1,59 +1,16 @@
-"""Who is in sync with a leader: who lags, who may join, what the controller answers, and what all of it commits."""
+"""Who is in sync with a leader: who lags, who may join, and what all of it commits."""
 
-from dataclasses import replace
-from typing import Any
-
-import pytest
+from leading import LAG_MS, LEADER_EPOCH, PARTITION_EPOCH, assigned, fetch, ignore, leader, proposal, taken
 
 from millstream_broker.core.partition.effects import (
     Committed,
     CommitWaitsEnded,
-    Effect,
     IsrMember,
     LogStartsMoved,
     ProposeIsr,
 )
-from millstream_broker.core.partition.isr import IsrAnswer
 from millstream_broker.core.partition.standing import Assigned, Partition
 from millstream_wire.errors import ErrorCode
-
-LAG_MS = 1_000
-LEADER_EPOCH, PARTITION_EPOCH = 3, 7
-LIFE = 100
-"""The broker epoch of node 2 is 102, and so on."""
-
-
-def assigned(*isr: int, leader_epoch: int = LEADER_EPOCH, partition_epoch: int = PARTITION_EPOCH) -> Assigned:
-    return Assigned((1, 2, 3), isr, 1, leader_epoch, partition_epoch)
-
-
-def leader(*isr: int, end_offset: int = 10, high_watermark: int = 10, min_insync_replicas: int = 1) -> Partition:
-    """Node 1 leads in epoch 3 from its log's end on."""
-    partition = Partition(
-        1, end_offset=end_offset, high_watermark=high_watermark, min_insync_replicas=min_insync_replicas
-    )
-    partition.on_assigned(assigned(*isr))
-    return partition
-
-
-def fetch(partition: Partition, node: int, offset: int, now_ms: int = 0, **fields: Any) -> tuple[Effect, ...]:
-    fields = {"broker_epoch": LIFE + node, "may_join": True, **fields}
-    effects = partition.on_fetched(node, offset, now_ms=now_ms, **fields)
-    partition.check()
-    return tuple(effect for effect in effects if not isinstance(effect, LogStartsMoved))
-
-
-def proposal(*isr: int, unheard: tuple[int, ...] = (), partition_epoch: int = PARTITION_EPOCH) -> ProposeIsr:
-    lives = {node: -1 if node == 1 or node in unheard else LIFE + node for node in isr}
-    return ProposeIsr(tuple(IsrMember(node, life) for node, life in lives.items()), LEADER_EPOCH, partition_epoch)
-
-
-def taken(*isr: int, partition_epoch: int = PARTITION_EPOCH + 1) -> IsrAnswer:
-    return IsrAnswer(ErrorCode.NONE, isr, LEADER_EPOCH, partition_epoch)
-
-
-def ignore(_: ErrorCode) -> None: ...
-
 
 # ---- who lags ----
 
@@ -321,150 +278,6 @@ def test_a_leader_alone_commits_with_the_append_until_it_proposes_somebody() -> 
     assert partition.high_watermark == 20
 
 
-# ---- what the controller answers ----
-
-
-def proposed() -> tuple[Partition, ProposeIsr]:
-    """Node 3 would join 1 and 2, of which 2 already has more."""
-    partition = leader(1, 2)
-    partition.on_appended(20, 100)
-    fetch(partition, 2, 15)
-    (asked,) = fetch(partition, 3, 15)
-    fetch(partition, 2, 20)
-    assert isinstance(asked, ProposeIsr)
-    assert partition.high_watermark == 15
-    return partition, asked
-
-
-def test_what_was_taken_is_the_isr() -> None:
-    partition, asked = proposed()
-    assert partition.on_isr_answered(asked, taken(1, 2, 3)) == ()
-    assert partition.isr == (1, 2, 3)
-    assert partition.on_assigned(assigned(1, 2, 3, partition_epoch=PARTITION_EPOCH + 1)) == ()
-    assert fetch(partition, 3, 20) == (Committed(20, 20, 100, 100),)
-
-
-def test_the_metadata_may_be_faster_than_the_answer() -> None:
-    partition, asked = proposed()
-    assert partition.on_assigned(assigned(1, 2, 3, partition_epoch=PARTITION_EPOCH + 1)) == ()
-    assert partition.isr == (1, 2, 3)
-    fetch(partition, 3, 20)
-    partition.on_tick(0, LAG_MS)
-    partition.on_appended(30, 100)
-    (next_one,) = partition.on_tick(50_000, LAG_MS)
-    assert isinstance(next_one, ProposeIsr)
-    assert partition.on_isr_answered(asked, taken(1, 2, 3)) == (), "of the proposal before"
-    partition.check()
-    assert partition.on_assigned(assigned(1, partition_epoch=PARTITION_EPOCH + 2)) != ()
-    assert partition.isr == (1,)
-    assert partition.on_isr_answered(next_one, taken(1, partition_epoch=PARTITION_EPOCH + 2)) == (), "no news"
-    assert partition.isr == (1,)
-
-
-@pytest.mark.parametrize("code", [ErrorCode.INELIGIBLE_REPLICA, ErrorCode.OPERATION_NOT_ATTEMPTED])
-def test_what_was_refused_counts_no_more(code: ErrorCode) -> None:
-    partition, asked = proposed()
-    assert partition.on_isr_answered(asked, IsrAnswer(code)) == (Committed(20, 20, 100, 100),)
-    assert partition.isr == (1, 2)
-    assert fetch(partition, 3, 20) == (asked,), "its next fetch proposes it again"
-
-
-@pytest.mark.parametrize(
-    "code", [ErrorCode.INVALID_UPDATE_VERSION, ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.NEW_LEADER_ELECTED]
-)
-def test_who_is_behind_waits_for_the_metadata(code: ErrorCode) -> None:
-    """The proposal may have been taken the first time, and its answer lost: so both count."""
-    partition, asked = proposed()
-    assert partition.on_isr_answered(asked, IsrAnswer(code)) == ()
-    assert fetch(partition, 2, 20) == fetch(partition, 3, 15) == ()
-    assert partition.high_watermark == 15
-    (committed,) = partition.on_assigned(assigned(1, 2, partition_epoch=PARTITION_EPOCH + 1))
-    assert committed == Committed(20, 20, 100, 100)
-
-
-@pytest.mark.parametrize("code", [ErrorCode.NOT_CONTROLLER, ErrorCode.REQUEST_TIMED_OUT, ErrorCode.STALE_BROKER_EPOCH])
-def test_what_is_not_known_is_asked_again(code: ErrorCode) -> None:
-    partition, asked = proposed()
-    assert partition.on_isr_answered(asked, IsrAnswer(code)) == (asked,)
-    assert partition.high_watermark == 15
-    partition.on_assigned(assigned(1, 2, partition_epoch=PARTITION_EPOCH + 1))
-    assert partition.on_isr_answered(asked, IsrAnswer(code)) == ()
-
-
-LOST = IsrAnswer(ErrorCode.REQUEST_TIMED_OUT)
-REFUSED = IsrAnswer(ErrorCode.INELIGIBLE_REPLICA)
-
-
-def test_a_refusal_does_not_end_what_may_still_arrive() -> None:
-    """The request whose answer was lost may be late, and be taken when node 3 is eligible again."""
-    partition, asked = proposed()
-    assert partition.on_isr_answered(asked, LOST) == (asked,)
-    assert partition.on_isr_answered(asked, REFUSED) == (asked,)
-    assert partition.high_watermark == 15
-    partition.check()
-    assert partition.on_isr_answered(asked, taken(1, 2, 3)) == ()
-    assert partition.isr == (1, 2, 3)
-
-
-def test_what_may_still_arrive_is_over_when_who_was_to_join_has_another_life() -> None:
-    """Its registration is known here, or it would not be heard; so the controller refuses its earlier life from then on."""
-    partition, asked = proposed()
-    partition.on_isr_answered(asked, LOST)
-    partition.on_isr_answered(asked, REFUSED)
-    assert fetch(partition, 3, 15) == (), "the same life"
-    assert fetch(partition, 3, 3, broker_epoch=200) == (Committed(20, 20, 100, 100),)
-    assert partition.on_isr_answered(asked, REFUSED) == ()
-    assert fetch(partition, 3, 20, broker_epoch=200) == (
-        ProposeIsr((IsrMember(1, -1), IsrMember(2, 102), IsrMember(3, 200)), LEADER_EPOCH, PARTITION_EPOCH),
-    )
-
-
-def test_a_life_of_somebody_else_ends_no_doubt() -> None:
-    partition, asked = proposed()
-    partition.on_isr_answered(asked, LOST)
-    assert fetch(partition, 2, 20, broker_epoch=200) == ()
-    assert partition.on_isr_answered(asked, REFUSED) == (asked,)
-
-
-def test_who_was_to_leave_is_in_sync_after_a_refusal_whatever_is_late() -> None:
-    """Both ISRs counted, and the larger one does still: a late request only makes it smaller."""
-    partition = leader(1, 2, 3)
-    for node in 2, 3:
-        fetch(partition, node, 10, 0)
-    partition.on_appended(20, 100)
-    fetch(partition, 2, 20, 40_000)
-    (asked,) = partition.on_tick(40_000, LAG_MS)
-    assert isinstance(asked, ProposeIsr)
-    assert partition.on_isr_answered(asked, LOST) == (asked,)
-    assert partition.on_isr_answered(asked, REFUSED) == ()
-    assert partition.on_tick(40_000, LAG_MS) == (asked,)
-    partition.check()
-
-
-def test_no_answer_outlives_the_leader_epoch() -> None:
-    partition, asked = proposed()
-    partition.on_assigned(assigned(1, 2, leader_epoch=4, partition_epoch=8))
-    partition.check()
-    for answer in taken(1, 2, 3, partition_epoch=9), IsrAnswer(ErrorCode.INELIGIBLE_REPLICA):
-        assert partition.on_isr_answered(asked, answer) == ()
-    assert partition.isr == (1, 2)
-
-
-def test_no_answer_outlives_the_leadership() -> None:
-    partition, asked = proposed()
-    partition.on_given_up()
-    partition.check()
-    assert partition.on_isr_answered(asked, taken(1, 2, 3)) == ()
-
-
-def test_an_answer_that_names_a_later_leader_epoch_is_left_to_the_metadata() -> None:
-    partition, asked = proposed()
-    answer = IsrAnswer(ErrorCode.NONE, (2, 3), LEADER_EPOCH + 1, PARTITION_EPOCH + 1)
-    assert partition.on_isr_answered(asked, answer) == ()
-    assert partition.isr == (1, 2)
-    assert partition.high_watermark == 15
-
-
 # ---- the least that has to be in sync (KIP-966) ----
 
 
@@ -526,62 +339,3 @@ def test_deleted_records_are_told_by_where_logs_begin() -> None:
     progress = partition.follower(2)
     assert progress is not None
     assert progress.log_start_offset == 5
-
-
-# ---- a leader that cannot append ----
-
-
-def resigning(*isr: int) -> ProposeIsr:
-    return replace(proposal(*isr), resigns=True)
-
-
-def test_a_leader_whose_log_refuses_asks_for_another_one() -> None:
-    partition = leader(1, 2, 3)
-    for node in 2, 3:
-        fetch(partition, node, 10)
-    assert partition.on_append_refused() == (resigning(1, 2, 3),)
-    partition.check()
-    assert partition.leads, "until the metadata says otherwise"
-    assert partition.on_append_refused() == (), "that is asked"
-
-
-def test_a_leader_without_another_in_sync_goes_on() -> None:
-    assert leader(1).on_append_refused() == ()
-
-
-def test_a_follower_cannot_give_up_what_it_does_not_lead() -> None:
-    partition = Partition(2, end_offset=10, high_watermark=10)
-    partition.on_assigned(assigned(1, 2, 3))
-    assert partition.on_append_refused() == ()
-
-
-def test_a_leader_that_nobody_can_relieve_goes_on() -> None:
-    partition = leader(1, 2)
-    (asked,) = partition.on_append_refused()
-    assert isinstance(asked, ProposeIsr)
-    assert partition.on_isr_answered(asked, IsrAnswer(ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE)) == ()
-    assert (partition.leads, partition.isr) == (True, (1, 2))
-    assert partition.on_append_refused() == (asked,), "when its shell finds that it is time again"
-
-
-def test_a_leader_that_is_relieved_commits_only_what_all_have_who_were_in_sync() -> None:
-    """It hears of that by the metadata; the next leader is one of them."""
-    partition = leader(1, 2)
-    (asked,) = partition.on_append_refused()
-    assert isinstance(asked, ProposeIsr)
-    assert partition.on_isr_answered(asked, IsrAnswer(ErrorCode.NEW_LEADER_ELECTED)) == ()
-    partition.on_appended(11, 10)
-    assert fetch(partition, 2, 10) == ()
-    assert partition.high_watermark == 10
-    later = Assigned((1, 2, 3), (2,), 2, LEADER_EPOCH + 1, PARTITION_EPOCH + 1)
-    partition.on_assigned(later)
-    partition.check()
-    assert not partition.leads
-
-
-def test_a_controller_that_does_not_know_of_it_changes_nothing() -> None:
-    partition = leader(1, 2)
-    (asked,) = partition.on_append_refused()
-    assert isinstance(asked, ProposeIsr)
-    assert partition.on_isr_answered(asked, taken(1, 2, partition_epoch=PARTITION_EPOCH)) == ()
-    assert partition.on_append_refused() == (asked,)
