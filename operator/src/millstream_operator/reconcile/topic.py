@@ -4,8 +4,10 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from typing import Any
+from uuid import UUID
 from weakref import WeakKeyDictionary
 
+from millstream_cluster.ids import uuid_text
 from millstream_operator.kafka import topics
 from millstream_operator.kafka.cluster import KafkaCluster
 from millstream_operator.plan.conditions import Condition
@@ -13,6 +15,7 @@ from millstream_operator.plan.scope import Body, Namesakes, cluster_key, elder
 from millstream_operator.plan.topic import is_the_created, topic_status, wanted_topic
 from millstream_operator.reconcile.group_look import GroupLooks
 from millstream_operator.reconcile.resource import (
+    API_VERSION,
     EXPECTED,
     ClusterMissing,
     Conflict,
@@ -43,16 +46,16 @@ class TopicReconciler:
         self._glances: WeakKeyDictionary[KafkaCluster, topics.Glance] = WeakKeyDictionary()
         self._glancing = asyncio.Lock()
 
-    async def reconcile(self, body: Body, siblings: Sequence[Body]) -> None:
+    async def reconcile(self, body: Body, siblings: Sequence[Body]) -> Body | None:
         """`siblings` are all Topics that are looked after: the oldest that names a topic has it."""
         async with self._turns.of(body):
             if body["metadata"].get("deletionTimestamp"):
-                return
+                return body
             try:
                 fields, condition = await self._look_and_act(body, siblings)
             except EXPECTED as error:
                 fields, condition = {}, condition_of(error)
-            await write_status(self._around, self.kind, body, fields, condition)
+            return await write_status(self._around, self.kind, body, fields, condition)
 
     async def _look_and_act(self, body: Body, siblings: Sequence[Body]) -> tuple[dict[str, Any], Condition]:
         wanted = wanted_topic(body["metadata"]["name"], body["spec"])
@@ -68,9 +71,17 @@ class TopicReconciler:
         seen = work.seen
         if seen is None:
             return {}, Condition("Ready", None, "Creating", "the topic is being created")
-        created = work.has_created or is_the_created(body.get("status") or {}, seen.topic_id)
+        created = work.has_created or await self._has_created(body, seen.topic_id)
         status = topic_status(seen, work.told, {node: _pod_name(host) for node, host in glance.hosts.items()})
         return {**status.fields, "topicName": wanted.name, "created": created, "plan": work.plan}, status.condition
+
+    async def _has_created(self, body: Body, topic_id: UUID) -> bool:
+        """By what the status says now, where it did not say anything of this topic when it was listed: another look may have come before."""
+        status, metadata = body.get("status") or {}, body["metadata"]
+        if status.get("topicId") != uuid_text(topic_id):
+            current = await self._around.objects.get(API_VERSION, self.kind, metadata["namespace"], metadata["name"])
+            status = (current or {}).get("status") or {}
+        return is_the_created(status, topic_id)
 
     def _namesakes(self, siblings: Sequence[Body]) -> Namesakes:
         """Of one list of all Topics, which many of them are looked at with."""
