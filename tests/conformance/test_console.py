@@ -4,6 +4,7 @@ import contextlib
 import json
 import re
 import shutil
+import subprocess
 import threading
 import uuid
 from html.parser import HTMLParser
@@ -353,6 +354,37 @@ def test_brokers_with_their_disks_and_settings(page: ConsolePage, node: servers.
     assert settings["log.dirs"]["is_set"]
     assert settings["log.dirs"]["value"] == directory["path"]
     assert page.post("brokers/elect") == {"elected": 0, "partitions": []}
+
+
+def test_what_happened_is_what_the_command_tells(page: ConsolePage, node: servers.ServerProcess, made: str) -> None:
+    told = json.loads(
+        subprocess.run(
+            [servers.MILLSTREAM, "why", "topic", made, "--json", "--bootstrap", node.bootstrap],
+            capture_output=True,
+            text=True,
+            timeout=DELIVERY_S,
+            check=True,
+        ).stdout
+    )["events"]
+    story = page.get("story", about="topic", name=made)
+    assert (story["reason"], story["total"]) == (None, len(story["rows"]))
+    assert {(each["what"], each["why"]) for each in told} <= {
+        (each["what"], each["why"] or None) for each in story["rows"]
+    }
+    assert "created" in {each["what"] for each in story["rows"]}
+    times = [each["time_ms"] for each in story["rows"]]
+    assert times == sorted(times, reverse=True)
+    assert any(each["what"].startswith("controller ") for each in page.get("story", about="cluster")["rows"])
+    assert "registered" in {
+        each["what"].split(",")[0].split(":")[0] for each in page.get("story", about="broker", name=0)["rows"]
+    }
+    nobody = page.get("story", about="group", name=f"no-{made}")["rows"]
+    assert f"group no-{made}" not in {each["about"] for each in nobody}
+    assert page.get("story", about="topic", name=made, since_ms=0)["rows"] == []
+    assert page.ask(f"/api/story?about=topic&name=no-{made}").code == "UNKNOWN_TOPIC_OR_PARTITION"
+    assert [page.ask(f"/api/story?about={asked}").code for asked in ("<b>", "broker", "broker&name=x")] == [
+        "INVALID"
+    ] * 3
 
 
 def test_a_transaction_is_seen_and_ended_by_force(page: ConsolePage, node: servers.ServerProcess, made: str) -> None:

@@ -19,7 +19,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     core = client.CoreV1Api()
     cluster = Cluster(NAMESPACE)
     make_namespace(cluster, NAMESPACE)
-    images = {cluster.image(role) for role in (*ROLES, "operator")}
+    images = {cluster.image(role) for role in (*ROLES, "operator", "console")}
     directory = tmp_path_factory.mktemp("nodes")
     with Nodes(core, Path(directory), images).started() as nodes:
         scene = Scene(cluster, core, nodes)

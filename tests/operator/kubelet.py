@@ -110,19 +110,20 @@ class Nodes:
         """Of every process whose pod's name has that in it."""
         return [path.read_text() for path in sorted(self._directory.glob(f"*{name}*.log"))]
 
-    def metrics_of(self, name: str) -> str:
-        """What the pod with that in its name tells Prometheus."""
+    def running(self, name: str) -> Running:
+        """The process of the pod with that in its name."""
         [pod] = [each for each in self._core.list_namespaced_pod(NAMESPACE).items if name in each.metadata.name]
-        with urllib.request.urlopen(
-            f"http://{self._running[pod.metadata.uid].address}:9095/metrics", timeout=5
-        ) as answer:
+        return self._running[pod.metadata.uid]
+
+    def metrics_of(self, name: str) -> str:
+        """What that pod tells Prometheus."""
+        with urllib.request.urlopen(f"http://{self.running(name).address}:9095/metrics", timeout=5) as answer:
             return str(answer.read().decode())
 
     def processor_s(self, name: str) -> float:
-        """What the process of the pod with that in its name has used so far."""
-        [pod] = [each for each in self._core.list_namespaced_pod(NAMESPACE).items if name in each.metadata.name]
+        """What the process of that pod has used so far."""
         # Behind the name in brackets: user and system time are the 14th and 15th field.
-        words = Path(f"/proc/{self._running[pod.metadata.uid].process.pid}/stat").read_text().rpartition(")")[2].split()
+        words = Path(f"/proc/{self.running(name).process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
 
     def send(self, pod: str, number: signal.Signals) -> None:
@@ -212,7 +213,8 @@ class Nodes:
         elif running is None:
             self._begin(pod)
         elif running.process.poll() is None:
-            self._tell(pod, "Running", ready=_is_ready(running.address), state={"running": {"startedAt": _now()}})
+            ready = _is_ready(pod.spec.containers[0], running.address)
+            self._tell(pod, "Running", ready=ready, state={"running": {"startedAt": _now()}})
         elif pod.spec.restart_policy == "Never":
             done = running.process.returncode == 0
             self._tell(pod, "Succeeded" if done else "Failed", ready=False, state=_ended(running.process.returncode))
@@ -287,8 +289,11 @@ class Nodes:
                 secret = self._core.read_namespaced_secret(volume.secret.secret_name, NAMESPACE)
                 directory = self._directory / "secrets" / pod.metadata.uid
                 directory.mkdir(parents=True, exist_ok=True)
-                for name, text in secret.data.items():
-                    (directory / name).write_bytes(base64.b64decode(text))
+                wanted = {each.key: each.path for each in volume.secret.items or ()} or {
+                    key: key for key in secret.data
+                }
+                for key, name in wanted.items():
+                    (directory / name).write_bytes(base64.b64decode(secret.data[key]))
                 found[mounts[volume.name]] = str(directory)
         return found
 
@@ -379,9 +384,14 @@ class Nodes:
             self._core.patch_namespaced_pod_status(pod.metadata.name, NAMESPACE, patch)
 
 
-def _is_ready(address: str) -> bool:
+def _is_ready(container: Any, address: str) -> bool:
+    """As its readiness probe finds out; who has none is ready."""
+    if container.readiness_probe is None:
+        return True
+    asked = container.readiness_probe.http_get
+    [port] = [each.container_port for each in container.ports if asked.port in (each.name, each.container_port)]
     try:
-        with urllib.request.urlopen(f"http://{address}:9095/readyz", timeout=1) as answer:
+        with urllib.request.urlopen(f"http://{address}:{port}{asked.path}", timeout=1) as answer:
             return bool(answer.status == 200)
     except (OSError, urllib.error.URLError):
         return False

@@ -1,15 +1,12 @@
 """Topics: make the cluster's topic what the resource declares, and say how it is."""
 
-import asyncio
 import logging
 from collections.abc import Sequence
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from millstream_operator.kafka import topics
-from millstream_operator.kafka.cluster import KafkaCluster
 from millstream_operator.plan.conditions import Condition
-from millstream_operator.plan.scope import Body, Namesakes, cluster_key, elder
+from millstream_operator.plan.scope import Body, Namesakes, elder
 from millstream_operator.plan.topic import is_the_created, topic_status, wanted_topic
 from millstream_operator.reconcile.group_look import GroupLooks
 from millstream_operator.reconcile.resource import (
@@ -24,12 +21,10 @@ from millstream_operator.reconcile.resource import (
     kafka_of,
     write_status,
 )
+from millstream_operator.reconcile.topic_glance import TopicGlances
 from millstream_operator.reconcile.topic_work import TopicWork
 
 logger = logging.getLogger(__name__)
-
-GLANCE_AGAIN_MS = 3_000
-"""How old what is known of all topics may be, for a look that leads to nothing."""
 
 
 class TopicReconciler:
@@ -40,8 +35,7 @@ class TopicReconciler:
         self._groups = groups
         self._turns = Turns()
         self._named: Namesakes | None = None
-        self._glances: WeakKeyDictionary[KafkaCluster, topics.Glance] = WeakKeyDictionary()
-        self._glancing = asyncio.Lock()
+        self._glances = TopicGlances(around.world)
 
     async def reconcile(self, body: Body, siblings: Sequence[Body]) -> None:
         """`siblings` are all Topics that are looked after: the oldest that names a topic has it."""
@@ -61,7 +55,7 @@ class TopicReconciler:
         if first is not None:
             raise Conflict(f"the older resource {first} declares {wanted.name} too")
         kafka = await kafka_of(self._around, cluster)
-        glance = await self._glance(kafka, cluster_key(body), siblings)
+        glance = await self._glances.at(kafka, cluster, siblings)
         work = TopicWork(self._around, self._groups, kafka, cluster, body, glance.topics.get(wanted.name))
         if work.is_there:
             await work.do()
@@ -77,18 +71,6 @@ class TopicReconciler:
         if self._named is None or self._named.siblings is not siblings:
             self._named = Namesakes(siblings, name_of)
         return self._named
-
-    async def _glance(self, kafka: KafkaCluster, key: tuple[str, str], siblings: Sequence[Body]) -> topics.Glance:
-        """All topics as they were a moment ago: whoever looks first looks for the others."""
-        async with self._glancing:
-            now_ms = self._around.world.monotonic_ms()
-            found = self._glances.get(kafka)
-            if found is None or now_ms - found.read_ms >= GLANCE_AGAIN_MS:
-                mine = (each for each in siblings if cluster_key(each) == key)
-                wanted = (wanted_topic(body["metadata"]["name"], body["spec"]) for body in mine)
-                declared = {each.name: None if each.is_strict else sorted(each.enforced) for each in wanted}
-                found = self._glances[kafka] = await topics.glance_at(kafka, declared, now_ms)
-            return found
 
     async def delete(self, body: Body) -> None:
         """Delete the data, if the topic is still the very one that this resource created; else let it be."""
