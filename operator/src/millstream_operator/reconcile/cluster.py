@@ -91,11 +91,11 @@ class ClusterReconciler:
         self._waiting: set[str] = set()
         self._memory: dict[str, _Memory] = {}
 
-    async def reconcile(self, body: Body, siblings: Sequence[Body]) -> None:
+    async def reconcile(self, body: Body, siblings: Sequence[Body]) -> Body | None:
         """As it is now, and not when it was listed. Who comes while another waits for its turn has nothing to add to what that one will see."""
         uid: str = body["metadata"]["uid"]
         if uid in self._waiting:
-            return
+            return None
         self._waiting.add(uid)
         turn = self._turns.of(body)
         try:
@@ -108,12 +108,12 @@ class ClusterReconciler:
             if current is None or current["metadata"]["uid"] != uid or current["metadata"].get("deletionTimestamp"):
                 self._memory.pop(uid, None)
                 self._metrics.forget(metadata["namespace"], metadata["name"])
-                return
-            await self._look_and_act(current)
+                return None
+            return await self._look_and_act(current)
         finally:
             turn.release()
 
-    async def _look_and_act(self, body: Body) -> None:
+    async def _look_and_act(self, body: Body) -> Body | None:
         cluster, spec = ClusterIdentity.of(body), body["spec"]
         workloads = await self._workloads(cluster)
         partitions = await self._partitions(body, workloads)
@@ -129,8 +129,8 @@ class ClusterReconciler:
         try:
             refused = await self._apply(cluster, body, workloads, manifests)
         except BadAuthority as error:
-            await write_status(self._around, self.kind, body, {}, Condition("Ready", False, "BadAuthority", str(error)))
-            return
+            bad = Condition("Ready", False, "BadAuthority", str(error))
+            return await write_status(self._around, self.kind, body, {}, bad)
         ready = readiness(workloads, spec, partitions)
         if refused:
             ready = Condition("Ready", False, "ApplyFailed", "; ".join(str(error) for error in refused))
@@ -149,7 +149,7 @@ class ClusterReconciler:
             fields["lost"] = lost_fields(lost(partitions))
         seen = ClusterSeen(None if partitions is None else Totals.of(partitions), ready, progressing)
         self._metrics.saw(cluster.namespace, cluster.name, seen)
-        await write_status(self._around, self.kind, body, fields, ready, progressing)
+        return await write_status(self._around, self.kind, body, fields, ready, progressing)
 
     async def _scale(self, body: Body, workloads: Mapping[Role, Workload], partitions: Standing) -> Scale:
         """While pods are exchanged none leaves for good, and nothing is moved."""
