@@ -100,7 +100,9 @@ def test_partitions_offline_below_their_minimum_and_out_of_sync_and_a_cluster_th
     scene.wait_until(
         "nothing is counted", lambda: not any(alerted(scene, f"cluster_partitions_{each}") for each in counts), 60
     )
-    scene.wait_until("nothing is said", lambda: "are well" in command(scene, administrator, "cluster", "health"), 60)
+    scene.wait_until(
+        "it is said no more", lambda: "kept-by-all-0" not in command(scene, administrator, "cluster", "health"), 60
+    )
     scene.cluster.kubectl("delete", "topic/kept-once", "topic/kept-by-all")
 
 

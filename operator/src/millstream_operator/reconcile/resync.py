@@ -13,6 +13,7 @@ from millstream_operator.plan.scope import Body
 from millstream_operator.reconcile.cluster import ClusterReconciler
 from millstream_operator.reconcile.consumer_group import ConsumerGroupReconciler
 from millstream_operator.reconcile.group_look import GroupLooks, group_id_of
+from millstream_operator.reconcile.listings import Listings
 from millstream_operator.reconcile.remains import KeptRemains
 from millstream_operator.reconcile.resource import API_VERSION, EXPECTED, Surroundings, write_status
 from millstream_operator.reconcile.topic import TopicReconciler, name_of
@@ -39,6 +40,7 @@ class Reconcilers:
         self._around = around
         self._metrics = metrics
         self._turns = asyncio.Semaphore(AT_ONCE_MAX)
+        self._listings = Listings(around.every)
         self._last_success_ms = around.world.monotonic_ms()
         looks = GroupLooks(around)
         self.topics = TopicReconciler(around, looks)
@@ -65,7 +67,7 @@ class Reconcilers:
         return self._around.world.monotonic_ms() - self._last_success_ms > SILENT_MS_MAX
 
     async def look_at(self, kind: str, body: Body) -> None:
-        siblings = [] if kind == "Cluster" else await self._around.every(kind)
+        siblings = [] if kind == "Cluster" else await self._listings.of(kind)
         await self._reconcile(self._by_kind[kind], body, siblings)
 
     async def left(self, kind: str, body: Body) -> None:
