@@ -29,6 +29,7 @@ PLURALS = {
     "Service": "services",
     "ServiceAccount": "serviceaccounts",
     "StatefulSet": "statefulsets",
+    "TLSRoute": "tlsroutes",
     "Topic": "topics",
     "User": "users",
 }

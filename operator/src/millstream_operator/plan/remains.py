@@ -75,7 +75,8 @@ def config_map_name(cluster_name: str, uid: str) -> str:
 def manifest_of(remains: Remains, cluster: ClusterIdentity) -> Manifest:
     """It goes with the Cluster: what is left then goes with the Cluster's volumes."""
     metadata = cluster.metadata(config_map_name(cluster.name, remains.uid))
-    metadata["labels"] |= {LABEL: remains.kind}
+    # Without the label of what the Cluster is made of, which is looked at as a whole.
+    metadata["labels"] = {"app.kubernetes.io/part-of": "millstream", LABEL: remains.kind}
     text = json.dumps(remains.body, sort_keys=True)
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"resource": text}}
 

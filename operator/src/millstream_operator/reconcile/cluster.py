@@ -14,7 +14,7 @@ from millstream_operator.kube.objects import KubernetesError
 from millstream_operator.metrics import ClusterSeen, OperatorMetrics
 from millstream_operator.plan.certificates import ROTATE
 from millstream_operator.plan.claims import Claim, has_claims_to_change
-from millstream_operator.plan.cluster import plan_cluster, superfluous
+from millstream_operator.plan.cluster import plan_cluster, pods_wanted, superfluous
 from millstream_operator.plan.conditions import Condition
 from millstream_operator.plan.health import partition_fields, readiness
 from millstream_operator.plan.lost import accepted, lost, lost_fields
@@ -35,6 +35,7 @@ from millstream_operator.reconcile.resource import (
 )
 from millstream_operator.reconcile.scale import carry_out, noted_of, scale_fields, view_of, wanted_of
 from millstream_operator.reconcile.topic import name_of
+from millstream_operator.resources.external import GATEWAY_API, listener_fields, target_of
 from millstream_operator.resources.identity import CLUSTER_LABEL, ClusterIdentity, Manifest
 from millstream_operator.resources.listeners import is_secured
 
@@ -44,6 +45,7 @@ Standing = Sequence[PartitionStanding] | None
 """None where no broker answered."""
 
 OWNED = (
+    ("v1", "ConfigMap"),
     ("v1", "Service"),
     ("v1", "ServiceAccount"),
     ("apps/v1", "StatefulSet"),
@@ -51,8 +53,14 @@ OWNED = (
     ("networking.k8s.io/v1", "NetworkPolicy"),
     ("rbac.authorization.k8s.io/v1", "Role"),
     ("rbac.authorization.k8s.io/v1", "RoleBinding"),
+    (GATEWAY_API, "TLSRoute"),
 )
-PRUNED = (("networking.k8s.io/v1", "NetworkPolicy"), ("v1", "Service"))
+PRUNED = (
+    ("networking.k8s.io/v1", "NetworkPolicy"),
+    (GATEWAY_API, "TLSRoute"),
+    ("v1", "ConfigMap"),
+    ("v1", "Service"),
+)
 """What a Cluster may cease to ask for."""
 NAMED_MAX = 5
 DRIFT_MS = 60_000
@@ -64,6 +72,8 @@ class _Memory:
 
     def __init__(self) -> None:
         self.applied = Applied()
+        self.targets: dict[str, str] = {}
+        """Where load balancers are, by Service."""
         self._owned_seen_ms = 0
         self._asked: tuple[int, str] | None = None
         """The Cluster's generation and what it says about rotation when what it owns was looked at."""
@@ -145,6 +155,8 @@ class ClusterReconciler:
         progressing = roll.condition if is_changing(workloads) else scale.condition or not_resized or roll.condition
         fields = self._fields(cluster, workloads) | partition_fields(partitions)
         fields |= {"roll": noted, "scale": scaled, "givenUpClaims": released}
+        targets = self._memory[cluster.uid].targets
+        fields["listeners"] = listener_fields(cluster, spec, pods_wanted(spec, scale.replicas), targets)
         if partitions is not None:
             fields["lost"] = lost_fields(lost(partitions))
         seen = ClusterSeen(None if partitions is None else Totals.of(partitions), ready, progressing)
@@ -202,6 +214,8 @@ class ClusterReconciler:
             if is_secured(body["spec"]):
                 await self._around.certificates.reconcile(body)
             found = await self._owned(cluster)
+            services = {name: target_of(each) for (kind, name), each in found.items() if kind == "Service"}
+            memory.targets = {name: target for name, target in services.items() if target is not None}
             memory.saw_owned(body, now_ms)
         refused = await memory.applied.apply(self._around.objects, manifests, found)
         if found is not None:
