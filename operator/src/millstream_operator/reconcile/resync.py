@@ -84,17 +84,20 @@ class Reconcilers:
 
     async def _reconcile(self, reconciler: Reconciler, body: Body, siblings: Sequence[Body]) -> None:
         """One resource's trouble must not keep the others waiting; it is logged and looked at again next time."""
+        resource = _resource(reconciler.kind, body)
+        what = resource.kind, resource.namespace, resource.name
         async with self._turns:
             try:
                 await reconciler.reconcile(body, siblings)
-            except Exception:
-                resource = _resource(reconciler.kind, body)
+            except (KubernetesError, OSError, TimeoutError) as error:
                 self._metrics.failed(resource)
-                logger.exception(
-                    "reconcile failed kind=%s namespace=%s name=%s", resource.kind, resource.namespace, resource.name
-                )
+                said = str(error) or type(error).__name__
+                logger.warning("reconcile failed kind=%s namespace=%s name=%s error=%s", *what, said)
+            except Exception:
+                self._metrics.failed(resource)
+                logger.exception("reconcile failed kind=%s namespace=%s name=%s", *what)
             else:
-                self._metrics.succeeded(_resource(reconciler.kind, body))
+                self._metrics.succeeded(resource)
 
 
 def _resource(kind: str, body: Body) -> Resource:
