@@ -135,6 +135,7 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def add_bootstrap(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(found=None)  # by `kubectl millstream`
     add_connection(parser)
     parser.add_argument("--profile", metavar="NAME", help="where and how to connect; `millstream profile list`")
 
