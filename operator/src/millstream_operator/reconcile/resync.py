@@ -12,6 +12,7 @@ from millstream_operator.reconcile.cluster import ClusterReconciler
 from millstream_operator.reconcile.consumer_group import ConsumerGroupReconciler
 from millstream_operator.reconcile.group_look import GroupLooks
 from millstream_operator.reconcile.resource import API_VERSION, Surroundings
+from millstream_operator.reconcile.shared_lists import SharedLists
 from millstream_operator.reconcile.topic import TopicReconciler
 from millstream_operator.reconcile.user import UserReconciler
 
@@ -35,6 +36,7 @@ class Reconcilers:
         self._around = around
         self._metrics = metrics
         self._turns = asyncio.Semaphore(AT_ONCE_MAX)
+        self._lists = SharedLists(around.every)
         self._last_success_ms = around.world.monotonic_ms()
         looks = GroupLooks(around)
         self.topics = TopicReconciler(around, looks)
@@ -53,12 +55,21 @@ class Reconcilers:
         return self._around.world.monotonic_ms() - self._last_success_ms > SILENT_MS_MAX
 
     async def look_at(self, kind: str, body: Body) -> None:
-        siblings = [] if kind == "Cluster" else await self._around.every(kind)
+        """It has changed. What cannot be asked now is left to the next look at everything."""
+        try:
+            siblings = [] if kind == "Cluster" else await self._lists.of(kind)
+        except (KubernetesError, OSError) as error:
+            logger.warning("changed and not looked at kind=%s name=%s error=%s", kind, body["metadata"]["name"], error)
+            return
         await self._reconcile(self._by_kind[kind], body, siblings)
 
     async def look_at_cluster(self, namespace: str, name: str) -> None:
         """Something about its pods has changed."""
-        body = await self._around.objects.get(API_VERSION, "Cluster", namespace, name)
+        try:
+            body = await self._around.objects.get(API_VERSION, "Cluster", namespace, name)
+        except (KubernetesError, OSError) as error:
+            logger.warning("pods changed and not looked at cluster=%s error=%s", name, error)
+            return
         if body is not None:
             await self._reconcile(self._by_kind["Cluster"], body, [])
 
@@ -71,7 +82,7 @@ class Reconcilers:
     async def _look_at_all(self, kind: str) -> None:
         try:
             bodies = await self._around.every(kind)
-        except (KubernetesError, OSError, TimeoutError) as error:
+        except (KubernetesError, OSError) as error:
             logger.warning("api server unreachable kind=%s error=%s", kind, error)
             return
         self._last_success_ms = self._around.world.monotonic_ms()
@@ -89,7 +100,7 @@ class Reconcilers:
         async with self._turns:
             try:
                 await reconciler.reconcile(body, siblings)
-            except (KubernetesError, OSError, TimeoutError) as error:
+            except (KubernetesError, OSError) as error:
                 self._metrics.failed(resource)
                 said = str(error) or type(error).__name__
                 logger.warning("reconcile failed kind=%s namespace=%s name=%s error=%s", *what, said)
