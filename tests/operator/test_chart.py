@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
+from pathlib import Path
 from typing import Any
 
+import yaml
 from kubectl import ROOT
 from kubelet import RELEASE
 from scene import Scene
@@ -32,3 +35,13 @@ def test_helm_upgrade_brings_definitions_up_to_date_and_exchanges_no_pod(scene: 
     assert scene.uids("broker") == pods
     left = scene.cluster.kubectl("get", "jobs,configmaps,serviceaccounts", "-o", "name")
     assert "definitions" not in left
+
+
+def test_the_values_of_0_1_0_are_enough_for_an_upgrade(scene: Scene, tmp_path: Path) -> None:
+    """`--reuse-values` takes them in place of this chart's, so that none of its newer ones has a default."""
+    chart = shutil.copytree(CHART, tmp_path / "chart")
+    shutil.copy(Path(__file__).with_name("values-0.1.0.yaml"), chart / "values.yaml")
+    words = ("template", RELEASE, str(chart), "--is-upgrade", "--kube-version", "1.33.0")
+    [cluster] = [each for each in yaml.safe_load_all(scene.cluster.helm(*words)) if each and each["kind"] == "Cluster"]
+    assert "security" not in cluster["spec"], "a plain cluster stays one"
+    assert "rebalance" not in cluster["spec"]["brokers"]
