@@ -37,6 +37,8 @@ LOOK_S = 0.2
 LEASE_S = 10.0
 API_SERVER = "127.20.8.1"
 """Where `kubernetes.default.svc` is."""
+NODES = "127.20.7.1"
+"""Where the nodes take what comes from outside (`node_ports`)."""
 
 
 def address_of(pod: str) -> str:
@@ -107,6 +109,21 @@ class Nodes:
             for each in self._running.values():
                 each.process.kill()
                 each.process.wait()
+
+    @contextlib.contextmanager
+    def node_ports(self) -> Iterator[None]:
+        """Passes on what comes to the ports of Services at `NODES`, as kube-proxy does; to the first broker, where any would do."""
+        with contextlib.ExitStack() as stack:
+            for service in self._core.list_namespaced_service(NAMESPACE).items:
+                for port in service.spec.ports:
+                    if port.node_port:
+                        selector = service.spec.selector
+                        pod = selector.get("statefulset.kubernetes.io/pod-name", f"{RELEASE}-broker-0")
+                        door = f"TCP-LISTEN:{port.node_port},bind={NODES},fork,reuseaddr"
+                        process = subprocess.Popen(["socat", door, f"TCP:{address_of(pod)}:{port.port}"])
+                        stack.callback(process.wait)
+                        stack.callback(process.kill)
+            yield
 
     def logs_like(self, name: str) -> list[str]:
         """Of every process whose pod's name has that in it."""
@@ -277,26 +294,30 @@ class Nodes:
     def _begin(self, pod: Any) -> None:
         """As soon as there is what it mounts."""
         try:
-            self._running[pod.metadata.uid] = self._start(pod, self._secrets(pod))
+            self._running[pod.metadata.uid] = self._start(pod, self._mounted(pod))
         except client.ApiException as error:
             if error.status != 404:
                 raise
 
-    def _secrets(self, pod: Any) -> dict[str, str]:
-        """Directories with the files of Secrets, by where the pod looks for them."""
+    def _mounted(self, pod: Any) -> dict[str, str]:
+        """Directories with the files of Secrets and ConfigMaps, by where the pod looks for them."""
         mounts = {each.name: each.mount_path for each in pod.spec.containers[0].volume_mounts or ()}
         found = {}
         for volume in pod.spec.volumes or ():
             if volume.secret:
                 secret = self._core.read_namespaced_secret(volume.secret.secret_name, NAMESPACE)
-                directory = self._directory / "secrets" / pod.metadata.uid
-                directory.mkdir(parents=True, exist_ok=True)
-                wanted = {each.key: each.path for each in volume.secret.items or ()} or {
-                    key: key for key in secret.data
-                }
-                for key, name in wanted.items():
-                    (directory / name).write_bytes(base64.b64decode(secret.data[key]))
-                found[mounts[volume.name]] = str(directory)
+                files = {name: base64.b64decode(text) for name, text in secret.data.items()}
+                files = {each.path: files[each.key] for each in volume.secret.items or ()} or files
+            elif volume.config_map:
+                config_map = self._core.read_namespaced_config_map(volume.config_map.name, NAMESPACE)
+                files = {name: text.encode() for name, text in config_map.data.items()}
+            else:
+                continue
+            directory = self._directory / "mounted" / pod.metadata.uid / volume.name
+            directory.mkdir(parents=True, exist_ok=True)
+            for name, content in files.items():
+                (directory / name).write_bytes(content)
+            found[mounts[volume.name]] = str(directory)
         return found
 
     def _start(self, pod: Any, replaced: dict[str, str]) -> Running:

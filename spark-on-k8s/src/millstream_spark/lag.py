@@ -16,6 +16,7 @@ from pyspark.sql.streaming.listener import (
     QueryStartedEvent,
     QueryTerminatedEvent,
     StreamingQueryListener,
+    StreamingQueryProgress,
 )
 
 from millstream_spark.coordinator import wait_out
@@ -29,6 +30,19 @@ logger = logging.getLogger(__name__)
 def parse_offsets(text: str) -> Offsets:
     offsets: Offsets = json.loads(text)
     return offsets
+
+
+def lag_of(progress: StreamingQueryProgress) -> int:
+    """Return how many offsets the batch's end is behind what its sources held when it was planned."""
+    behind = 0
+    for source in progress.sources:
+        if source.endOffset is None or source.latestOffset is None:
+            continue
+        ends = parse_offsets(source.endOffset)
+        for topic, partitions in parse_offsets(source.latestOffset).items():
+            for partition, offset in partitions.items():
+                behind += max(0, offset - ends.get(topic, {}).get(partition, offset))
+    return behind
 
 
 class OffsetCommitter:

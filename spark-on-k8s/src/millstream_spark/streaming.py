@@ -24,7 +24,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from millstream_spark import errors
 from millstream_spark.checkpoint import committed_offsets
 from millstream_spark.errors import JobError, QueryFailed, TopicUnavailable, first_line
-from millstream_spark.lag import LagListener, OffsetCommitter, parse_offsets
+from millstream_spark.lag import LagListener, OffsetCommitter, lag_of, parse_offsets
 from millstream_spark.lineage import Lineage, check_continues, establish
 from millstream_spark.login import Login
 from millstream_spark.storage import Storage
@@ -102,10 +102,6 @@ class BatchLog(StreamingQueryListener):
     def onQueryProgress(self, event: QueryProgressEvent) -> None:
         progress = event.progress
         seconds = progress.durationMs.get("triggerExecution", 0) / 1000
-        lag = 0
-        for source in progress.sources:
-            if source.endOffset is not None and source.latestOffset is not None:
-                lag += _distance(source.endOffset, source.latestOffset)
         if progress.numInputRows:
             logger.info(
                 "%s.batch batch=%d rows=%d seconds=%.3f lag=%d",
@@ -113,21 +109,12 @@ class BatchLog(StreamingQueryListener):
                 progress.batchId,
                 progress.numInputRows,
                 seconds,
-                lag,
+                lag_of(progress),
             )
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None: ...
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None: ...
-
-
-def _distance(end: str, latest: str) -> int:
-    ends = parse_offsets(end)
-    return sum(
-        max(0, offset - ends.get(topic, {}).get(partition, offset))
-        for topic, partitions in parse_offsets(latest).items()
-        for partition, offset in partitions.items()
-    )
 
 
 @contextmanager

@@ -143,6 +143,7 @@ def add_bootstrap(parser: argparse.ArgumentParser) -> None:
 def add_connection(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--bootstrap",
+        "--bootstrap-server",
         metavar="HOST:PORT,...",
         help=f"default: that of the profile in use, else {DEFAULT_BOOTSTRAP}",
     )

@@ -3,13 +3,16 @@
 import logging
 from collections.abc import Sequence
 from typing import Any
+from uuid import UUID
 
+from millstream_cluster.ids import uuid_text
 from millstream_operator.kafka import topics
 from millstream_operator.plan.conditions import Condition
 from millstream_operator.plan.scope import Body, Namesakes, elder
 from millstream_operator.plan.topic import is_the_created, topic_status, wanted_topic
 from millstream_operator.reconcile.group_look import GroupLooks
 from millstream_operator.reconcile.resource import (
+    API_VERSION,
     EXPECTED,
     ClusterMissing,
     Conflict,
@@ -37,16 +40,16 @@ class TopicReconciler:
         self._named: Namesakes | None = None
         self._glances = TopicGlances(around.world)
 
-    async def reconcile(self, body: Body, siblings: Sequence[Body]) -> None:
+    async def reconcile(self, body: Body, siblings: Sequence[Body]) -> Body | None:
         """`siblings` are all Topics that are looked after: the oldest that names a topic has it."""
         async with self._turns.of(body):
             if body["metadata"].get("deletionTimestamp"):
-                return
+                return body
             try:
                 fields, condition = await self._look_and_act(body, siblings)
             except EXPECTED as error:
                 fields, condition = {}, condition_of(error)
-            await write_status(self._around, self.kind, body, fields, condition)
+            return await write_status(self._around, self.kind, body, fields, condition)
 
     async def _look_and_act(self, body: Body, siblings: Sequence[Body]) -> tuple[dict[str, Any], Condition]:
         wanted = wanted_topic(body["metadata"]["name"], body["spec"])
@@ -57,14 +60,23 @@ class TopicReconciler:
         kafka = await kafka_of(self._around, cluster)
         glance = await self._glances.at(kafka, cluster, siblings)
         work = TopicWork(self._around, self._groups, kafka, cluster, body, glance.topics.get(wanted.name))
-        if work.is_there:
+        # What it did not know is not believed from a moment ago: it may be a topic that was deleted since.
+        if work.is_there or (work.seen is not None and not _is_known(body, work.seen.topic_id)):
             await work.do()
         seen = work.seen
         if seen is None:
             return {}, Condition("Ready", None, "Creating", "the topic is being created")
-        created = work.has_created or is_the_created(body.get("status") or {}, seen.topic_id)
+        created = work.has_created or await self._has_created(body, seen.topic_id)
         status = topic_status(seen, work.told, {node: _pod_name(host) for node, host in glance.hosts.items()})
         return {**status.fields, "topicName": wanted.name, "created": created, "plan": work.plan}, status.condition
+
+    async def _has_created(self, body: Body, topic_id: UUID) -> bool:
+        """By what the status says now, where it did not say anything of this topic when it was listed: another look may have come before."""
+        status, metadata = body.get("status") or {}, body["metadata"]
+        if not _is_known(body, topic_id):
+            current = await self._around.objects.get(API_VERSION, self.kind, metadata["namespace"], metadata["name"])
+            status = (current or {}).get("status") or {}
+        return is_the_created(status, topic_id)
 
     def _namesakes(self, siblings: Sequence[Body]) -> Namesakes:
         """Of one list of all Topics, which many of them are looked at with."""
@@ -90,6 +102,10 @@ class TopicReconciler:
 
 def name_of(body: Body) -> str:
     return wanted_topic(body["metadata"]["name"], body["spec"]).name
+
+
+def _is_known(body: Body, topic_id: UUID) -> bool:
+    return bool((body.get("status") or {}).get("topicId") == uuid_text(topic_id))
 
 
 def _pod_name(host: str) -> str:

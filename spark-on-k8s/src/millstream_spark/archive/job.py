@@ -9,8 +9,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 from millstream_spark.archive.columns import lake_columns
 from millstream_spark.archive.config import ArchiveConfig, parse_archive
 from millstream_spark.login import Login, read_login
-from millstream_spark.session import open_session
 from millstream_spark.source import read_options
+from millstream_spark.spark_session import open_session
 from millstream_spark.storage import Storage
 from millstream_spark.streaming import Stream, run_stream
 from millstream_spark.trigger import triggered

@@ -17,8 +17,8 @@ from millstream_spark.audit.comparison import COUNTS, FAULTS, compare_by_offset,
 from millstream_spark.audit.config import AuditConfig, parse_audit
 from millstream_spark.errors import BadOffsets, JobError, LakeIncomplete
 from millstream_spark.login import Login, read_login
-from millstream_spark.session import open_session
 from millstream_spark.source import read_options
+from millstream_spark.spark_session import open_session
 from millstream_spark.topic import Span, Topic, committed_offsets, describe_spans, describe_topic, is_compacted
 
 TIMEOUT_S = 30
