@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 from kubectl import ROOT
-from kubelet import RELEASE
+from kubelet import RELEASE, ROLES
 from scene import Scene
 
 CHART = str(ROOT / "charts/millstream")
@@ -35,6 +35,20 @@ def test_helm_upgrade_brings_definitions_up_to_date_and_exchanges_no_pod(scene: 
     assert scene.uids("broker") == pods
     left = scene.cluster.kubectl("get", "jobs,configmaps,serviceaccounts", "-o", "name")
     assert "definitions" not in left
+
+
+def test_stateful_sets_that_exchange_their_pods_by_themselves_are_stopped(scene: Scene) -> None:
+    """As those of 0.1.0 do: what is only applied keeps their rollingUpdate, and is refused for it."""
+    rolling = json.dumps({"spec": {"updateStrategy": {"type": "RollingUpdate"}}})
+    for role in ROLES:
+        scene.cluster.kubectl("patch", "statefulset", f"{RELEASE}-{role}", "--type=merge", "-p", rolling)
+    scene.change({"brokers": {"rebalance": {"bytesPerSecond": 50_000_000}}})
+
+    def are_stopped() -> bool:
+        return all(each["spec"]["updateStrategy"] == {"type": "OnDelete"} for each in scene.cluster.list("statefulset"))
+
+    scene.wait_until("the operator alone exchanges pods", are_stopped, timeout_s=60)
+    scene.wait_until_ready(timeout_s=60)
 
 
 def test_the_values_of_0_1_0_are_enough_for_an_upgrade(scene: Scene, tmp_path: Path) -> None:
