@@ -26,7 +26,10 @@ Offsets = Mapping[str, Mapping[str, int]]
 logger = logging.getLogger(__name__)
 
 
-def parse_offsets(text: str) -> Offsets:
+def parse_offsets(text: str | None) -> Offsets:
+    """Return what a progress says. PySpark has "None" for what Spark does not know, as in a batch that is done again."""
+    if text is None or text == "None":
+        return {}
     offsets: Offsets = json.loads(text)
     return offsets
 
@@ -100,8 +103,8 @@ class LagListener(StreamingQueryListener):
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:
         for source in event.progress.sources:
-            if source.endOffset is not None:
-                self._committer.commit(event.progress.batchId, parse_offsets(source.endOffset))
+            if ends := parse_offsets(source.endOffset):
+                self._committer.commit(event.progress.batchId, ends)
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None: ...
 
