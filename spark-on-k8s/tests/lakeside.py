@@ -37,10 +37,10 @@ class Archive:
         """Run to the end in this process: what is available now."""
         assert run_archive(self.arguments(*more)) == 0
 
-    def audit(self) -> None:
+    def audit(self, *more: str) -> None:
         """Compare the lake with the topic."""
         servers, topic = f"--bootstrap-servers={self.bootstrap_servers}", f"--topic={self.topic}"
-        assert run_audit([servers, topic, f"--lake={self.lake}"]) == 0
+        assert run_audit([servers, topic, f"--lake={self.lake}", *more]) == 0
 
     def run_and_kill(self, when: Callable[[], bool], *more: str) -> None:
         """Run as a process of its own, and kill it and its JVM as `when` says so."""

@@ -12,8 +12,8 @@ from pathlib import Path
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from millstream_spark.session import open_session
 from millstream_spark.sink.sink import ExactlyOnceSink
+from millstream_spark.spark_session import open_session
 
 MAX_ROWS = 2_000
 

@@ -1,7 +1,6 @@
 """How far behind a query is, by what Spark's progress says."""
 
-from millstream_spark.lag import parse_offsets
-from millstream_spark.streaming import distance
+from millstream_spark.lag import distance, parse_offsets
 
 
 def test_what_spark_does_not_know_is_no_offset() -> None:

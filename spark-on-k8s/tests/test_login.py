@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from millstream_spark.errors import BadCredentials
-from millstream_spark.login import Login, read_login
+from millstream_spark.login import Login, bootstrap_servers_of, read_login
 
 SCRAM = {
     "security.protocol": "SASL_SSL",
@@ -42,6 +42,41 @@ def test_a_certificate_is_shown_by_both_clients(tmp_path: Path) -> None:
     assert found.java["ssl.keystore.location"] == f"{tmp_path}/keystore.pem"
     assert found.librdkafka["ssl.key.location"] == f"{tmp_path}/user.key"
     assert not [key for key in found.java if key.startswith("sasl")]
+
+
+PROPERTIES = r"""
+# As the Secret of a User has it.
+bootstrap.servers=b:9092
+security.protocol=SASL_SSL
+sasl.mechanism=SCRAM-SHA-512
+sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required username="archiver" password="a\\\"b\\\\c";
+ssl.truststore.type=PEM
+ssl.truststore.certificates=-----BEGIN\n\
+  line\n\
+  -----END
+"""
+
+
+def test_client_properties_are_taken_by_both_clients(tmp_path: Path) -> None:
+    path = tmp_path / "client.properties"
+    path.write_text(PROPERTIES)
+    found = read_login(str(path))
+    assert found.java["sasl.jaas.config"] == f"${{file:{path}:sasl.jaas.config}}"
+    assert found.java["config.providers.file.class"].endswith("FileConfigProvider")
+    assert "archiver" not in str(dict(found.java))
+    assert (found.librdkafka["sasl.username"], found.librdkafka["sasl.password"]) == ("archiver", 'a"b\\c')
+    assert found.librdkafka["ssl.ca.pem"] == "-----BEGIN\nline\n-----END"
+    assert bootstrap_servers_of(str(path)) == "b:9092"
+
+
+@pytest.mark.parametrize(
+    "line", ["ssl.truststore.type=JKS", "sasl.kerberos.service.name=kafka", "sasl.jaas.config=X required;"]
+)
+def test_client_properties_that_only_one_client_knows_are_refused(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "client.properties"
+    path.write_text(line)
+    with pytest.raises(BadCredentials, match=line.split("=")[0]):
+        read_login(str(path))
 
 
 def test_another_directory_is_refused_with_what_it_lacks(tmp_path: Path) -> None:

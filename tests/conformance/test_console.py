@@ -4,6 +4,7 @@ import contextlib
 import json
 import re
 import shutil
+import subprocess
 import threading
 import uuid
 from html.parser import HTMLParser
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import servers
+from commits import commit
 from confluent_kafka import OFFSET_INVALID, Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from console_page import ConsolePage, console_of
@@ -355,6 +357,37 @@ def test_brokers_with_their_disks_and_settings(page: ConsolePage, node: servers.
     assert page.post("brokers/elect") == {"elected": 0, "partitions": []}
 
 
+def test_what_happened_is_what_the_command_tells(page: ConsolePage, node: servers.ServerProcess, made: str) -> None:
+    told = json.loads(
+        subprocess.run(
+            [servers.MILLSTREAM, "why", "topic", made, "--json", "--bootstrap", node.bootstrap],
+            capture_output=True,
+            text=True,
+            timeout=DELIVERY_S,
+            check=True,
+        ).stdout
+    )["events"]
+    story = page.get("story", about="topic", name=made)
+    assert (story["reason"], story["total"]) == (None, len(story["rows"]))
+    assert {(each["what"], each["why"]) for each in told} <= {
+        (each["what"], each["why"] or None) for each in story["rows"]
+    }
+    assert "created" in {each["what"] for each in story["rows"]}
+    times = [each["time_ms"] for each in story["rows"]]
+    assert times == sorted(times, reverse=True)
+    assert any(each["what"].startswith("controller ") for each in page.get("story", about="cluster")["rows"])
+    assert "registered" in {
+        each["what"].split(",")[0].split(":")[0] for each in page.get("story", about="broker", name=0)["rows"]
+    }
+    nobody = page.get("story", about="group", name=f"no-{made}")["rows"]
+    assert f"group no-{made}" not in {each["about"] for each in nobody}
+    assert page.get("story", about="topic", name=made, since_ms=0)["rows"] == []
+    assert page.ask(f"/api/story?about=topic&name=no-{made}").code == "UNKNOWN_TOPIC_OR_PARTITION"
+    assert [page.ask(f"/api/story?about={asked}").code for asked in ("<b>", "broker", "broker&name=x")] == [
+        "INVALID"
+    ] * 3
+
+
 def test_a_transaction_is_seen_and_ended_by_force(page: ConsolePage, node: servers.ServerProcess, made: str) -> None:
     name = f"<i>tx</i> {made}"
     producer = Producer({"bootstrap.servers": node.bootstrap, "transactional.id": name})
@@ -424,7 +457,7 @@ def test_offsets_are_moved_after_a_look_and_moved_back(
     group = f"reader of {made}"
     consumer = Consumer({"bootstrap.servers": node.bootstrap, "group.id": group, "enable.auto.commit": False})
     at = [TopicPartition(made, 0, 2), TopicPartition(made, 1, 3)]
-    servers.eventually(lambda: _commit(consumer, at))
+    commit(consumer, at)
 
     def committed() -> list[int]:
         wanted = [TopicPartition(made, index) for index in range(3)]
@@ -444,16 +477,8 @@ def test_offsets_are_moved_after_a_look_and_moved_back(
     assert page.send("group/undo", group=group).code == "INVALID"
     page.post("group/reset", group=group, to="shift", at=-1, execute=True)
     assert committed() == [1, 2, OFFSET_INVALID]
-    _commit(consumer, [TopicPartition(made, 0, 3)])
+    commit(consumer, [TopicPartition(made, 0, 3)])
     consumer.close()
     assert "has gone on since" in page.send("group/undo", group=group).document["error"]["message"]
     for wrong in ({"to": "x"}, {"to": "offset"}, {"to": "offset", "at": -1}, {"to": "time", "at": True}, {}):
         assert page.send("group/reset", group=group, **wrong).code == "INVALID", wrong
-
-
-def _commit(consumer: Consumer, offsets: list[TopicPartition]) -> None:
-    """A coordinator that loads the group's shard is asked again."""
-    try:
-        consumer.commit(offsets=offsets, asynchronous=False)
-    except KafkaException as error:
-        raise AssertionError(str(error)) from error

@@ -68,9 +68,14 @@ def test_levels_go_up_and_down_as_apache_kafkas(
 ) -> None:
     for step in STEPS:
         assert update(server.bootstrap, step, version) == update(kafka.bootstrap, step, version), step
-        here, there = levels(kafka.bootstrap), levels(server.bootstrap)
-        for name in ("group.version", "transaction.version"):
-            assert here.get(name) == there.get(name), step
+        servers.eventually(lambda step=step: _stand_alike(server, kafka, step))
+
+
+def _stand_alike(server: servers.ServerProcess, kafka: KafkaBroker, step: Sequence[Update]) -> None:
+    """A broker answers with the levels that it has applied: that may be a moment after the controller's answer."""
+    here, there = levels(server.bootstrap), levels(kafka.bootstrap)
+    for name in ("group.version", "transaction.version"):
+        assert here.get(name) == there.get(name), step
 
 
 def test_without_its_level_the_consumer_protocol_is_refused(
@@ -112,9 +117,15 @@ def _joins(bootstrap: str, topic: str) -> int:
     return told[0]
 
 
+def _at_the_highest(bootstrap: str) -> None:
+    assert {"group.version": 1, "transaction.version": 2}.items() <= levels(bootstrap).items()
+
+
 @pytest.mark.skipif(shutil.which("java") is None, reason="java is not installed")
 def test_kafkas_own_tool_downgrades_and_upgrades(server: servers.ServerProcess) -> None:
     ours = ["--bootstrap-server", server.bootstrap]
+    update(server.bootstrap, [("group.version", 1, UPGRADE), ("transaction.version", 2, UPGRADE)])
+    servers.eventually(lambda: _at_the_highest(server.bootstrap))
     described, release, unknown, back, down, lower, too_high, up = run_tools(
         [
             ("kafka-features", [*ours, "describe"]),
@@ -139,4 +150,4 @@ def test_kafkas_own_tool_downgrades_and_upgrades(server: servers.ServerProcess) 
     assert re.search(r"transaction\.version\s.*FinalizedVersionLevel: 1", lower.stdout)
     assert too_high.returncode == 1
     assert up.returncode == 0, up.stdout + up.stderr
-    assert levels(server.bootstrap)["transaction.version"] == 2
+    servers.eventually(lambda: _at_the_highest(server.bootstrap))

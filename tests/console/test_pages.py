@@ -1,14 +1,12 @@
 """Each page in a browser, narrow and wide, light and dark: it shows what it should, harms nobody and can be used by everybody."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect
+from opened_page import SIZES, THEMES, opened, shows
+from playwright.sync_api import Browser, expect
 
-PATIENCE_MS = 60_000
 PAGES = {
     "overview": ("overview", "Everything is well"),
     "topics": ("topics", "team-0.events-0"),
@@ -17,8 +15,10 @@ PAGES = {
     "partitions": ("topic?topic=wide&tab=partitions", "100 of 1,000"),
     "readers": ("topic?topic=orders&tab=readers", "analytics"),
     "settings": ("topic?topic=orders&tab=settings", "604800000"),
+    "topic-happened": ("topic?topic=orders&tab=happened", "broker 0 leads"),
+    "happened": ("happened", "let in"),
     "groups": ("groups", "billing"),
-    "group": ("group?group=analytics", "analytics-worker"),
+    "group": ("group?group=analytics", "it subscribes to orders"),
     "transactions": ("transactions", "checkout-7"),
     "transaction": ("transaction?id=checkout-7", "payments-"),
     "brokers": ("brokers", "free of"),
@@ -26,33 +26,9 @@ PAGES = {
     "users": ("rights", "Set a password"),
     "quotas": ("rights?tab=quotas", "There are no quotas"),
 }
-SIZES = {"wide": (1600, 900), "narrow": (400, 860)}
 
 
-@contextmanager
-def opened(browser: Browser, url: str, place: str, size: str = "wide", theme: str = "light") -> Iterator[Page]:
-    """With whatever the browser complains of as a failure: what the policy blocks is a complaint, too."""
-    width, height = SIZES[size]
-    context = browser.new_context(
-        viewport={"width": width, "height": height}, color_scheme=theme, reduced_motion="reduce"
-    )
-    context.set_default_timeout(PATIENCE_MS)
-    page = context.new_page()
-    complaints: list[str] = []
-    page.on("console", lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None)
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("dialog", lambda dialog: complaints.append(f"dialog {dialog.message}"))
-    page.goto(f"{url}/#/{place}")
-    yield page
-    assert complaints == []
-    context.close()
-
-
-def shows(page: Page, text: str) -> None:
-    expect(page.locator("body")).to_contain_text(text, timeout=PATIENCE_MS)
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize("size", SIZES)
 def test_every_page_can_be_seen_by_everybody(
     browser: Browser, url: str, pictures: Path | None, size: str, theme: str

@@ -250,6 +250,11 @@ def test_no_password_is_seen_anywhere_but_in_secrets(cluster: Any, shop: Client,
 def test_a_user_takes_away_what_it_made_and_nothing_else(cluster: Any, shop: Client, steps: Any) -> None:
     cluster.kubectl("delete", "user", "shop", timeout_s=60)
     assert cluster.get("user", "shop") is None
+
+    def left() -> list[str]:
+        return [each["data"]["resource"] for each in cluster.list("configmaps", "millstream.dev/remains=User")]
+
+    cluster.wait_until("what it made is taken away", lambda: not any('"name": "shop"' in each for each in left()), 60)
     with pytest.raises(CommandFailed):
         shop.run("produce", BOOTSTRAP, "shop-orders", "0", "1", timeout_s=90)
     cluster.wait_until("the Secret is gone", lambda: cluster.get("secret", "shop") is None, 60)

@@ -5,19 +5,12 @@ from __future__ import annotations
 import time
 
 import pytest
-from confluent_kafka.admin import AdminClient
 from installed import Installed
-from machines import Machines, broker
+from machines import OUT_OF_SERVICE, Machines, broker, in_sync
 from steps import Steps
 from traffic import Traffic
 
 CUT_OFF_S = 60
-
-
-def in_sync(installed: Installed) -> bool:
-    """Whether every partition has as many replicas in sync as it has."""
-    found = AdminClient(installed.librdkafka).list_topics(timeout=30).topics.values()
-    return all(len(part.isrs) == len(part.replicas) for each in found for part in each.partitions.values())
 
 
 @pytest.mark.parametrize("role", ["controller", "coordinator"])
@@ -77,3 +70,34 @@ def test_a_node_cut_off(installed: Installed, machines: Machines, traffic: Traff
     machines.wait_until(node, ready=True)
     installed.wait_until_ready(timeout_s=180)
     steps.done(f"{node} is back and everything is as before: {traffic.away()}")
+
+
+def test_a_node_lost_for_good(installed: Installed, machines: Machines, traffic: Traffic, steps: Steps) -> None:
+    lost = broker(1)
+    node = machines.node_of(lost)
+    claim = installed.cluster.get("pvc", f"data-{lost}")
+    assert claim is not None
+    uid = claim["metadata"]["uid"]
+    machines.do("kill", node)
+    machines.wait_until(node, ready=False)
+    steps.done(f"{node} is missed: {traffic.away()}")
+    installed.change({"brokers": {"releaseClaims": [uid]}})
+    replacement = machines.another()
+    machines.do("start", replacement)
+    machines.wait_until(replacement, ready=True)
+    installed.cluster.kubectl("taint", "node", node, OUT_OF_SERVICE)
+    steps.done(f"a person gave the claim up, took {node} out of service and put {replacement} beside it")
+
+    def is_another() -> bool:
+        found = installed.cluster.get("pvc", f"data-{lost}")
+        return found is not None and found["metadata"]["uid"] != uid
+
+    installed.wait_until("there is another claim", is_another, timeout_s=180)
+    assert "ClaimReleased" in installed.reasons()
+    steps.done(f"the claim is released: {traffic.away()}")
+    installed.wait_until_ready(timeout_s=180)
+    installed.wait_until("everything is in sync again", lambda: in_sync(installed), timeout_s=120)
+    assert machines.node_of(lost) != node
+    steps.done(f"{lost} is on {machines.node_of(lost)} and in sync: {traffic.away()}")
+    installed.change({"brokers": {"releaseClaims": None}})
+    installed.cluster.kubectl("delete", "node", node)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import socket
+import ssl
+import time
 from collections import Counter
+from typing import Any
 
 from confluent_kafka.admin import AdminClient
 from installed import Installed
@@ -43,6 +48,53 @@ def test_exchange_of_the_operator(installed: Installed, machines: Machines, traf
     installed.cluster.wait_for_condition("topic", "made-by-the-next", "Ready", "True", timeout_s=60)
     steps.done("and makes topics")
     installed.cluster.kubectl("delete", "topic", "made-by-the-next", timeout_s=60)
+
+
+def test_exchange_of_the_certificates(installed: Installed, traffic: Traffic, steps: Steps) -> None:
+    """Clients keep what they were given to trust, also for the connections that they open afterwards."""
+    before, begun = authorities(installed), beginnings(installed)
+    installed.cluster.kubectl("annotate", "cluster", RELEASE, "--overwrite", f"millstream.dev/rotate={time.time_ns()}")
+    installed.wait_until("there is another authority", lambda: authorities(installed)[0] != before[0], timeout_s=60)
+    newest = authorities(installed)[0]
+    pods = installed.cluster.list("pods", "millstream.dev/role")
+    for each in pods:
+        # The kubelet looks at mounted Secrets about once a minute; a change of the pod makes it look now.
+        installed.cluster.kubectl("annotate", "pod", each["metadata"]["name"], "--overwrite", f"at={time.time_ns()}")
+    for each in pods:
+        name = each["metadata"]["name"]
+        installed.wait_until(f"{name} is of it", lambda each=each: is_certified_by(newest, each), timeout_s=150)
+    assert beginnings(installed) == begun
+    steps.done(f"every pod is certified by another authority: {felt_little(traffic)}")
+
+
+def authorities(installed: Installed) -> list[str]:
+    """What a User is given to trust, the newest first."""
+    secret = installed.cluster.get("secret", "tester")
+    assert secret is not None
+    end = "-----END CERTIFICATE-----\n"
+    return [each + end for each in base64.b64decode(secret["data"]["ca.crt"]).decode().split(end)[:-1]]
+
+
+def beginnings(installed: Installed) -> dict[str, int]:
+    """How often each pod, by its uid, has begun again."""
+    pods = installed.cluster.list("pods", "millstream.dev/role")
+    return {pod["metadata"]["uid"]: pod["status"]["containerStatuses"][0]["restartCount"] for pod in pods}
+
+
+def is_certified_by(authority: str, pod: dict[str, Any]) -> bool:
+    """Whether the pod shows a certificate that somebody believes who trusts that authority alone."""
+    metadata, [container] = pod["metadata"], pod["spec"]["containers"]
+    service = metadata["name"].rpartition("-")[0]
+    trusting = ssl.create_default_context(cadata=authority)
+    address = pod["status"]["podIP"], container["ports"][0]["containerPort"]
+    try:
+        with socket.create_connection(address, 5) as raw:
+            trusting.wrap_socket(
+                raw, server_hostname=f"{metadata['name']}.{service}.{metadata['namespace']}.svc"
+            ).close()
+    except ssl.SSLCertVerificationError:
+        return False
+    return True
 
 
 def test_drain_of_every_node_in_turn(installed: Installed, machines: Machines, traffic: Traffic, steps: Steps) -> None:

@@ -60,16 +60,19 @@ class Traffic:
 
     def away(self) -> str:
         """What the clients felt since the last look: how long a partition took no records, and the group none."""
-        longest, silent = self.longest_s(), self._silent_s
+        longest, silent = self.longest_s(), max(self._silent_s, time.monotonic() - (self._read_at or time.monotonic()))
         self._longest_s.clear()
         self._silent_s = 0.0
         return f"a partition away {longest:.1f} s at most, the group {silent:.1f} s"
 
     def longest_s(self) -> float:
         """Also of those that still wait."""
+        return max([*self._longest_s.values(), self.waits_s()], default=0.0)
+
+    def waits_s(self) -> float:
+        """How long the oldest record that is not acknowledged has been waiting."""
         now = time.monotonic()
-        waiting = [now - began for began in list(self._waits.values())]
-        return max([*self._longest_s.values(), *waiting], default=0.0)
+        return max((now - began for began in list(self._waits.values())), default=0.0)
 
     def _guarded(self, work: Callable[[], None]) -> None:
         try:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from kubectl import PATIENCE, Cluster, make_namespace
-from kubelet import NAMESPACE, RELEASE, ROLES, Nodes
+from kubelet import NAMESPACE, NODES, RELEASE, ROLES, Nodes
 from kubernetes import client, config
 from product import install
 from scene import Scene
@@ -19,11 +19,11 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     core = client.CoreV1Api()
     cluster = Cluster(NAMESPACE)
     make_namespace(cluster, NAMESPACE)
-    images = {cluster.image(role) for role in (*ROLES, "operator")}
+    images = {cluster.image(role) for role in (*ROLES, "operator", "console")}
     directory = tmp_path_factory.mktemp("nodes")
     with Nodes(core, Path(directory), images).started() as nodes:
         scene = Scene(cluster, core, nodes)
-        install(cluster)
+        install(cluster, externalListener__domain=NODES, externalListener__type="NodePort")
         try:
             scene.wait_until_ready(timeout_s=90)
             scene.log_in(Path(directory), f"{RELEASE}-bootstrap.{NAMESPACE}.svc:9092")

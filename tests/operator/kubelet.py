@@ -37,6 +37,8 @@ LOOK_S = 0.2
 LEASE_S = 10.0
 API_SERVER = "127.20.8.1"
 """Where `kubernetes.default.svc` is."""
+NODES = "127.20.7.1"
+"""Where the nodes take what comes from outside (`node_ports`)."""
 
 
 def address_of(pod: str) -> str:
@@ -106,23 +108,39 @@ class Nodes:
                 each.process.kill()
                 each.process.wait()
 
+    @contextlib.contextmanager
+    def node_ports(self) -> Iterator[None]:
+        """Passes on what comes to the ports of Services at `NODES`, as kube-proxy does; to the first broker, where any would do."""
+        with contextlib.ExitStack() as stack:
+            for service in self._core.list_namespaced_service(NAMESPACE).items:
+                for port in service.spec.ports:
+                    if port.node_port:
+                        selector = service.spec.selector
+                        pod = selector.get("statefulset.kubernetes.io/pod-name", f"{RELEASE}-broker-0")
+                        door = f"TCP-LISTEN:{port.node_port},bind={NODES},fork,reuseaddr"
+                        process = subprocess.Popen(["socat", door, f"TCP:{address_of(pod)}:{port.port}"])
+                        stack.callback(process.wait)
+                        stack.callback(process.kill)
+            yield
+
     def logs_like(self, name: str) -> list[str]:
         """Of every process whose pod's name has that in it."""
         return [path.read_text() for path in sorted(self._directory.glob(f"*{name}*.log"))]
 
-    def metrics_of(self, name: str) -> str:
-        """What the pod with that in its name tells Prometheus."""
+    def running(self, name: str) -> Running:
+        """The process of the pod with that in its name."""
         [pod] = [each for each in self._core.list_namespaced_pod(NAMESPACE).items if name in each.metadata.name]
-        with urllib.request.urlopen(
-            f"http://{self._running[pod.metadata.uid].address}:9095/metrics", timeout=5
-        ) as answer:
+        return self._running[pod.metadata.uid]
+
+    def metrics_of(self, name: str) -> str:
+        """What that pod tells Prometheus."""
+        with urllib.request.urlopen(f"http://{self.running(name).address}:9095/metrics", timeout=5) as answer:
             return str(answer.read().decode())
 
     def processor_s(self, name: str) -> float:
-        """What the process of the pod with that in its name has used so far."""
-        [pod] = [each for each in self._core.list_namespaced_pod(NAMESPACE).items if name in each.metadata.name]
+        """What the process of that pod has used so far."""
         # Behind the name in brackets: user and system time are the 14th and 15th field.
-        words = Path(f"/proc/{self._running[pod.metadata.uid].process.pid}/stat").read_text().rpartition(")")[2].split()
+        words = Path(f"/proc/{self.running(name).process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
 
     def send(self, pod: str, number: signal.Signals) -> None:
@@ -212,7 +230,8 @@ class Nodes:
         elif running is None:
             self._begin(pod)
         elif running.process.poll() is None:
-            self._tell(pod, "Running", ready=_is_ready(running.address), state={"running": {"startedAt": _now()}})
+            ready = _is_ready(pod.spec.containers[0], running.address)
+            self._tell(pod, "Running", ready=ready, state={"running": {"startedAt": _now()}})
         elif pod.spec.restart_policy == "Never":
             done = running.process.returncode == 0
             self._tell(pod, "Succeeded" if done else "Failed", ready=False, state=_ended(running.process.returncode))
@@ -273,23 +292,30 @@ class Nodes:
     def _begin(self, pod: Any) -> None:
         """As soon as there is what it mounts."""
         try:
-            self._running[pod.metadata.uid] = self._start(pod, self._secrets(pod))
+            self._running[pod.metadata.uid] = self._start(pod, self._mounted(pod))
         except client.ApiException as error:
             if error.status != 404:
                 raise
 
-    def _secrets(self, pod: Any) -> dict[str, str]:
-        """Directories with the files of Secrets, by where the pod looks for them."""
+    def _mounted(self, pod: Any) -> dict[str, str]:
+        """Directories with the files of Secrets and ConfigMaps, by where the pod looks for them."""
         mounts = {each.name: each.mount_path for each in pod.spec.containers[0].volume_mounts or ()}
         found = {}
         for volume in pod.spec.volumes or ():
             if volume.secret:
                 secret = self._core.read_namespaced_secret(volume.secret.secret_name, NAMESPACE)
-                directory = self._directory / "secrets" / pod.metadata.uid
-                directory.mkdir(parents=True, exist_ok=True)
-                for name, text in secret.data.items():
-                    (directory / name).write_bytes(base64.b64decode(text))
-                found[mounts[volume.name]] = str(directory)
+                files = {name: base64.b64decode(text) for name, text in secret.data.items()}
+                files = {each.path: files[each.key] for each in volume.secret.items or ()} or files
+            elif volume.config_map:
+                config_map = self._core.read_namespaced_config_map(volume.config_map.name, NAMESPACE)
+                files = {name: text.encode() for name, text in config_map.data.items()}
+            else:
+                continue
+            directory = self._directory / "mounted" / pod.metadata.uid / volume.name
+            directory.mkdir(parents=True, exist_ok=True)
+            for name, content in files.items():
+                (directory / name).write_bytes(content)
+            found[mounts[volume.name]] = str(directory)
         return found
 
     def _start(self, pod: Any, replaced: dict[str, str]) -> Running:
@@ -379,9 +405,14 @@ class Nodes:
             self._core.patch_namespaced_pod_status(pod.metadata.name, NAMESPACE, patch)
 
 
-def _is_ready(address: str) -> bool:
+def _is_ready(container: Any, address: str) -> bool:
+    """As its readiness probe finds out; who has none is ready."""
+    if container.readiness_probe is None:
+        return True
+    asked = container.readiness_probe.http_get
+    [port] = [each.container_port for each in container.ports if asked.port in (each.name, each.container_port)]
     try:
-        with urllib.request.urlopen(f"http://{address}:9095/readyz", timeout=1) as answer:
+        with urllib.request.urlopen(f"http://{address}:{port}{asked.path}", timeout=1) as answer:
             return bool(answer.status == 200)
     except (OSError, urllib.error.URLError):
         return False

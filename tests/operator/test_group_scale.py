@@ -16,6 +16,8 @@ from scene import Scene
 WORKER = str(Path(__file__).parent / "worker.py")
 PARTITIONS = 3
 LAG = 60
+FIRST = 4
+"""The ordinal of the first pod, which a StatefulSet may say."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -46,6 +48,7 @@ def stateful_set(scene: Scene) -> dict[str, Any]:
     }
     spec = {
         "replicas": 0,
+        "ordinals": {"start": FIRST},
         "serviceName": "workers",
         "podManagementPolicy": "Parallel",
         "selector": {"matchLabels": labels},
@@ -75,17 +78,17 @@ def wait_for_members(scene: Scene, *names: str) -> None:
 
 def test_lag_brings_consumers_and_never_more_than_there_are_partitions(scene: Scene) -> None:
     declare(scene, lagPerReplica=10, maxReplicas=5)
-    wait_for_members(scene, "workers-0", "workers-1", "workers-2")
+    wait_for_members(scene, *(f"workers-{FIRST + ordinal}" for ordinal in range(PARTITIONS)))
     assert "ConsumersScaled" in scene.reasons("ConsumerGroup")
     assert set(scene.cluster.kubectl("get", "pods", "-l", "app=workers", "-o", "name").split()) == {
-        f"pod/workers-{ordinal}" for ordinal in range(PARTITIONS)
+        f"pod/workers-{FIRST + ordinal}" for ordinal in range(PARTITIONS)
     }
 
 
 def test_kubectl_scale_decides_where_lag_does_not_and_members_go_with_their_pods(scene: Scene) -> None:
     declare(scene, replicas=3)
     scene.cluster.kubectl("scale", "consumergroup/hands", "--replicas=1")
-    wait_for_members(scene, "workers-0")
+    wait_for_members(scene, f"workers-{FIRST}")
     found = scene.wait_until(
         "the status says so",
         lambda: (now := scene.cluster.get("consumergroup", "hands")) and now["status"]["members"] == 1 and now,

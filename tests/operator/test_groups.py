@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 from group_reader import Reader, committed, produce
+from kafka import KafkaConsumer
+from kafka.errors import GroupMaxSizeReachedError
 from kubectl import CommandFailed
 from product import consumer_group, topic
 from scene import Scene
@@ -97,6 +99,30 @@ def test_a_paused_groups_members_stay_and_read_nothing_and_its_lag_grows_in_seco
     scene.wait_until("the rest is read", lambda: len(reader.read) == PARTITIONS * (FIRST + 10), timeout_s=60)
     assert reader.put_out == 0
     wait_for_lag(scene, 0)
+
+
+def test_a_group_takes_no_more_members_than_the_resource_says(scene: Scene, reader: Reader) -> None:
+    declare(scene, members={"max": 1})
+    scene.wait_until("the limit is set", lambda: "max.size" in (status(scene).get("configs") or ()), timeout_s=60)
+    scene.wait_until("the first one is in", lambda: len(reader.partitions) == PARTITIONS, timeout_s=60)
+    with pytest.raises(GroupMaxSizeReachedError):
+        joins(scene)
+    declare(scene)
+    scene.wait_until("there is no limit", lambda: "max.size" not in (status(scene).get("configs") or ()), timeout_s=60)
+    joins(scene)
+
+
+def joins(scene: Scene) -> None:
+    consumer = KafkaConsumer("watched", **scene.clients, group_id="watchers", enable_auto_commit=False)
+
+    def is_in() -> bool:
+        consumer.poll(timeout_ms=500)
+        return bool(consumer.assignment())
+
+    try:
+        scene.wait_until("it is in the group", is_in, timeout_s=60)
+    finally:
+        consumer.close(autocommit=False)
 
 
 def test_a_dry_run_shows_the_plan_and_moves_nothing(scene: Scene, reader: Reader) -> None:

@@ -1,18 +1,21 @@
-"""The end: this module comes last, and takes the release away."""
+"""The end: this module comes last, and takes the release away; then its whole namespace."""
 
 from __future__ import annotations
 
 import time
 
 from kubectl import PATIENCE
-from kubelet import RELEASE
+from kubelet import NAMESPACE, RELEASE
+from product import consumer_group, install, topic, user
 from scene import Scene
 
 LIMIT_S = 120
+NAMESPACE_LIMIT_S = 60
 
 
 def test_helm_uninstall_ends_though_a_node_is_lost(scene: Scene) -> None:
-    scene.nodes.lose(scene.nodes.node_of(f"{RELEASE}-broker-1"))
+    lost = scene.nodes.node_of(f"{RELEASE}-broker-1")
+    scene.nodes.lose(lost)
     began = time.monotonic()
     scene.cluster.helm("uninstall", RELEASE, "--wait", "--timeout", "200s")
     took_s = time.monotonic() - began
@@ -25,3 +28,24 @@ def test_helm_uninstall_ends_though_a_node_is_lost(scene: Scene) -> None:
     kept = scene.cluster.run("kubectl", "get", "crd", "-o", "name")
     assert "topics.millstream.dev" in kept, "what people have declared is not taken away with the release"
     print(f"uninstalled in {took_s:.0f} s")
+    scene.nodes.find(lost)
+
+
+def test_a_namespace_goes_with_everything_in_it_and_nobody_to_help(scene: Scene) -> None:
+    """Operator, Cluster, Topics under Delete: the operator is gone first, and nothing waits for it."""
+    cluster = scene.cluster
+    install(cluster, broker__replicas="1", controller__replicas="1", coordinator__replicas="1")
+    scene.wait_until_ready(timeout_s=120)
+    cluster.apply(
+        topic("last", partitions=1, deletionPolicy="Delete"),
+        consumer_group("last", topics=["last"], deletionPolicy="DeleteIfEmpty", paused=True),
+        user("last", [("Topic", "last", ["Read"])]),
+    )
+    for kind in ("topic", "consumergroup", "user"):
+        cluster.wait_for_condition(kind, "last", "Ready", "True", timeout_s=90)
+    cluster.kubectl("delete", "deployment", f"{RELEASE}-operator", "--cascade=foreground", "--timeout=60s")
+    began = time.monotonic()
+    cluster.run("kubectl", "delete", "namespace", NAMESPACE, "--timeout=180s", timeout_s=200)
+    took_s = time.monotonic() - began
+    print(f"the namespace was gone after {took_s:.0f} s")
+    assert took_s < NAMESPACE_LIMIT_S * PATIENCE

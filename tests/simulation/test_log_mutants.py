@@ -23,7 +23,9 @@ from millstream_log import (
 )
 from millstream_log import log as log_module
 from millstream_log.cutting import Truncation
+from millstream_log.leader_epochs import LeaderEpochs
 from millstream_log.producer_state import ProducerState
+from millstream_log.segment import Segment
 from millstream_log.truncation_mark import TruncationMark
 from millstream_simulation.log_alone.draw import Trouble
 from millstream_simulation.log_alone.judged import judged
@@ -183,6 +185,19 @@ def take_what_was_rewritten_for_clean(monkeypatch: Patch) -> None:
     monkeypatch.setattr(DataDir, "_lower", careless)
 
 
+# ---- a start that a kill takes back: the epochs stay those of what was left ----
+
+
+def believe_that_epochs_begin_where_their_file_does(monkeypatch: Patch) -> None:
+    honest = recovery._begin_epochs
+
+    def credulous(epochs: LeaderEpochs, segments: list[Segment], start_offset: int) -> None:
+        if not epochs.entries:
+            honest(epochs, segments, start_offset)
+
+    monkeypatch.setattr(recovery, "_begin_epochs", credulous)
+
+
 SEEDS: dict[Callable[[Patch], None], int] = {
     store_snapshots_without_the_newest_batch: 11,
     let_flushes_end_beside_a_failed_one: 2,
@@ -190,6 +205,7 @@ SEEDS: dict[Callable[[Patch], None], int] = {
     trust_no_gap_but_of_this_disks_cleaner: 52,
     copy_what_a_cut_keeps_without_a_flush: 9,
     take_what_was_rewritten_for_clean: 3898,
+    believe_that_epochs_begin_where_their_file_does: 10,
 }
 """Of the course that finds it."""
 

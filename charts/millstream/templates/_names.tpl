@@ -18,6 +18,11 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end -}}
 
+{{- define "millstream.consoleLabels" -}}
+app.kubernetes.io/name: millstream-console
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
 {{- /* The namespaces that the operator looks after, with commas between them. */ -}}
 {{- define "millstream.namespaces" -}}
 {{ prepend (.Values.operator.namespaces | default list) .Release.Namespace | uniq | join "," }}

@@ -1,6 +1,6 @@
 """What `helm uninstall` runs first, so that nothing hangs and nothing stays behind that should not.
 
-The operator stops, Topics, ConsumerGroups and Users let go of their finalizers (their data stays or goes with the volumes), the
+The operator stops, Topics, ConsumerGroups and Users of release 0.1.0 lose their finalizers (their data stays or goes with the volumes), the
 Cluster and its pods end, and where the volumes go too, so does the metadata log. A pod of a node that is gone never ends, and is not waited for.
 """
 
@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from millstream_operator.kube.finalizer import is_held, let_go
 from millstream_operator.kube.objects import Objects, connect
 from millstream_operator.plan.scope import cluster_key
 from millstream_operator.reconcile.resource import API_VERSION
 from millstream_operator.resources.identity import CLUSTER_LABEL
 
-FINALIZER = "millstream.dev/data"
 LOST_AFTER_S = 5
 """A pod that is still there so long after its time to leave is on a node that is gone."""
 WAIT_S_MAX = 150
@@ -30,8 +30,8 @@ async def uninstall(namespace: str, cluster: str, operator: str, instance: str) 
         )
         for kind in ("Topic", "ConsumerGroup", "User"):
             for body in await objects.list(API_VERSION, kind, namespace):
-                if cluster_key(body) == (namespace, cluster):
-                    await _let_go(objects, kind, body["metadata"])
+                if cluster_key(body) == (namespace, cluster) and is_held(body):
+                    await let_go(objects, API_VERSION, kind, body)
         found = await objects.get(API_VERSION, "Cluster", namespace, cluster)
         await objects.delete(API_VERSION, "Cluster", namespace, cluster, "Background")
         await _pods_end(objects, namespace, f"{CLUSTER_LABEL}={cluster}")
@@ -39,13 +39,6 @@ async def uninstall(namespace: str, cluster: str, operator: str, instance: str) 
             for slot in await objects.list(API_VERSION, "MetadataSlot", namespace, f"{CLUSTER_LABEL}={cluster}"):
                 name = slot["metadata"]["name"]
                 await objects.delete(API_VERSION, "MetadataSlot", namespace, name, "Background")
-
-
-async def _let_go(objects: Objects, kind: str, metadata: dict[str, str]) -> None:
-    finalizers = [f for f in metadata.get("finalizers", ()) if f != FINALIZER]
-    if len(finalizers) != len(metadata.get("finalizers", ())):
-        patch = {"metadata": {"finalizers": finalizers}}
-        await objects.merge_patch(API_VERSION, kind, metadata["namespace"], metadata["name"], patch)
 
 
 async def _pods_end(objects: Objects, namespace: str, labels: str) -> None:

@@ -13,7 +13,13 @@ class JobError(Exception):
 
 
 class BadCredentials(JobError):
-    """The directory that was named is not that of a User's Secret: no other try mends that."""
+    """What was named is neither a User's Secret nor a client's properties: no other try mends that."""
+
+    exit_status = 2
+
+
+class BadQuery(JobError):
+    """What was asked of a notebook's functions makes no sense."""
 
     exit_status = 2
 

@@ -16,6 +16,7 @@ from pyspark.sql.streaming.listener import (
     QueryStartedEvent,
     QueryTerminatedEvent,
     StreamingQueryListener,
+    StreamingQueryProgress,
 )
 
 from millstream_spark.coordinator import wait_out
@@ -32,6 +33,22 @@ def parse_offsets(text: str | None) -> Offsets:
         return {}
     offsets: Offsets = json.loads(text)
     return offsets
+
+
+def lag_of(progress: StreamingQueryProgress) -> int:
+    """Return how many offsets the batch's end is behind what its sources held when it was planned."""
+    return sum(
+        distance(parse_offsets(source.endOffset), parse_offsets(source.latestOffset)) for source in progress.sources
+    )
+
+
+def distance(ends: Offsets, latest: Offsets) -> int:
+    """Return how many offsets lie between; what is not told counts as nothing."""
+    return sum(
+        max(0, offset - ends.get(topic, {}).get(partition, offset))
+        for topic, partitions in latest.items()
+        for partition, offset in partitions.items()
+    )
 
 
 class OffsetCommitter:

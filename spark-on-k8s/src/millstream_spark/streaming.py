@@ -22,7 +22,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from millstream_spark.checkpoint import committed_offsets
 from millstream_spark.errors import TopicUnavailable, told
-from millstream_spark.lag import LagListener, OffsetCommitter, Offsets, parse_offsets
+from millstream_spark.lag import LagListener, OffsetCommitter, lag_of, parse_offsets
 from millstream_spark.lineage import Lineage, check_continues, establish
 from millstream_spark.login import Login
 from millstream_spark.storage import Storage
@@ -98,9 +98,6 @@ class BatchLog(StreamingQueryListener):
     def onQueryProgress(self, event: QueryProgressEvent) -> None:
         progress = event.progress
         seconds = progress.durationMs.get("triggerExecution", 0) / 1000
-        lag = sum(
-            distance(parse_offsets(source.endOffset), parse_offsets(source.latestOffset)) for source in progress.sources
-        )
         if progress.numInputRows:
             logger.info(
                 "%s.batch batch=%d rows=%d seconds=%.3f lag=%d",
@@ -108,21 +105,12 @@ class BatchLog(StreamingQueryListener):
                 progress.batchId,
                 progress.numInputRows,
                 seconds,
-                lag,
+                lag_of(progress),
             )
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None: ...
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None: ...
-
-
-def distance(ends: Offsets, latest: Offsets) -> int:
-    """Return how many offsets lie between; what is not told counts as nothing."""
-    return sum(
-        max(0, offset - ends.get(topic, {}).get(partition, offset))
-        for topic, partitions in latest.items()
-        for partition, offset in partitions.items()
-    )
 
 
 @contextmanager

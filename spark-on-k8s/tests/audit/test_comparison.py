@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import DataFrame
 
 from millstream_spark.audit.comparison import FAULTS, compare_by_offset, compare_in_order
-from millstream_spark.session import open_session
+from millstream_spark.spark_session import open_session
 from millstream_spark.topic import Span
 
 SCHEMA = "partition int, offset long, timestamp timestamp, key binary, value binary, headers array<struct<key:string,value:binary>>"

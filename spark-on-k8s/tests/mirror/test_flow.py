@@ -1,9 +1,9 @@
 """Which offsets of a source and of its copy belong together, and which mirrors would go round."""
 
 import pytest
-from millstream_spark.mirror.flow import SYNCS_MAX, Flow, Renewal, check_flow, next_ranges
 
 from millstream_spark.errors import SinkRefused
+from millstream_spark.mirror.flow import SYNCS_MAX, Flow, Renewal, check_flow, next_ranges
 from millstream_spark.topic import Span, Topic
 
 SOURCE, COPY = Topic("orders", "source", 2), Topic("a.orders", "copy", 2)

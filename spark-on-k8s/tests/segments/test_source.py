@@ -15,8 +15,8 @@ from segmented import MIDNIGHT_MS, SEGMENT_MS, closed_ends, in_segments, of_ever
 from millstream_spark.digest import record_digest
 from millstream_spark.login import Login
 from millstream_spark.segments.source import SegmentsSource
-from millstream_spark.session import open_session
 from millstream_spark.source import read_options
+from millstream_spark.spark_session import open_session
 from millstream_spark.topic import describe_spans, describe_topic
 
 

@@ -18,8 +18,8 @@ from millstream_spark.archive.job import run_archive
 from millstream_spark.backfill.job import run_backfill
 from millstream_spark.login import Login
 from millstream_spark.segments.source import SegmentsSource
-from millstream_spark.session import open_session
 from millstream_spark.source import read_options
+from millstream_spark.spark_session import open_session
 
 ROWS = int(os.environ.get("ROWS", "300000"))
 PASSES = int(os.environ.get("PASSES", "3"))

@@ -14,10 +14,10 @@ from pyspark.sql import functions as F
 from sinkside import SinkQuery
 
 from millstream_spark.errors import SinkRefused
-from millstream_spark.session import open_session
 from millstream_spark.sink import sink as sink_module
 from millstream_spark.sink.plan import Plan
 from millstream_spark.sink.sink import ExactlyOnceSink
+from millstream_spark.spark_session import open_session
 
 SLOTS = 4
 MIDNIGHT_MS = 1_763_424_000_000  # 2025-11-18 00:00 UTC

@@ -120,6 +120,24 @@ def test_only_what_may_not_have_reached_the_disk_is_checked(crashed: Path, tmp_p
     assert Log.open(tmp_path / "again-0", CONFIG, now_ms=0).log_end_offset == bases[2] - 1
 
 
+@pytest.mark.parametrize("checkpointed", [0, 12, 20])
+def test_epochs_begin_where_the_log_does_after_a_kill(crashed: Path, tmp_path: Path, checkpointed: int) -> None:
+    """Its start had been moved and not yet checkpointed: what came back with the old start was of no epoch (seed 772)."""
+    shutil.copytree(crashed, tmp_path, dirs_exist_ok=True)
+    log = Log.open(tmp_path, CONFIG, now_ms=0)
+    log.advance_start(20)
+    log.abandon()
+    log = Log.open(tmp_path, CONFIG, now_ms=0, log_start_offset=checkpointed)
+    assert log.log_start_offset == checkpointed
+    assert log.epochs == (((0, checkpointed), (1, 15), (2, 30)) if checkpointed < 15 else ((1, 20), (2, 30)))
+
+
+def test_epochs_do_not_begin_before_the_log(crashed: Path, tmp_path: Path) -> None:
+    """The checkpoint of its start was flushed, and the newer file of epochs lost with the power."""
+    shutil.copytree(crashed, tmp_path, dirs_exist_ok=True)
+    assert Log.open(tmp_path, CONFIG, now_ms=0, log_start_offset=20).epochs == ((1, 20), (2, 30))
+
+
 def test_recovery_starts_at_the_recovery_point_within_a_segment(tmp_path: Path, make) -> None:
     log = Log.open(tmp_path, LogConfig(index_interval_bytes=100), now_ms=0)
     for i in range(200):

@@ -60,6 +60,7 @@ def test_only_pods_that_the_stateful_set_does_not_have_any_more_are_gone() -> No
         "my-workers-5",
     ]
     assert without_pods("workers", 2, instances) == ["workers-10", "workers-2"]
+    assert without_pods("workers", 3, instances) == ["workers-10"]
 
 
 def test_a_short_declaration_has_its_defaults() -> None:

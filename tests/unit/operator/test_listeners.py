@@ -15,6 +15,7 @@ from millstream_operator.certificates.authority import Authority
 from millstream_operator.plan.certificates import KEYSTORE, TRUST, USERS_TRUST, Lives, next_authority, node_files
 from millstream_operator.plan.cluster import plan_cluster
 from millstream_operator.plan.workload import Workload
+from millstream_operator.resources.external import listener_fields
 from millstream_operator.resources.identity import ClusterIdentity
 from millstream_operator.resources.listeners import CERTIFICATES, listeners, node_certificate
 from millstream_operator.resources.network_policy import network_policies
@@ -39,6 +40,22 @@ def spec(**more: Any) -> dict[str, Any]:
 
 
 OUTSIDE = {"externalListener": {"domain": "streams.example.com", "annotations": {"dns": "{host}."}}}
+
+
+BY_PORTS = {"externalListener": {"domain": "nodes.example.com", "type": "NodePort", "nodePort": 31000}}
+BY_GATEWAY = {
+    "externalListener": {
+        "domain": "streams.example.com",
+        "type": "TLSRoute",
+        "port": 443,
+        "gateway": {"name": "edge", "namespace": "gateways", "sectionName": "tls"},
+    }
+}
+
+
+def planned(brokers: int = 3, **more: Any) -> dict[tuple[str, str], dict[str, Any]]:
+    plan = plan_cluster(CLUSTER, spec(**more), NOBODY, None, brokers=brokers, operator_namespace="ops")
+    return {(each["kind"], each["metadata"]["name"]): each for each in plan}
 
 
 @pytest.fixture
@@ -196,3 +213,89 @@ def test_a_plain_clusters_listeners_are_called_what_they_speak(role: Role) -> No
     """A listener of another name has to be in listener.security.protocol.map: coordinators of plain clusters did not start."""
     [listener] = listeners({"security": {"enabled": False}}, role)
     assert listener.name == listener.protocol
+
+
+def test_pods_that_are_told_apart_by_ports_each_know_their_own(directory: Path) -> None:
+    plan = planned(**BY_PORTS)
+    ports = {
+        name: found["spec"]["ports"][0]["nodePort"]
+        for (kind, name), found in plan.items()
+        if kind == "Service" and name.endswith("-external")
+    }
+    assert ports == {
+        "demo-bootstrap-external": 31000,
+        "demo-broker-0-external": 31001,
+        "demo-coordinator-0-external": 31002,
+        "demo-broker-1-external": 31003,
+        "demo-coordinator-1-external": 31004,
+        "demo-broker-2-external": 31005,
+    }
+    for role in (Role.BROKER, Role.COORDINATOR):
+        name = f"demo-{role.value}"
+        pod = plan["StatefulSet", name]["spec"]["template"]["spec"]
+        [container] = pod["containers"]
+        mount = next(each for each in container["volumeMounts"] if each["name"] == "addresses")
+        assert (
+            f"{mount['mountPath']}/$(POD_NAME).properties" == container["args"][container["args"].index("--config") + 1]
+        )
+        assert {"name": "addresses", "configMap": {"name": f"{name}-addresses"}} in pod["volumes"]
+        text = plan["ConfigMap", f"{name}-addresses"]["data"][f"{name}-1.properties"]
+        (directory / "addresses").write_text(text)
+        told_so = Properties.read(directory / "addresses", []).as_dict() | told(role, directory, **BY_PORTS).as_dict()
+        properties = Properties(told_so)
+        CONFIGS[role].from_properties(properties)
+        properties.refuse_unknown(BROKER_CONFIGS)
+        outside = f"EXTERNAL://nodes.example.com:{ports[f'{name}-1-external']}"
+        assert told_so["advertised.listeners"].split(",")[-1] == outside
+        assert f"CLIENTS://{name}-1.{name}.apps.svc" in told_so["advertised.listeners"]
+    assert "nodes.example.com" in node_certificate(CLUSTER, spec(**BY_PORTS), Role.BROKER).names
+
+
+def test_more_pods_change_nothing_about_those_that_are_there() -> None:
+    few, many = planned(3, **BY_PORTS), planned(4, **BY_PORTS)
+    template = "spec", "template"
+    for name in ("demo-broker", "demo-coordinator"):
+        before, after = (each["StatefulSet", name][template[0]][template[1]] for each in (few, many))
+        assert before == after, "nobody has to restart"
+    services = {key: each for key, each in few.items() if key[0] == "Service"}
+    assert services == {key: many[key] for key in services}
+    files = (each["ConfigMap", "demo-broker-addresses"]["data"] for each in (few, many))
+    before, after = files
+    assert before.items() < after.items()
+
+
+def test_a_gateway_tells_the_pods_apart_by_name_and_ends_no_encryption() -> None:
+    plan = planned(**BY_GATEWAY)
+    routes = {name: each["spec"] for (kind, name), each in plan.items() if kind == "TLSRoute"}
+    assert len(routes) == 1 + 3 + 2
+    assert routes["demo-coordinator-1-external"] == {
+        "parentRefs": [{"name": "edge", "namespace": "gateways", "sectionName": "tls"}],
+        "hostnames": ["demo-coordinator-1.streams.example.com"],
+        "rules": [{"backendRefs": [{"name": "demo-coordinator-1-external", "port": 9097}]}],
+    }
+    for name in routes:
+        service = plan["Service", name]["spec"]
+        assert (service["type"], service["ports"][0]["port"]) == ("ClusterIP", 9097)
+    advertised = properties(CLUSTER, spec(**BY_GATEWAY), Role.BROKER)["advertised.listeners"]
+    assert advertised.endswith("EXTERNAL://$(POD_NAME).streams.example.com:443")
+
+
+def test_the_status_has_every_address() -> None:
+    replicas = {Role.BROKER: 1, Role.CONTROLLER: 2, Role.COORDINATOR: 1}
+    clients, mtls, outside = listener_fields(
+        CLUSTER, spec(**OUTSIDE), replicas, {"demo-broker-0-external": "192.0.2.7", "other": "192.0.2.8"}
+    )
+    assert clients == {"name": "clients", "protocol": "SASL_SSL", "bootstrap": "demo-bootstrap.apps.svc:9092"}
+    assert mtls == {"name": "mtls", "protocol": "SSL", "bootstrap": "demo-bootstrap.apps.svc:9098"}
+    assert outside == {
+        "name": "external",
+        "protocol": "SASL_SSL",
+        "bootstrap": "streams.example.com:9097",
+        "addresses": [
+            {"pod": "any broker", "address": "streams.example.com:9097"},
+            {"pod": "demo-broker-0", "address": "demo-broker-0.streams.example.com:9097", "target": "192.0.2.7"},
+            {"pod": "demo-coordinator-0", "address": "demo-coordinator-0.streams.example.com:9097"},
+        ],
+    }
+    plain = listener_fields(CLUSTER, spec(security={"enabled": False}, **OUTSIDE), replicas, {})
+    assert [each["bootstrap"] for each in plain] == ["demo-bootstrap.apps.svc:9092"]

@@ -92,6 +92,18 @@ def test_an_empty_group_is_moved_once_and_the_id_is_used_up() -> None:
     assert (again.id, again.phase) == ("second", Phase.MOVING)
 
 
+def test_a_dry_run_ends_a_drain_that_is_under_way() -> None:
+    draining = step(spec(whenActive="Drain"), None, group({A: 50, B: 60}, members=2))
+    assert draining is not None
+    assert draining.withholds
+    stopped = step(spec(whenActive="Drain", dryRun=True), draining, group({A: 50, B: 60}, members=1, drains=True))
+    assert stopped is not None
+    assert (stopped.phase, stopped.withholds) == (Phase.PLANNED, False)
+    again = step(spec(whenActive="Drain"), stopped, group({A: 50, B: 60}, members=2))
+    assert again is not None
+    assert again.phase is Phase.DRAINING
+
+
 def test_a_dry_run_moves_nothing_and_is_done_by_the_same_id() -> None:
     planned = step(spec(dryRun=True), None, group({A: 50, B: 60}, members=2))
     assert planned is not None

@@ -18,12 +18,14 @@ from millstream_operator.plan.user import (
     UserPlan,
     UserSeen,
     WantedUser,
+    again_ms,
     made_fields,
     made_of,
     plan_user,
     removal,
     wanted_user,
 )
+from millstream_operator.reconcile.resync import INTERVAL_MS
 
 NOTHING = UserSeen(None, frozenset(), {})
 ITERATIONS = 4096
@@ -191,3 +193,8 @@ def test_a_resource_in_words_is_acls_by_kafkas_numbers() -> None:
     assert made_of({"made": made_fields(made)}) == made
     certified = wanted_user("shop", {"userName": "Shop_1", "authentication": {"type": "Tls"}})
     assert (certified.principal_name, certified.login) == ("CN=Shop_1", Login.TLS)
+
+
+def test_few_users_are_looked_at_each_time_and_many_once_a_minute() -> None:
+    assert again_ms(1) <= again_ms(20) <= INTERVAL_MS
+    assert again_ms(1_000) == again_ms(10_000) == 60_000

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from millstream_operator.config import OperatorConfig
-from millstream_operator.handlers.watch import at_home, leaves_something
 from millstream_operator.plan.scope import Claim, Namesakes, cluster_key, elder, owner, serves
 from millstream_runtime.properties import Properties, PropertyError
 
@@ -39,17 +38,6 @@ def test_a_reference_without_a_namespace_means_the_resources_own() -> None:
     assert cluster_key(body) == ("streams", "c")
     del body["spec"]["clusterRef"]["namespace"]
     assert cluster_key(body) == ("shop", "c")
-
-
-def test_only_at_home_and_with_something_to_delete_a_resource_carries_a_finalizer() -> None:
-    theirs, ours = resource("t", "shop", "2026-01-01T00:00:00Z"), resource("t", "streams", "2026-01-01T00:00:00Z")
-    assert (at_home(theirs), at_home(ours)) == (False, True)
-    assert leaves_something("users", ours)
-    assert not leaves_something("topics", ours)
-    assert not leaves_something("consumergroups", ours)
-    assert leaves_something("topics", {**ours, "spec": {"deletionPolicy": "Delete"}})
-    assert leaves_something("consumergroups", {**ours, "spec": {"deletionPolicy": "DeleteIfEmpty"}})
-    assert leaves_something("consumergroups", {**ours, "status": {"configs": ["paused"]}})
 
 
 def test_the_younger_of_two_resources_learns_the_name_of_the_elder() -> None:

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from millstream_cluster.configs import BROKER_CONFIGS
+from millstream_runtime.kafka_properties import PASSED_OVER
 from millstream_runtime.properties import Properties, PropertyError, parse_address
 
 
@@ -54,3 +56,23 @@ def test_an_unknown_key_names_its_nearest_neighbour() -> None:
     with pytest.raises(PropertyError, match=r"unknown property num\.partitons \(did you mean num\.partitions\?\)"):
         properties.refuse_unknown()
     Properties({"log.retention.ms": "1"}).refuse_unknown(["log.retention.ms"])
+
+
+def test_what_only_tunes_kafka_is_passed_over_and_named(caplog: pytest.LogCaptureFixture) -> None:
+    Properties({"num.io.threads": "8", "background.threads": "10"}).refuse_unknown()
+    assert "without effect here names=background.threads,num.io.threads" in caplog.text
+
+
+def test_a_quorum_is_told_what_is_here_instead() -> None:
+    with pytest.raises(PropertyError, match=r"controller\.quorum\.voters: there is no quorum"):
+        Properties({"controller.quorum.voters": "1@localhost:9093", "num.io.threads": "8"}).refuse_unknown()
+
+
+@pytest.mark.parametrize("key", ["create.topic.policy.class.name", "remote.log.storage.system.enable"])
+def test_what_would_make_another_system_of_it_is_refused(key: str) -> None:
+    with pytest.raises(PropertyError, match="unknown property"):
+        Properties({key: "true"}).refuse_unknown()
+
+
+def test_nothing_that_is_read_here_is_passed_over() -> None:
+    assert PASSED_OVER.isdisjoint(BROKER_CONFIGS)

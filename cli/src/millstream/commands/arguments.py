@@ -135,6 +135,7 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def add_bootstrap(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(found=None)  # by `kubectl millstream`
     add_connection(parser)
     parser.add_argument("--profile", metavar="NAME", help="where and how to connect; `millstream profile list`")
 
@@ -142,6 +143,7 @@ def add_bootstrap(parser: argparse.ArgumentParser) -> None:
 def add_connection(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--bootstrap",
+        "--bootstrap-server",
         metavar="HOST:PORT,...",
         help=f"default: that of the profile in use, else {DEFAULT_BOOTSTRAP}",
     )

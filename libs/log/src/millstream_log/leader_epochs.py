@@ -2,6 +2,7 @@
 
 import itertools
 from bisect import bisect_right
+from collections.abc import Sequence
 from operator import itemgetter
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -93,10 +94,16 @@ class LeaderEpochs:
     def truncate_start(self, start_offset: int) -> None:
         """Forget epochs that ended before `start_offset`; the one that spans it begins there."""
         at = bisect_right(self._entries, start_offset, key=itemgetter(1))
-        if at:
-            spanning = self._entries[at - 1]
-            self._entries[:at] = [EpochStart(spanning.epoch, start_offset)]
+        begun = [EpochStart(spanning.epoch, start_offset) for spanning in self._entries[max(0, at - 1) : at]]
+        if self._entries[:at] != begun:
+            self._entries[:at] = begun
             self.is_stored = False
+
+    def extend_start(self, earlier: Sequence[EpochStart]) -> None:
+        """Remember again what began before all that is known."""
+        known, self._entries = self._entries, []
+        for epoch, start_offset in (*earlier, *known):
+            self.assign(epoch, start_offset)
 
     def encoded(self) -> bytes:
         lines = ["0", str(len(self._entries)), *(f"{entry.epoch} {entry.start_offset}" for entry in self._entries)]

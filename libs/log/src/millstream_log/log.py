@@ -60,14 +60,7 @@ class Log(LogWriter):
             now_ms=now_ms,
             disk=disk,
         )
-        log = cls(
-            directory,
-            config,
-            found,
-            generator or random.Random(),
-            log_start_offset=log_start_offset,
-            recovery_point=recovery_point,
-        )
+        log = cls(directory, config, found, generator or random.Random(), recovery_point=recovery_point)
         if may_have_gaps and not has_gaps(directory):
             log.allow_gaps(short_before=log.segments[-1].base_offset)
         log.forget_short_segments()

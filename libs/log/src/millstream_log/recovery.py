@@ -14,7 +14,7 @@ from millstream_log.cutting import complete_truncation
 from millstream_log.disk import Disk, make_directories
 from millstream_log.errors import CorruptFile
 from millstream_log.gap_mark import ANYWHERE
-from millstream_log.leader_epochs import LeaderEpochs
+from millstream_log.leader_epochs import UNDEFINED_EPOCH, EpochStart, LeaderEpochs
 from millstream_log.producer_snapshot import load_snapshot, snapshot_offsets, snapshot_path
 from millstream_log.producer_state import ProducerState
 from millstream_log.recalled_batches import recall_batches
@@ -34,6 +34,7 @@ class Recovered:
     segments: list[Segment]
     producers: ProducerState
     epochs: LeaderEpochs
+    log_start_offset: int
 
 
 def recover(
@@ -68,7 +69,9 @@ def recover(
         segments = [Segment(directory, log_start_offset, created_ms=now_ms, disk=disk)]
         segments[0].create()
     end_offset = segments[-1].end_offset
-    epochs = _load_epochs(directory, segments, end_offset, disk)
+    epochs = _load_epochs(directory, end_offset, disk)
+    log_start_offset = min(max(log_start_offset, segments[0].base_offset), end_offset)
+    _begin_epochs(epochs, segments, log_start_offset)
     if not clean:
         _learn_epochs(epochs, segments, recovery_point)
     producers = _load_producers(directory, segments, end_offset, disk)
@@ -79,7 +82,7 @@ def recover(
         disk.sync_directory(directory)  # what was removed must not come back among what is appended from now on
     for segment in segments:
         segment.close()  # most logs of a node are idle: the first use opens the file
-    return Recovered(segments, producers, epochs)
+    return Recovered(segments, producers, epochs, log_start_offset)
 
 
 def _remove_leftovers(directory: Path, disk: Disk) -> None:
@@ -148,21 +151,42 @@ def _drop_after(directory: Path, bases: list[int], now_ms: int, disk: Disk) -> N
         segment.delete()
 
 
-def _load_epochs(directory: Path, segments: list[Segment], end_offset: int, disk: Disk) -> LeaderEpochs:
-    """Load the file of epochs, or, where it says nothing, ask the batches."""
+def _load_epochs(directory: Path, end_offset: int, disk: Disk) -> LeaderEpochs:
     epochs = LeaderEpochs(directory, disk)
     try:
         epochs.load()
     except CorruptFile as error:
         logger.warning("leader epochs unreadable error=%s", error)
-    if not epochs.entries:
-        for segment in segments:
-            if segment.size == 0:
-                continue
-            for _, header in segment.headers():
-                epochs.assign(header.leader_epoch, header.base_offset)
     epochs.truncate_end(end_offset)
     return epochs
+
+
+def _begin_epochs(epochs: LeaderEpochs, segments: list[Segment], start_offset: int) -> None:
+    """Let the epochs begin where the log does: the file of them and the checkpoint of its start are of different times.
+
+    A start that was moved and not yet checkpointed is taken back by a kill, and what is there again is of the epochs of its batches.
+    """
+    epochs.truncate_start(start_offset)
+    known_from = epochs.entries[0].start_offset if epochs.entries else segments[-1].end_offset
+    earlier = list(_epochs_between(segments, start_offset, known_from))
+    if earlier:
+        epochs.extend_start(earlier)
+
+
+def _epochs_between(segments: list[Segment], start_offset: int, end_offset: int) -> Iterator[EpochStart]:
+    """What the batches say that begin before `end_offset` and reach beyond `start_offset`."""
+    latest = UNDEFINED_EPOCH
+    for segment in segments:
+        if segment.base_offset >= end_offset:
+            return
+        if segment.end_offset <= start_offset or segment.size == 0:
+            continue
+        for _, header in segment.headers(segment.position_of(start_offset)):
+            if header.base_offset >= end_offset:
+                return
+            if header.leader_epoch > latest:
+                latest = header.leader_epoch
+                yield EpochStart(latest, max(header.base_offset, start_offset))
 
 
 def _learn_epochs(epochs: LeaderEpochs, segments: list[Segment], recovery_point: int) -> None:

@@ -54,7 +54,6 @@ class LogWriter:
         found: Recovered,
         generator: random.Random,
         *,
-        log_start_offset: int,
         recovery_point: int,
     ) -> None:
         self.disk = found.segments[0].disk
@@ -65,7 +64,7 @@ class LogWriter:
         self._producers = found.producers
         self._epochs = found.epochs
         self.log_end_offset: i64 = found.segments[-1].end_offset
-        self.log_start_offset: i64 = min(max(log_start_offset, found.segments[0].base_offset), self.log_end_offset)
+        self.log_start_offset: i64 = found.log_start_offset
         self._has_gaps = has_gaps(directory)
         self._short_before = short_before(directory, self.disk)
         """Segments that begin there or later end where the next one begins; as the mark on the disk says."""

@@ -8,8 +8,11 @@
 Each config's `from_properties` takes what it knows; a key that nobody took is an error, with its nearest known neighbour.
 """
 
+import logging
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+
+logger = logging.getLogger(__name__)
 
 
 class PropertyError(Exception):
@@ -90,12 +93,21 @@ class Properties:
     def refuse_unknown(self, also_known: Iterable[str] = ()) -> None:
         """Raise on a key that no config asked for (`also_known`: those that exist but were not asked for this time)."""
         known = self._known | set(also_known)
-        for key in sorted(self._values):
-            if key not in known:
-                from difflib import get_close_matches  # a start that is right need not wait for it
+        unknown = sorted(self._values.keys() - known)
+        if not unknown:
+            return
+        # A start whose every key is known need not wait for these.
+        from difflib import get_close_matches
 
+        from millstream_runtime.kafka_properties import INSTEAD, PASSED_OVER
+
+        for key in unknown:
+            if key in INSTEAD:
+                raise PropertyError(f"{key}: {INSTEAD[key]}")
+            if key not in PASSED_OVER:
                 near = get_close_matches(key, sorted(known), n=1)
                 raise PropertyError(f"unknown property {key}" + (f" (did you mean {near[0]}?)" if near else ""))
+        logger.warning("Kafka's properties without effect here names=%s", ",".join(unknown))
 
 
 def parse_address(key: str, text: str) -> tuple[str, int]:

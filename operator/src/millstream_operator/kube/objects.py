@@ -15,6 +15,7 @@ FIELD_MANAGER = "millstream-operator"
 REQUEST_TIMEOUT_S = 20
 PLURALS = {
     "Cluster": "clusters",
+    "ConfigMap": "configmaps",
     "ConsumerGroup": "consumergroups",
     "Deployment": "deployments",
     "Event": "events",
@@ -28,17 +29,19 @@ PLURALS = {
     "Service": "services",
     "ServiceAccount": "serviceaccounts",
     "StatefulSet": "statefulsets",
+    "TLSRoute": "tlsroutes",
     "Topic": "topics",
     "User": "users",
 }
 
 
 class KubernetesError(Exception):
-    """The API server refused; carries the HTTP status and its message."""
+    """The API server refused; carries the HTTP status, its message, and its reason where it gave one."""
 
-    def __init__(self, status: int, message: str) -> None:
+    def __init__(self, status: int, message: str, reason: str = "") -> None:
         super().__init__(f"{status}: {message}")
         self.status = status
+        self.reason = reason
 
     @property
     def not_found(self) -> bool:
@@ -83,6 +86,17 @@ class Objects:
             if error.not_found:
                 return None
             raise
+
+    async def is_gone(self, api_version: str, kind: str, namespace: str, name: str, uid: str) -> bool:
+        """Whether this very object is not there (any more). Raises KubernetesError, also where there is no such kind (any more)."""
+        try:
+            found = await self.call("GET", _path(api_version, kind, namespace, name))
+        except KubernetesError as error:
+            # Of a kind that it does not know the API server says only that there is no such page.
+            if error.not_found and error.reason == "NotFound":
+                return True
+            raise
+        return bool(found["metadata"]["uid"] != uid)
 
     async def list(self, api_version: str, kind: str, namespace: str, labels: str = "") -> list[dict[str, Any]]:
         """All of a kind; an empty namespace means every namespace. A kind that is not installed has none."""
@@ -137,7 +151,7 @@ class Objects:
         response = await self._client.call_api(*request, _request_timeout=REQUEST_TIMEOUT_S)
         content = await response.read()  # type: ignore[no-untyped-call]
         if not 200 <= response.status <= 299:
-            raise KubernetesError(response.status, _message(content))
+            raise _error(response.status, content)
         answer: dict[str, Any] = json.loads(content)
         return answer
 
@@ -148,8 +162,9 @@ def _path(api_version: str, kind: str, namespace: str, name: str = "") -> str:
     return f"{root}{scope}/{PLURALS[kind]}" + (f"/{name}" if name else "")
 
 
-def _message(content: bytes) -> str:
+def _error(status: int, content: bytes) -> KubernetesError:
     try:
-        return str(json.loads(content).get("message", ""))
+        told = json.loads(content)
     except ValueError:
-        return content[:200].decode("utf-8", "replace")
+        return KubernetesError(status, content[:200].decode("utf-8", "replace"))
+    return KubernetesError(status, str(told.get("message", "")), str(told.get("reason", "")))

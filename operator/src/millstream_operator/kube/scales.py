@@ -1,4 +1,4 @@
-"""The scale subresource of workloads: all that the operator reads and writes of consumers that are not its own."""
+"""The scale subresource of workloads, and how their pods are numbered: all that the operator reads and writes of consumers that are not its own."""
 
 from dataclasses import dataclass
 
@@ -28,6 +28,13 @@ async def scale_of(objects: Objects, kind: str, namespace: str, name: str) -> Sc
 async def scale(objects: Objects, kind: str, namespace: str, name: str, replicas: int) -> None:
     patch = {"spec": {"replicas": replicas}}
     await objects.call("PATCH", _path(kind, namespace, name), [], patch, content_type="application/merge-patch+json")
+
+
+async def first_ordinal(objects: Objects, namespace: str, name: str) -> int:
+    """Of a StatefulSet's pods."""
+    query = [("fieldSelector", f"metadata.name={name}")]
+    found = await objects.call("GET", f"/apis/apps/v1/namespaces/{namespace}/{PLURALS['StatefulSet']}", query)
+    return max(((each["spec"].get("ordinals") or {}).get("start", 0) for each in found["items"]), default=0)
 
 
 def _path(kind: str, namespace: str, name: str) -> str:

@@ -18,7 +18,7 @@ from millstream_operator.resources.access import (
     metadata_store_access,
     service_account,
 )
-from millstream_operator.resources.external import external_services
+from millstream_operator.resources.external import external_manifests
 from millstream_operator.resources.identity import ClusterIdentity, Manifest
 from millstream_operator.resources.network_policy import network_policies
 from millstream_operator.resources.stateful_set import SPEC_FIELDS, stateful_set
@@ -35,7 +35,9 @@ def plan_cluster(
 ) -> tuple[Manifest, ...]:
     """`partitions`: None where no broker answered. `brokers`: how many pods of them there shall be now (`scale`)."""
     manifests: list[Manifest] = [*metadata_store_access(cluster), bootstrap_service(cluster, spec)]
-    counts = {role: int(spec[SPEC_FIELDS[role]]["replicas"]) for role in Role} | {Role.BROKER: brokers}
+    counts = pods_wanted(spec, brokers)
+    # Before the pods that read what is in them.
+    manifests += external_manifests(cluster, spec, counts)
     for role, count in counts.items():
         workload = workloads[role]
         manifests += [
@@ -44,9 +46,13 @@ def plan_cluster(
             disruption_budget(cluster, role, evictions_allowed(role, workload, partitions)),
             stateful_set(cluster, spec, role, count, leaving_s_max=LEAVING_S_MAX, storage_kept=kept_storage(workload)),
         ]
-    manifests += external_services(cluster, spec, counts)
     manifests += network_policies(cluster, spec, operator_namespace)
     return tuple(manifests)
+
+
+def pods_wanted(spec: Mapping[str, Any], brokers: int) -> dict[Role, int]:
+    """`brokers`: how many there shall be now."""
+    return {role: int(spec[SPEC_FIELDS[role]]["replicas"]) for role in Role} | {Role.BROKER: brokers}
 
 
 def superfluous(manifests: Sequence[Manifest], kind: str, found: Sequence[Mapping[str, Any]], uid: str) -> list[str]:

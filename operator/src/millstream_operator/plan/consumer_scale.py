@@ -62,9 +62,12 @@ class Recommendations:
         return max(min(current, max(replicas for _, replicas in self._asked)), asked)
 
 
-def without_pods(name: str, replicas: int, instances: Iterable[str]) -> list[str]:
-    """Static members named after pods of a StatefulSet that it does not have any more."""
-    return sorted(each for each in instances if (ordinal := _ordinal(name, each)) is not None and ordinal >= replicas)
+def without_pods(name: str, end: int, instances: Iterable[str]) -> list[str]:
+    """Static members named after pods of a StatefulSet that it does not have any more; `end`: its first ordinal without a pod.
+
+    Those before its first pod are somebody else's: StatefulSets of one name share the ordinals out while one moves elsewhere.
+    """
+    return sorted(each for each in instances if (ordinal := _ordinal(name, each)) is not None and ordinal >= end)
 
 
 def _ordinal(name: str, instance: str) -> int | None:

@@ -164,8 +164,7 @@ def next_reset(
         planned = _planned(wanted, seen, snapshot, at_time, now_ms)
     except (CannotReset, NowhereToCountFrom) as error:
         return refused(Reset(wanted.id, Phase.REFUSED, now_ms), str(error), now_ms)
-    is_draining = last is not None and last.id == wanted.id and last.phase is Phase.DRAINING
-    if wanted.dry_run and not is_draining:
+    if wanted.dry_run:
         is_same = last is not None and (last.before, last.after) == (planned.before, planned.after)
         return last if last is not None and is_same and last.phase is Phase.PLANNED else planned
     if not wanted.drains:
@@ -174,7 +173,7 @@ def next_reset(
         return refused(
             planned, f"the group is {seen.state} and has {seen.members} members: whenActive is Refuse", now_ms
         )
-    if last is None or not is_draining:
+    if last is None or last.id != wanted.id or last.phase is not Phase.DRAINING:
         return Reset(wanted.id, Phase.DRAINING, now_ms, "members give up their partitions and leave", drains=True)
     if seen.is_empty and seen.configs.get(DRAIN) == "true":
         return replace(planned, phase=Phase.MOVING, drains=True)

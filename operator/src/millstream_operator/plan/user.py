@@ -17,6 +17,7 @@ QUOTA_KEYS = {
     "requestPercentage": "request_percentage",
     "controllerMutationRate": "controller_mutation_rate",
 }
+AGAIN_MS_MAX, AGAIN_MS_PER_USER = 60_000, 500
 
 
 class Login(Enum):
@@ -159,6 +160,14 @@ def removal(seen: UserSeen, made: Made) -> tuple[Step, ...]:
     if quotas:
         steps.append(SetQuotas(quotas))
     return tuple(steps)
+
+
+def again_ms(users: int) -> int:
+    """How soon a User is looked at again that has not changed: each look asks for Secrets, and for what the cluster knows of him alone.
+
+    At every look where Users are few: whoever deletes a Secret because its password is known does not want to wait.
+    """
+    return min(AGAIN_MS_MAX, AGAIN_MS_PER_USER * users)
 
 
 def _credential_step(

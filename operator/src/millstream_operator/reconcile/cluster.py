@@ -14,7 +14,7 @@ from millstream_operator.kube.objects import KubernetesError
 from millstream_operator.metrics import ClusterSeen, OperatorMetrics
 from millstream_operator.plan.certificates import ROTATE
 from millstream_operator.plan.claims import Claim, has_claims_to_change
-from millstream_operator.plan.cluster import plan_cluster, superfluous
+from millstream_operator.plan.cluster import plan_cluster, pods_wanted, superfluous
 from millstream_operator.plan.conditions import Condition
 from millstream_operator.plan.health import partition_fields, readiness
 from millstream_operator.plan.lost import accepted, lost, lost_fields
@@ -35,6 +35,7 @@ from millstream_operator.reconcile.resource import (
 )
 from millstream_operator.reconcile.scale import carry_out, noted_of, scale_fields, view_of, wanted_of
 from millstream_operator.reconcile.topic import name_of
+from millstream_operator.resources.external import GATEWAY_API, listener_fields, target_of
 from millstream_operator.resources.identity import CLUSTER_LABEL, ClusterIdentity, Manifest
 from millstream_operator.resources.listeners import is_secured
 
@@ -44,6 +45,7 @@ Standing = Sequence[PartitionStanding] | None
 """None where no broker answered."""
 
 OWNED = (
+    ("v1", "ConfigMap"),
     ("v1", "Service"),
     ("v1", "ServiceAccount"),
     ("apps/v1", "StatefulSet"),
@@ -51,8 +53,14 @@ OWNED = (
     ("networking.k8s.io/v1", "NetworkPolicy"),
     ("rbac.authorization.k8s.io/v1", "Role"),
     ("rbac.authorization.k8s.io/v1", "RoleBinding"),
+    (GATEWAY_API, "TLSRoute"),
 )
-PRUNED = (("networking.k8s.io/v1", "NetworkPolicy"), ("v1", "Service"))
+PRUNED = (
+    ("networking.k8s.io/v1", "NetworkPolicy"),
+    (GATEWAY_API, "TLSRoute"),
+    ("v1", "ConfigMap"),
+    ("v1", "Service"),
+)
 """What a Cluster may cease to ask for."""
 NAMED_MAX = 5
 DRIFT_MS = 60_000
@@ -64,6 +72,8 @@ class _Memory:
 
     def __init__(self) -> None:
         self.applied = Applied()
+        self.targets: dict[str, str] = {}
+        """Where load balancers are, by Service."""
         self._owned_seen_ms = 0
         self._asked: tuple[int, str] | None = None
         """The Cluster's generation and what it says about rotation when what it owns was looked at."""
@@ -91,11 +101,11 @@ class ClusterReconciler:
         self._waiting: set[str] = set()
         self._memory: dict[str, _Memory] = {}
 
-    async def reconcile(self, body: Body, siblings: Sequence[Body]) -> None:
+    async def reconcile(self, body: Body, siblings: Sequence[Body]) -> Body | None:
         """As it is now, and not when it was listed. Who comes while another waits for its turn has nothing to add to what that one will see."""
         uid: str = body["metadata"]["uid"]
         if uid in self._waiting:
-            return
+            return None
         self._waiting.add(uid)
         turn = self._turns.of(body)
         try:
@@ -108,12 +118,12 @@ class ClusterReconciler:
             if current is None or current["metadata"]["uid"] != uid or current["metadata"].get("deletionTimestamp"):
                 self._memory.pop(uid, None)
                 self._metrics.forget(metadata["namespace"], metadata["name"])
-                return
-            await self._look_and_act(current)
+                return None
+            return await self._look_and_act(current)
         finally:
             turn.release()
 
-    async def _look_and_act(self, body: Body) -> None:
+    async def _look_and_act(self, body: Body) -> Body | None:
         cluster, spec = ClusterIdentity.of(body), body["spec"]
         workloads = await self._workloads(cluster)
         partitions = await self._partitions(body, workloads)
@@ -129,8 +139,8 @@ class ClusterReconciler:
         try:
             refused = await self._apply(cluster, body, workloads, manifests)
         except BadAuthority as error:
-            await write_status(self._around, self.kind, body, {}, Condition("Ready", False, "BadAuthority", str(error)))
-            return
+            bad = Condition("Ready", False, "BadAuthority", str(error))
+            return await write_status(self._around, self.kind, body, {}, bad)
         ready = readiness(workloads, spec, partitions)
         if refused:
             ready = Condition("Ready", False, "ApplyFailed", "; ".join(str(error) for error in refused))
@@ -145,11 +155,13 @@ class ClusterReconciler:
         progressing = roll.condition if is_changing(workloads) else scale.condition or not_resized or roll.condition
         fields = self._fields(cluster, workloads) | partition_fields(partitions)
         fields |= {"roll": noted, "scale": scaled, "givenUpClaims": released}
+        targets = self._memory[cluster.uid].targets
+        fields["listeners"] = listener_fields(cluster, spec, pods_wanted(spec, scale.replicas), targets)
         if partitions is not None:
             fields["lost"] = lost_fields(lost(partitions))
         seen = ClusterSeen(None if partitions is None else Totals.of(partitions), ready, progressing)
         self._metrics.saw(cluster.namespace, cluster.name, seen)
-        await write_status(self._around, self.kind, body, fields, ready, progressing)
+        return await write_status(self._around, self.kind, body, fields, ready, progressing)
 
     async def _scale(self, body: Body, workloads: Mapping[Role, Workload], partitions: Standing) -> Scale:
         """While pods are exchanged none leaves for good, and nothing is moved."""
@@ -202,6 +214,8 @@ class ClusterReconciler:
             if is_secured(body["spec"]):
                 await self._around.certificates.reconcile(body)
             found = await self._owned(cluster)
+            services = {name: target_of(each) for (kind, name), each in found.items() if kind == "Service"}
+            memory.targets = {name: target for name, target in services.items() if target is not None}
             memory.saw_owned(body, now_ms)
         refused = await memory.applied.apply(self._around.objects, manifests, found)
         if found is not None:

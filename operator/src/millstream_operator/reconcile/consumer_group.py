@@ -44,19 +44,20 @@ class ConsumerGroupReconciler:
         self._scaler = GroupScaler(around)
         self._named: Namesakes | None = None
 
-    async def reconcile(self, body: Body, siblings: Sequence[Body]) -> None:
+    async def reconcile(self, body: Body, siblings: Sequence[Body]) -> Body | None:
         async with self._turns.of(body):
             if body["metadata"].get("deletionTimestamp"):
-                return
+                return body
             fields: dict[str, Any] = {}
             try:
                 body, fields, conditions = await self._look_and_act(body, siblings)
             except Superseded:
-                return
+                return None
             except EXPECTED as error:
                 self._metrics.forget_group(_resource(body))
                 conditions = [condition_of(error)]
-            await write_status(self._around, self.kind, body, {**fields, "groupId": group_id_of(body)}, *conditions)
+            fields = {**fields, "groupId": group_id_of(body)}
+            return await write_status(self._around, self.kind, body, fields, *conditions)
 
     async def _look_and_act(self, body: Body, siblings: Sequence[Body]) -> tuple[Body, dict[str, Any], list[Condition]]:
         cluster = await self._cluster_of(body, siblings)
@@ -101,24 +102,30 @@ class ConsumerGroupReconciler:
         return cluster
 
     async def delete(self, body: Body) -> None:
-        """Take away the configs that this resource set, and the group, if it is to go and nobody is in it."""
+        """Take away the configs that this resource set, and the group, if it is to go, nobody is in it and nobody else declares it."""
         async with self._turns.of(body):
             group_id = group_id_of(body)
+            others = [each for each in await self._around.every(self.kind) if each["metadata"]["uid"] != _uid(body)]
             try:
-                cluster = await self._cluster_of(body, await self._around.every(self.kind))
-                await _remove(await kafka_of(self._around, cluster), body)
+                cluster = await self._cluster_of(body, [*others, body])
+                kafka = await kafka_of(self._around, cluster)
+                await _take_configs_away(kafka, body)
+                is_declared = elder(body, others, cluster, group_id_of) is not None
+                if body["spec"].get("deletionPolicy") == "DeleteIfEmpty" and not is_declared:
+                    await _delete(kafka, group_id)
             except (ClusterMissing, NamespaceNotAllowed, Conflict) as error:
                 logger.info("group let go group=%s reason=%s", group_id, error)
 
 
-async def _remove(kafka: KafkaCluster, body: Body) -> None:
+async def _take_configs_away(kafka: KafkaCluster, body: Body) -> None:
     group_id = group_id_of(body)
     made = (body.get("status") or {}).get("configs") or ()
     changes = plan_configs({}, (await groups.look_at(kafka, group_id, ())).configs, made).changes
     if changes:
         await group_changes.set_configs(kafka, group_id, changes)
-    if body["spec"].get("deletionPolicy") != "DeleteIfEmpty":
-        return
+
+
+async def _delete(kafka: KafkaCluster, group_id: str) -> None:
     try:
         await group_changes.delete(kafka, group_id)
     except Refused as error:
@@ -127,6 +134,10 @@ async def _remove(kafka: KafkaCluster, body: Body) -> None:
         logger.info("group left alone group=%s reason=it has members", group_id)
     else:
         logger.info("group deleted group=%s", group_id)
+
+
+def _uid(body: Body) -> str:
+    return str(body["metadata"]["uid"])
 
 
 def _resource(body: Body) -> Resource:

@@ -50,7 +50,7 @@ class GroupScaler:
             logger.info("consumers scaled group=%s from=%d to=%d", group_id_of(body), found.wanted, wanted)
             await tell(self._around, "ConsumerGroup", body, Event("ConsumersScaled", message))
         elif scaling.kind == "StatefulSet" and found.there <= wanted:
-            await self._let_go(kafka, body, seen, without_pods(scaling.name, wanted, seen.statics))
+            await self._let_go(kafka, body, seen, await self._without_pods(scaling, namespace, wanted, seen))
         fields = {"replicas": found.there, "selector": found.selector}
         if scaling.kind == "StatefulSet" and found.there > wanted:
             return fields, Condition("Scaled", None, "ScalingDown", f"{found.there} pods, {wanted} wanted")
@@ -66,6 +66,13 @@ class GroupScaler:
             self._recommendations.popitem(last=False)
         partitions = len(seen.ranges) + seen.unanswered
         return asked.wanted(scaling, lag_of(seen).total, partitions, found.wanted, now_ms)
+
+    async def _without_pods(self, scaling: Scaling, namespace: str, replicas: int, seen: GroupSeen) -> list[str]:
+        """Where all are numbered from 0 there is nothing to ask."""
+        if not without_pods(scaling.name, replicas, seen.statics):
+            return []
+        first = await scales.first_ordinal(self._around.objects, namespace, scaling.name)
+        return without_pods(scaling.name, first + replicas, seen.statics)
 
     async def _let_go(self, kafka: KafkaCluster, body: Body, seen: GroupSeen, instances: list[str]) -> None:
         """Nobody else would before the session timeout, and until then their partitions are read by nobody."""

@@ -144,8 +144,11 @@ def parse_bootstrap(bootstrap: str) -> Address:
 
 async def write_status(
     around: Surroundings, kind: str, body: Body, fields: Mapping[str, Any], *conditions: Condition
-) -> None:
-    """Merge fields and the conditions into the status, if that changes it, and tell what changed as Events; a resource that is gone needs none."""
+) -> Body:
+    """Merge fields and the conditions into the status, if that changes it, and tell what changed as Events.
+
+    The resource as it is then; one that is gone meanwhile, as it would be.
+    """
     metadata = body["metadata"]
     current = dict(body.get("status") or {})
     generation = metadata.get("generation", 0)
@@ -154,11 +157,11 @@ async def write_status(
     wanted = {**fields, "conditions": merged, "observedGeneration": generation}
     changed = {key: value for key, value in wanted.items() if current.get(key) != value}
     if not changed:
-        return
+        return body
     # A merge patch would keep the keys of a map that are gone, so a map that shrank is written with nulls for those.
     patch = {key: _replacing(current.get(key), value) for key, value in changed.items()}
     try:
-        await around.objects.merge_patch(
+        body = await around.objects.merge_patch(
             API_VERSION, kind, metadata["namespace"], metadata["name"], {"status": patch}, subresource="status"
         )
         for condition in turned(before, conditions):
@@ -166,6 +169,8 @@ async def write_status(
     except KubernetesError as error:
         if not error.not_found:
             raise
+        return {**body, "status": {**current, **wanted}}
+    return body
 
 
 async def tell(around: Surroundings, kind: str, body: Body, event: Event) -> None:

@@ -5,15 +5,18 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from millstream_operator.kube.finalizer import is_held, let_go
 from millstream_operator.kube.objects import KubernetesError
 from millstream_operator.metrics import OperatorMetrics, Resource
+from millstream_operator.plan.conditions import Condition
 from millstream_operator.plan.scope import Body
 from millstream_operator.reconcile.cluster import ClusterReconciler
 from millstream_operator.reconcile.consumer_group import ConsumerGroupReconciler
-from millstream_operator.reconcile.group_look import GroupLooks
-from millstream_operator.reconcile.resource import API_VERSION, Surroundings
-from millstream_operator.reconcile.topic import TopicReconciler
-from millstream_operator.reconcile.user import UserReconciler
+from millstream_operator.reconcile.group_look import GroupLooks, group_id_of
+from millstream_operator.reconcile.remains import KeptRemains
+from millstream_operator.reconcile.resource import API_VERSION, EXPECTED, Surroundings, write_status
+from millstream_operator.reconcile.topic import TopicReconciler, name_of
+from millstream_operator.reconcile.user import UserReconciler, user_name_of
 
 logger = logging.getLogger(__name__)
 
@@ -25,7 +28,8 @@ AT_ONCE_MAX = 8
 class Reconciler(Protocol):
     @property
     def kind(self) -> str: ...
-    async def reconcile(self, body: Body, siblings: Sequence[Body]) -> None: ...
+    async def reconcile(self, body: Body, siblings: Sequence[Body]) -> Body | None:
+        """The resource as it is after that, where it has been looked at."""
 
 
 class Reconcilers:
@@ -47,6 +51,14 @@ class Reconcilers:
             "users": self.users,
         }
         self._by_kind = {reconciler.kind: reconciler for reconciler in self.by_plural.values()}
+        self._remains = KeptRemains(
+            around,
+            {
+                "Topic": (name_of, self.topics.delete),
+                "ConsumerGroup": (group_id_of, self.groups.delete),
+                "User": (user_name_of, self.users.delete),
+            },
+        )
 
     @property
     def silent(self) -> bool:
@@ -55,6 +67,14 @@ class Reconcilers:
     async def look_at(self, kind: str, body: Body) -> None:
         siblings = [] if kind == "Cluster" else await self._around.every(kind)
         await self._reconcile(self._by_kind[kind], body, siblings)
+
+    async def left(self, kind: str, body: Body) -> None:
+        """A resource was deleted. What cannot be taken away now is kept, and taken away later."""
+        async with self._turns:
+            try:
+                await self._remains.left(kind, body)
+            except (KubernetesError, *EXPECTED) as error:
+                logger.warning("not deleted yet kind=%s name=%s error=%s", kind, body["metadata"]["name"], error)
 
     async def look_at_cluster(self, namespace: str, name: str) -> None:
         """Something about its pods has changed."""
@@ -78,15 +98,22 @@ class Reconcilers:
         if kind == "Cluster":
             self._around.clusters.listed(bodies)
         self._metrics.keep(kind, (_resource(kind, body) for body in bodies))
+        await self._look_for_remains(kind, bodies)
         async with asyncio.TaskGroup() as tasks:
             for body in bodies:
                 tasks.create_task(self._reconcile(self._by_kind[kind], body, bodies))
+
+    async def _look_for_remains(self, kind: str, bodies: Sequence[Body]) -> None:
+        try:
+            await self._remains.look(kind, bodies)
+        except (KubernetesError, OSError, TimeoutError) as error:
+            logger.warning("what resources leave is not known kind=%s error=%s", kind, error)
 
     async def _reconcile(self, reconciler: Reconciler, body: Body, siblings: Sequence[Body]) -> None:
         """One resource's trouble must not keep the others waiting; it is logged and looked at again next time."""
         async with self._turns:
             try:
-                await reconciler.reconcile(body, siblings)
+                await self._look_and_keep(reconciler, body, siblings)
             except Exception:
                 resource = _resource(reconciler.kind, body)
                 self._metrics.failed(resource)
@@ -95,6 +122,19 @@ class Reconcilers:
                 )
             else:
                 self._metrics.succeeded(_resource(reconciler.kind, body))
+
+    async def _look_and_keep(self, reconciler: Reconciler, body: Body, siblings: Sequence[Body]) -> None:
+        kind = reconciler.kind
+        if is_held(body):
+            await self._remains.keep(kind, body)
+            await let_go(self._around.objects, API_VERSION, kind, body)
+        trouble = await self._remains.first(kind, body, siblings)
+        if trouble is not None:
+            await write_status(self._around, kind, body, {}, Condition("Ready", None, "Leaving", trouble))
+            return
+        looked_at = await reconciler.reconcile(body, siblings)
+        if looked_at is not None:
+            await self._remains.keep(kind, looked_at)
 
 
 def _resource(kind: str, body: Body) -> Resource:

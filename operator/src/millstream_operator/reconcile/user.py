@@ -20,6 +20,7 @@ from millstream_operator.plan.user import (
     CredentialTaken,
     Login,
     WantedUser,
+    again_ms,
     made_fields,
     made_of,
     plan_user,
@@ -48,8 +49,6 @@ from millstream_operator.resources.listeners import is_secured
 logger = logging.getLogger(__name__)
 
 PASSWORD_BYTES = 32
-AGAIN_MS = 60_000
-"""How often a User is looked at that has not changed: each look asks for Secrets, and for what the cluster knows of him alone."""
 REMEMBERED_MAX = 10_000
 
 
@@ -62,22 +61,23 @@ class UserReconciler:
         self._as_declared: OrderedDict[str, tuple[str, int]] = OrderedDict()
         """Versions and time of the last look that found everything as it should be, by uid."""
 
-    async def reconcile(self, body: Body, siblings: Sequence[Body]) -> None:
+    async def reconcile(self, body: Body, siblings: Sequence[Body]) -> Body | None:
         async with self._turns.of(body):
             versions = await self._versions(body)
-            if versions == self._last_versions(body):
-                return
+            if versions == self._last_versions(body, len(siblings)):
+                return body
             # What was made is in the status, so it has to be the status as it is now.
             current = await self._current(body)
             if current is None or current["metadata"].get("deletionTimestamp"):
-                return
+                return current
             try:
                 fields, condition = await self._look_and_act(current, siblings)
             except EXPECTED as error:
                 fields, condition = {}, condition_of(error)
-            await write_status(self._around, self.kind, current, fields, condition)
+            written = await write_status(self._around, self.kind, current, fields, condition)
             if condition.status:
                 self._remember(current, versions)
+            return written
 
     async def _versions(self, body: Body) -> str:
         """Of the User, of its Cluster and of the authorities, before the look: a look that comes to nothing has nothing new to find while they stay."""
@@ -86,9 +86,9 @@ class UserReconciler:
         theirs = cluster and cluster["metadata"]["resourceVersion"]
         return f"{body['metadata']['resourceVersion']} {theirs} {self._around.certificates.made}"
 
-    def _last_versions(self, body: Body) -> str | None:
+    def _last_versions(self, body: Body, users: int) -> str | None:
         versions, looked_ms = self._as_declared.get(body["metadata"]["uid"], ("", 0))
-        return versions if self._around.world.monotonic_ms() - looked_ms < AGAIN_MS else None
+        return versions if self._around.world.monotonic_ms() - looked_ms < again_ms(users) else None
 
     def _remember(self, body: Body, versions: str) -> None:
         """`versions` as they were before the look: whatever changed meanwhile is looked at once more."""
@@ -149,7 +149,7 @@ class UserReconciler:
 
     async def _cluster_of(self, body: Body, siblings: Sequence[Body], wanted: WantedUser) -> Body:
         cluster = await cluster_of(self._around, body)
-        first = elder(body, siblings, cluster, lambda other: _wanted(other).name)
+        first = elder(body, siblings, cluster, user_name_of)
         if first is not None:
             raise Conflict(f"the older resource {first} declares the user {wanted.name} too")
         if not is_secured(cluster["spec"]):
@@ -195,6 +195,10 @@ class UserReconciler:
         if issued is None or is_due(issued, authority, asked, now, lives.renew_before):
             issued = issue(authority, asked, now, lives.certificate)
         return tls_files(identity, trust, issued)
+
+
+def user_name_of(body: Body) -> str:
+    return _wanted(body).name
 
 
 def _wanted(body: Body) -> WantedUser:

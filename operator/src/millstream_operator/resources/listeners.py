@@ -17,6 +17,7 @@ INTERNAL_PORT = 9096
 EXTERNAL_PORT = 9097
 MTLS_PORT = 9098
 CERTIFICATES = "/etc/millstream/certificates"
+NODE_PORT_FIRST = 32_000
 NODES_UNIT = "nodes"
 MECHANISM = "SCRAM-SHA-512"
 PLAIN_NAMES = {Role.BROKER: "PLAINTEXT", Role.CONTROLLER: "CONTROLLER", Role.COORDINATOR: "PLAINTEXT"}
@@ -27,8 +28,8 @@ class Listener:
     name: str
     port: int
     protocol: str = "PLAINTEXT"
-    domain: str | None = None
-    """Of the addresses that are advertised, where they are not the pods' own names."""
+    is_outside: bool = False
+    """Advertised with the addresses of the way in from outside, and not with the pods' own names."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """Its own, by the keys that come after listener.name.NAME."""
     is_for_nodes: bool = False
@@ -58,20 +59,52 @@ def listeners(spec: Mapping[str, Any], role: Role) -> tuple[Listener, ...]:
     ]
     outside = external(spec)
     if outside is not None:
-        found.append(Listener("EXTERNAL", EXTERNAL_PORT, "SASL_SSL", domain=outside["domain"]))
+        found.append(Listener("EXTERNAL", EXTERNAL_PORT, "SASL_SSL", is_outside=True))
     return tuple(found)
+
+
+def by_node_ports(spec: Mapping[str, Any]) -> bool:
+    """Whether pods are told apart from outside by their ports, so that no two can be told the same about themselves."""
+    outside = external(spec)
+    return outside is not None and outside.get("type") == "NodePort"
+
+
+def outside_address(outside: Mapping[str, Any], role: Role, pod: str, ordinal: int) -> tuple[str, int]:
+    """Where clients find a pod from outside: each by a name of its own, or all by one and each at its port."""
+    if outside.get("type") == "NodePort":
+        # Brokers and coordinators take turns, so that each may become more and none gets another port.
+        return outside["domain"], _first_port(outside) + 1 + 2 * ordinal + (role is Role.COORDINATOR)
+    return f"{pod}.{outside['domain']}", outside.get("port", EXTERNAL_PORT)
+
+
+def outside_bootstrap(outside: Mapping[str, Any]) -> tuple[str, int]:
+    is_by_ports = outside.get("type") == "NodePort"
+    return outside["domain"], _first_port(outside) if is_by_ports else outside.get("port", EXTERNAL_PORT)
+
+
+def _first_port(outside: Mapping[str, Any]) -> int:
+    return int(outside.get("nodePort", NODE_PORT_FIRST))
+
+
+def advertised(cluster: ClusterIdentity, spec: Mapping[str, Any], role: Role, ordinal: int | None = None) -> str:
+    """What a pod tells clients of itself; without an ordinal what any pod of the role is told to say."""
+    pod = "$(POD_NAME)" if ordinal is None else f"{cluster.service(role)}-{ordinal}"
+    own_name = f"{pod}.{cluster.service(role)}.{cluster.namespace}.svc"
+    outside, addresses = external(spec), []
+    for each in listeners(spec, role):
+        host, port = own_name, each.port
+        if each.is_outside and outside is not None:
+            host, port = outside_address(outside, role, pod, ordinal or 0)
+        addresses.append(f"{each.name}://{host}:{port}")
+    return ",".join(addresses)
 
 
 def listener_properties(cluster: ClusterIdentity, spec: Mapping[str, Any], role: Role) -> dict[str, str]:
     """What a process is told about where it listens, and how it proves itself to the others."""
-    own_domain = f"{cluster.service(role)}.{cluster.namespace}.svc"
     found = listeners(spec, role)
-    told = {
-        "listeners": ",".join(f"{each.name}://0.0.0.0:{each.port}" for each in found),
-        "advertised.listeners": ",".join(
-            f"{each.name}://$(POD_NAME).{each.domain or own_domain}:{each.port}" for each in found
-        ),
-    }
+    told = {"listeners": ",".join(f"{each.name}://0.0.0.0:{each.port}" for each in found)}
+    if role is Role.CONTROLLER or not by_node_ports(spec):
+        told["advertised.listeners"] = advertised(cluster, spec, role)
     if not is_secured(spec):
         return told
     protocols = {each.name: each.protocol for each in found} | {"CONTROLLER": "SSL", "INTERNAL": "SSL"}
@@ -109,7 +142,7 @@ def node_certificate(cluster: ClusterIdentity, spec: Mapping[str, Any], role: Ro
         names += [f"{bootstrap}.{namespace}.svc{end}" for end in ("", ".cluster.local")]
     outside = external(spec)
     if outside is not None and role is not Role.CONTROLLER:
-        names += [f"*.{outside['domain']}", outside["domain"]]
+        names += [outside["domain"]] if by_node_ports(spec) else [f"*.{outside['domain']}", outside["domain"]]
     return Wanted(service, NODES_UNIT, (*names, "localhost", "127.0.0.1"))
 
 

@@ -44,6 +44,7 @@ from millstream_console.pages.rights import (
     list_all_users,
 )
 from millstream_console.pages.session import describe_session, log_in, log_out
+from millstream_console.pages.stories import TELLING, TELLING_MAX, tell
 from millstream_console.pages.topics import describe_topic, list_partitions, list_topics
 from millstream_console.pages.transactions import (
     abort_one_transaction,
@@ -84,6 +85,7 @@ READ: Mapping[str, Page] = {
     "users": Page(list_all_users),
     "acls": Page(list_all_acls),
     "quotas": Page(list_all_quotas),
+    "story": Page(tell),
     "messages/follow": Page(follow_messages),
     "message": Page(show_message),
     "message/body": Page(save_body),
@@ -111,6 +113,7 @@ def application(settings: ConsoleSettings) -> web.Application:
     app[SETTINGS] = settings
     app[FOLLOWERS] = asyncio.Semaphore(FOLLOWERS_MAX)
     app[SEARCHES] = asyncio.Semaphore(SEARCHES_MAX)
+    app[TELLING] = asyncio.Semaphore(TELLING_MAX)
     app.cleanup_ctx.append(_accesses)
     for pages, add in ((READ, app.router.add_get), (SENT, app.router.add_post)):
         for name, page in pages.items():

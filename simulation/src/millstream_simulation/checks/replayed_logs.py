@@ -40,8 +40,9 @@ def _judge(name: str, log: Log) -> None:
     if replayed_log is None:
         return
     producers, epochs, aborted = replayed_log
-    if log.log_start_offset == 0:
+    if epochs:
         _expect(name, "leader epochs", list(log.epochs), epochs)
+    if log.log_start_offset == 0:
         _expect(name, "aborted transactions", log.aborted_transactions(0, log.log_end_offset), aborted)
     held = {entry.producer_id: _known(entry) for entry in log.producers}
     replayed = {entry.producer_id: _known(entry) for entry in producers.entries}
@@ -61,7 +62,7 @@ def _replayed(log: Log) -> tuple[ProducerState, list[EpochStart], list[AbortedTr
                 return None
             offset = header.next_offset
             if not epochs or header.leader_epoch > epochs[-1].epoch:
-                epochs.append(EpochStart(header.leader_epoch, header.base_offset))
+                epochs.append(EpochStart(header.leader_epoch, max(header.base_offset, int(log.log_start_offset))))
             if not header.is_control:
                 if header.producer_id >= 0:
                     producers.update(header, header.base_offset, timestamp=header.max_timestamp, now_ms=0)

@@ -57,8 +57,6 @@ class Model:
 
     batches: list[Batch] = field(default_factory=list)
     start: int = 0
-    deleted: int = 0
-    """As far as the start ever was: a kill may take it back, and leader epochs are not told for what comes back then."""
     end: int = 0
     flushed: int = 0
     """The log has called everything before it flushed."""
@@ -77,7 +75,6 @@ class Model:
 
     def start_moved(self, log: Log) -> None:
         self.start = log.log_start_offset
-        self.deleted = max(self.deleted, self.start)
 
     def cut(self, log: Log) -> None:
         end = log.log_end_offset
@@ -193,7 +190,7 @@ class Model:
         for batch in batches:
             if batch.end <= self.cleaned and held.keys().isdisjoint(range(batch.offset, batch.end)):
                 continue  # compaction took all of it
-            if batch.offset >= self.deleted and (found := log.epoch_of(batch.offset)) != batch.leader_epoch:
+            if batch.offset >= self.start and (found := log.epoch_of(batch.offset)) != batch.leader_epoch:
                 return f"the epoch at {batch.offset} is {batch.leader_epoch}, and the log says {found}"
         return None
 

@@ -15,9 +15,9 @@ from millstream_spark.checkpoint import initial_offsets, planned_batch
 from millstream_spark.errors import BadConfig, QueryFailed
 from millstream_spark.lag import Offsets
 from millstream_spark.login import Login, read_login
-from millstream_spark.session import open_session
 from millstream_spark.sink.sink import ExactlyOnceSink
 from millstream_spark.source import read_options
+from millstream_spark.spark_session import open_session
 from millstream_spark.storage import Storage
 from millstream_spark.streaming import Stream, run_stream
 from millstream_spark.topic import describe_topic

@@ -1,1 +1,1 @@
-"""The archive job: a topic into a Parquet lake, exactly once by checkpoint."""
+"""The archive job: a topic into a lake, exactly once by checkpoint: Parquet, or a Delta table."""

@@ -10,6 +10,7 @@ from millstream_spark.archive.columns import PARTITION_COLUMNS
 from millstream_spark.options import positive, trigger
 from millstream_spark.trigger import AvailableNow, Trigger
 
+LAKE_FORMATS = ("parquet", "delta")
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
@@ -18,6 +19,8 @@ class ArchiveConfig:
     bootstrap_servers: str
     topic: str
     output: str
+    lake_format: str
+    """What the lake is: a directory of Parquet with Spark's own log, or a Delta table."""
     checkpoint: str
     trigger: Trigger
     starting_offsets: str
@@ -32,10 +35,13 @@ class ArchiveConfig:
 
 
 def parse_archive(arguments: Sequence[str]) -> ArchiveConfig:
-    parser = argparse.ArgumentParser(prog="archive", description="Store a topic as Parquet, exactly once.")
+    parser = argparse.ArgumentParser(
+        prog="archive", description="Store a topic as Parquet or as a Delta table, exactly once."
+    )
     parser.add_argument("--bootstrap-servers", required=True, help="host:port[,host:port...]")
     parser.add_argument("--topic", required=True, type=_topic)
     parser.add_argument("--output", required=True, help="the lake: a directory on a volume, or any Hadoop path")
+    parser.add_argument("--format", default="parquet", choices=LAKE_FORMATS)
     parser.add_argument("--checkpoint", required=True, help="the job's progress; belongs to this topic and this lake")
     parser.add_argument("--trigger", default=AvailableNow(), type=trigger, help="available-now, or an interval: 10s")
     parser.add_argument(
@@ -53,6 +59,7 @@ def parse_archive(arguments: Sequence[str]) -> ArchiveConfig:
         bootstrap_servers=words.bootstrap_servers,
         topic=words.topic,
         output=words.output,
+        lake_format=words.format,
         checkpoint=words.checkpoint,
         trigger=words.trigger,
         starting_offsets=words.starting_offsets,

@@ -1,4 +1,4 @@
-"""Runs the archive, a streaming query. The checkpoint and the sink's own log make it exactly once."""
+"""Runs the archive, a streaming query. The checkpoint and the lake's own log make it exactly once."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,11 +8,13 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from millstream_spark.archive.columns import lake_columns
 from millstream_spark.archive.config import ArchiveConfig, parse_archive
+from millstream_spark.delta_table import LOG, DeltaTable, session_settings
 from millstream_spark.login import Login, read_login
-from millstream_spark.session import open_session
 from millstream_spark.source import read_options
+from millstream_spark.spark_session import open_session
 from millstream_spark.storage import Storage
 from millstream_spark.streaming import Stream, run_stream
+from millstream_spark.topic import Topic
 from millstream_spark.trigger import triggered
 
 
@@ -30,22 +32,28 @@ def run_archive(arguments: Sequence[str]) -> int:
         topic_check_interval_s=config.topic_check_interval_s,
     )
     topic = stream.describe()
-    spark = open_session(f"archive {config.topic}")
+    spark = open_session(f"archive {config.topic}", session_settings(config.lake_format))
     try:
         storage = Storage(spark)
         run_stream(
             spark,
-            replace(stream, output=storage.qualify(config.output)),
+            replace(stream, output=_output(storage, config)),
             topic,
-            lambda: start_query(spark, config, login),
-            output_is_begun=bool(storage.names(f"{config.output}/_spark_metadata")),
+            lambda: start_query(spark, config, login, topic),
+            output_is_begun=any(storage.names(f"{config.output}/{log}") for log in ("_spark_metadata", LOG)),
         )
         return 0
     finally:
         spark.stop()
 
 
-def start_query(spark: SparkSession, config: ArchiveConfig, login: Login) -> StreamingQuery:
+def _output(storage: Storage, config: ArchiveConfig) -> str:
+    """Return the lake's place; a table is another lake than a directory at the same one."""
+    place = storage.qualify(config.output)
+    return f"delta:{place}" if config.lake_format == "delta" else place
+
+
+def start_query(spark: SparkSession, config: ArchiveConfig, login: Login, topic: Topic) -> StreamingQuery:
     reader = (
         spark.readStream.format("kafka")
         .options(**read_options(config.bootstrap_servers, config.topic, login))
@@ -53,13 +61,19 @@ def start_query(spark: SparkSession, config: ArchiveConfig, login: Login) -> Str
     )
     if config.max_offsets_per_trigger is not None:
         reader = reader.option("maxOffsetsPerTrigger", config.max_offsets_per_trigger)
-    writer = (
-        lake_columns(reader.load(), config.partition_by)
-        .writeStream.format("parquet")
-        .queryName(f"archive-{config.topic}")
-        .option("path", config.output)
-        .option("checkpointLocation", config.checkpoint)
-    )
-    if config.partition_by:
-        writer = writer.partitionBy(*config.partition_by)
+    rows = lake_columns(reader.load(), config.partition_by)
+    writer = rows.writeStream.queryName(f"archive-{config.topic}").option("checkpointLocation", config.checkpoint)
+    if config.lake_format == "delta":
+        table = DeltaTable(
+            config.output,
+            topic=topic.name,
+            topic_id=topic.topic_id,
+            checkpoint=config.checkpoint,
+            partition_by=config.partition_by,
+        )
+        writer = writer.foreachBatch(table.store)
+    else:
+        writer = writer.format("parquet").option("path", config.output)
+        if config.partition_by:
+            writer = writer.partitionBy(*config.partition_by)
     return triggered(writer, config.trigger).start()

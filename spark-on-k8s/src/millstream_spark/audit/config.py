@@ -5,12 +5,15 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from millstream_spark.archive.config import LAKE_FORMATS
+
 
 @dataclass(frozen=True, slots=True)
 class AuditConfig:
     bootstrap_servers: str
     topic: str
     lake: str | None
+    lake_format: str
     copy: str | None
     """Another topic, of `copy_bootstrap_servers`; either this or the lake is given."""
     copy_bootstrap_servers: str
@@ -27,6 +30,7 @@ def parse_audit(arguments: Sequence[str]) -> AuditConfig:
     parser.add_argument("--topic", required=True)
     stored = parser.add_mutually_exclusive_group(required=True)
     stored.add_argument("--lake", help="what `archive` wrote")
+    parser.add_argument("--format", default="parquet", choices=LAKE_FORMATS, help="what the lake is")
     stored.add_argument("--copy", help="a topic with the same records in the same partitions")
     parser.add_argument("--copy-bootstrap-servers", help="where the copy is; --bootstrap-servers by default")
     end = parser.add_mutually_exclusive_group()
@@ -38,6 +42,7 @@ def parse_audit(arguments: Sequence[str]) -> AuditConfig:
         bootstrap_servers=words.bootstrap_servers,
         topic=words.topic,
         lake=words.lake,
+        lake_format=words.format,
         copy=words.copy,
         copy_bootstrap_servers=words.copy_bootstrap_servers or words.bootstrap_servers,
         ending_offsets=words.ending_offsets,

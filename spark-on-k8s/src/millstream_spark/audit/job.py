@@ -15,10 +15,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from millstream_spark.audit.comparison import COUNTS, FAULTS, compare_by_offset, compare_in_order
 from millstream_spark.audit.config import AuditConfig, parse_audit
+from millstream_spark.delta_table import session_settings
 from millstream_spark.errors import BadOffsets, JobError, LakeIncomplete
 from millstream_spark.login import Login, read_login
-from millstream_spark.session import open_session
 from millstream_spark.source import read_options
+from millstream_spark.spark_session import open_session
 from millstream_spark.topic import Span, Topic, committed_offsets, describe_spans, describe_topic, is_compacted
 
 TIMEOUT_S = 30
@@ -30,7 +31,7 @@ def run_audit(arguments: Sequence[str]) -> int:
     config = parse_audit(arguments)
     login = read_login(config.credentials)
     topic = describe_topic(config.bootstrap_servers, config.topic, timeout_s=TIMEOUT_S, login=login.librdkafka)
-    spark = open_session(f"audit {config.topic}")
+    spark = open_session(f"audit {config.topic}", session_settings(config.lake_format))
     try:
         counted = _compare(spark, config, topic, login)
     finally:
@@ -74,7 +75,7 @@ def _compare(spark: SparkSession, config: AuditConfig, topic: Topic, login: Logi
 def _stored(spark: SparkSession, config: AuditConfig, login: Login) -> DataFrame:
     if config.lake is not None:
         try:
-            return spark.read.parquet(config.lake)
+            return spark.read.format(config.lake_format).load(config.lake)
         except AnalysisException as error:
             raise JobError(f"{config.lake} cannot be read as a lake: {str(error).splitlines()[0]}") from error
     assert config.copy is not None

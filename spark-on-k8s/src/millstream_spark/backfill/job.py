@@ -17,7 +17,7 @@ from millstream_spark.backfill.writing import SCHEMA, WRITTEN, PartWriter
 from millstream_spark.errors import JobError, LineageBroken, OutputUnwritable
 from millstream_spark.login import read_login
 from millstream_spark.origin import Origin
-from millstream_spark.session import open_session
+from millstream_spark.spark_session import open_session
 from millstream_spark.topic import describe_topic
 
 TIMEOUT_S = 30

@@ -19,8 +19,8 @@ from millstream_spark.mirror.flow import Flow, Renewal, check_flow, next_ranges
 from millstream_spark.mirror.groups import GroupTranslator, origins_of
 from millstream_spark.origin import Origin
 from millstream_spark.replay.copying import COLUMNS, COPIED, PartitionCopier
-from millstream_spark.session import open_session
 from millstream_spark.sink.marks import Cluster, MarkedWriter, settle
+from millstream_spark.spark_session import open_session
 from millstream_spark.streaming import sigterm
 from millstream_spark.topic import Span, Topic, describe_spans, describe_topic
 from millstream_spark.trigger import AvailableNow, Interval

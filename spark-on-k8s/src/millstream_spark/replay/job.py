@@ -15,8 +15,8 @@ from millstream_spark.origin import Origin
 from millstream_spark.replay.config import ReplayConfig, parse_replay
 from millstream_spark.replay.copying import COLUMNS, COPIED, PartitionCopier
 from millstream_spark.replay.plan import Range, check_goes_on
-from millstream_spark.session import open_session
 from millstream_spark.sink.marks import Cluster, MarkedWriter, settle
+from millstream_spark.spark_session import open_session
 from millstream_spark.topic import Span, Topic, describe_spans, describe_topic
 
 TIMEOUT_S = 30

@@ -123,6 +123,24 @@ def test_what_is_wrong_is_said_with_what_to_do(given: dict[str, str], message: s
         secured(Properties(given))
 
 
+SHIPPED = "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL"
+
+
+@pytest.mark.parametrize(
+    ("given", "asks"),
+    [
+        ({MAP: SHIPPED}, False),
+        ({MAP: SHIPPED, "sasl.enabled.mechanisms": "PLAIN"}, True),
+        ({MAP: f"{SHIPPED},OUTSIDE:SSL"}, True),
+        ({MAP: "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL"}, True),
+    ],
+)
+def test_the_map_that_kafka_ships_closes_nothing_by_itself(given: dict[str, str], asks: bool) -> None:
+    properties = Properties({"listeners": "PLAINTEXT://h:1", **given})
+    listeners, _ = listeners_of(properties, "PLAINTEXT://127.0.0.1:9092")
+    assert security_of(properties, listeners).asks_for_credentials is asks
+
+
 def test_controllers_reach_each_other_as_they_are_reached(files: dict[str, object]) -> None:
     properties = told(**{MAP: "C:SSL"}, **files)
     security = controller_security_of(properties, Endpoint("C", "h", 1))

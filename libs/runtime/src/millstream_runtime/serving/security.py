@@ -26,6 +26,8 @@ TOKEN_SECRET = "delegation.token.secret.key"
 CONTROLLER_MECHANISM = "sasl.mechanism.controller.protocol"
 _PREFIX = "listener.name."
 
+SHIPPED_MAP = {protocol.name: protocol for protocol in SecurityProtocol}
+
 Ask: TypeAlias = Callable[[str], str | None]
 
 
@@ -136,7 +138,14 @@ class _Protocols:
 
     @property
     def ask_for_credentials(self) -> bool:
-        return any(protocol is not SecurityProtocol.PLAINTEXT for protocol in self._map.values())
+        named = self._map.items() - SHIPPED_MAP.items() if self._is_as_shipped else self._map.items()
+        return any(protocol is not SecurityProtocol.PLAINTEXT for _, protocol in named)
+
+    @property
+    def _is_as_shipped(self) -> bool:
+        """The server.properties that Kafka ships names every protocol. Beside no setting of any of them that says nothing about listeners elsewhere."""
+        told = any(key.startswith(("ssl.", "sasl.", _PREFIX)) for key in self._properties.as_dict())
+        return not told and SHIPPED_MAP.items() <= self._map.items()
 
     def know_the_others(self) -> None:
         """A file that several processes share has settings of listeners which this one does not have."""

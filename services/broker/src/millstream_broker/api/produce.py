@@ -53,18 +53,18 @@ def answer_single_produce(
     single = read_single(frame, position, version)
     if single is None or single.acks == 0 or broker.throttling.produce.active:
         return None
-    topic, index = single.topic, single.index
-    if context.connection.authorizer is not None:
-        found = broker.partitions.find(topic, index)
-        if found is None or not context.may(_WRITE, _TOPIC, found.topic):
-            return None
+    index = single.index
+    replica = broker.partitions.find(single.topic, index)
+    if replica is None or not replica.partition.leads:
+        return None
+    if context.connection.authorizer is not None and not context.may(_WRITE, _TOPIC, replica.topic):
+        return None
     try:
-        replica = _located(broker, topic, index)
         appended = _append(
             broker, replica, single.records, single.acks, context, broker.world.now_ms(), transactional=False
         )
     except Refused as refusal:
-        _remember(broker, topic, index, single.records, refusal, context)
+        _remember(broker, _as_asked(replica, version), index, single.records, refusal, context)
         request = decode(ProduceRequest, version, frame, position)
         return refusing(broker, request, [[refusal]], context)
     base_offset, append_time_ms, start_offset, last_offset = appended
@@ -243,8 +243,7 @@ def _append(
             header, broker.image.shard(replica.topic_id, replica.index), [each.producer_id for each in log.producers]
         )
     if broker.refused_batches.lowest and header.producer_id >= 0:
-        topic = replica.topic_id.bytes if context.version >= TOPIC_IDS_SINCE else replica.topic
-        key = (topic, replica.index, header.producer_id)
+        key = (_as_asked(replica, context.version), replica.index, header.producer_id)
         is_remembered = log.producer(header.producer_id) is not None
         check_order(header, key, broker.refused_batches, is_remembered=is_remembered, now_ms=context.received_at_ms)
     assert batch is not None, "validated"
@@ -257,6 +256,11 @@ def _append(
     if not result.is_duplicate:
         broker.appended(replica, len(batch))
     return result.base_offset, result.log_append_time, log.log_start_offset, result.last_offset
+
+
+def _as_asked(replica: HostedPartition, version: int) -> str | bytes:
+    """Its topic as requests of this version name it."""
+    return replica.topic_id.bytes if version >= TOPIC_IDS_SINCE else replica.topic
 
 
 def _remember(

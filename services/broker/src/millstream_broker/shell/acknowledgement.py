@@ -14,7 +14,6 @@ from millstream_runtime.serving.context import Deferred, RequestContext
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import ProduceRequest, ProduceResponse
 from millstream_wire.messages.produce import PartitionProduceData, TopicProduceData
-from millstream_wire.primitive import uuid_of
 from millstream_wire.usual.produce_request import SingleProduce
 from millstream_wire.usual.produce_response import one_success
 
@@ -32,7 +31,6 @@ class Acknowledgement(Deferred):
         "_index",
         "_replica",
         "_timer",
-        "_topic",
         "_wait",
     )
 
@@ -47,7 +45,6 @@ class Acknowledgement(Deferred):
         super().__init__()
         self._broker = broker
         self._replica = replica
-        self._topic = single.topic
         self._encoded_topic = single.encoded_topic
         self._index = single.index
         self._appended = appended
@@ -94,10 +91,9 @@ class Acknowledgement(Deferred):
                 append_time_ms,
                 start_offset,
             )
-        topic = self._topic
-        asked = TopicProduceData(partition_data=[PartitionProduceData(index=self._index)])
-        if isinstance(topic, bytes):
-            asked.topic_id = uuid_of(topic)
-        else:
-            asked.name = topic
+        asked = TopicProduceData(
+            name=self._replica.topic,
+            topic_id=self._replica.topic_id,
+            partition_data=[PartitionProduceData(index=self._index)],
+        )
         return refusing(self._broker, ProduceRequest(topic_data=[asked]), [[Refused(code, "")]], context)

@@ -12,6 +12,7 @@ const PAGES = {
   groups: ["Groups", "groups", "r", () => import("./pages/groups.js")],
   transactions: ["Transactions", "transactions", "x", () => import("./pages/transactions.js")],
   brokers: ["Brokers", "brokers", "b", () => import("./pages/brokers.js")],
+  happened: ["What happened", "happened", "h", () => import("./pages/happened.js")],
   rights: ["Access", "rights", "a", () => import("./pages/rights.js")],
 };
 // Pages of one thing, under the entry of all of them.

@@ -62,8 +62,10 @@ export function button(text, onclick, { kind = "", ...more } = {}) {
 }
 
 export function tabs(label, chosen, items) {
-  return h("nav", { class: "tabs", "aria-label": label },
+  const element = h("nav", { class: "tabs", "aria-label": label },
     items.map(([key, text, target]) => h("a", { href: target, "aria-current": key === chosen ? "page" : null }, text)));
+  requestAnimationFrame(() => element.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" }));
+  return element;
 }
 
 // full: whether much of it is a reason to worry.
@@ -144,7 +146,7 @@ export function listing({ load, columns, query, signal, placeholder, tools = [],
       return answer.total > 0 && state.filter ? empty(`Nothing has “${state.filter}” in it`, `of ${count(answer.total)}`) : nothing;
     }
     return [
-      h("div", { class: "scroll" }, h("table", {},
+      scroller(h("table", {},
         h("caption", { class: "sr" }, name),
         h("thead", {}, h("tr", {}, columns.map(heading))),
         h("tbody", {}, answer.rows.map((row) => h("tr", { class: "link" },
@@ -192,8 +194,19 @@ function focused(holder) {
   };
 }
 
+// What is wider than its place is scrolled, by keys too.
+export function scroller(element) {
+  const holder = h("div", { class: "scroll" }, element);
+  const look = () => {
+    if (holder.scrollWidth > holder.clientWidth) holder.tabIndex = 0;
+    else holder.removeAttribute("tabindex");
+  };
+  new ResizeObserver(look).observe(holder);
+  return holder;
+}
+
 export function table(columns, rows, name) {
-  return h("div", { class: "scroll" }, h("table", {}, h("caption", { class: "sr" }, name),
+  return scroller(h("table", {}, h("caption", { class: "sr" }, name),
     h("thead", {}, h("tr", {}, columns.map((column) => h("th", { scope: "col", class: classOf(column) }, column.title)))),
     h("tbody", {}, rows.map((row) => h("tr", {}, columns.map((column) => h("td", { class: classOf(column) }, column.cell(row))))))));
 }

@@ -26,6 +26,7 @@ from millstream_cluster.members import Partition
 from millstream_log import DataDir, LogError, TopicPartition
 from millstream_runtime.world import World
 from millstream_wire.records import RecordsError
+from millstream_wire.usual.produce_request import compact_name
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +48,7 @@ class HostedPartitions:
         self._node_id = node_id
         self._by_id: dict[ReplicaKey, HostedPartition] = {}
         self._by_topic: dict[str | bytes, dict[int, HostedPartition]] = {}
-        """Under the topic's name, and under its id as it is on the wire: a UUID is dear to look up."""
+        """Under the topic's name, and under name and id as they are on the wire: making a string or a UUID of them is dear."""
         self.on_added: Callable[[], None] = lambda: None
         """Called whenever a partition that belongs here begins to serve, or turned out not to open."""
         self.unlisted: dict[ReplicaKey, None] = {}
@@ -104,7 +105,7 @@ class HostedPartitions:
         return is_away or (key in self._by_id and key not in self.unlisted)
 
     def find(self, topic: str | bytes | UUID, index: int) -> HostedPartition | None:
-        """Find a partition by its topic's name or id; bytes are an id as it is on the wire."""
+        """Find a partition by its topic's name or id; bytes are an id or a compact name as they are on the wire."""
         if isinstance(topic, (str, bytes)):
             partitions = self._by_topic.get(topic)
             return None if partitions is None else partitions.get(index)
@@ -342,7 +343,7 @@ class HostedPartitions:
         self._held_back.pop(key, None)
         del self._by_id[key]
         self.on_removed(replica)
-        for topic in replica.topic, replica.topic_id.bytes:
+        for topic in _names_of(replica):
             partitions = self._by_topic[topic]
             del partitions[replica.index]
             if not partitions:
@@ -396,5 +397,9 @@ class HostedPartitions:
 
     def _add(self, replica: HostedPartition) -> None:
         self._by_id[replica.key] = replica
-        for topic in replica.topic, replica.topic_id.bytes:
+        for topic in _names_of(replica):
             self._by_topic.setdefault(topic, {})[replica.index] = replica
+
+
+def _names_of(replica: HostedPartition) -> tuple[str | bytes, ...]:
+    return replica.topic, compact_name(replica.topic), replica.topic_id.bytes

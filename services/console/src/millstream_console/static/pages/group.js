@@ -5,6 +5,7 @@ import { h, put } from "../dom.js";
 import { count, duration, plural } from "../format.js";
 import { badge, button, card, dialog, empty, note, place, repeat, shown, table, tile } from "../parts.js";
 import { plot } from "../plot.js";
+import { storyCard } from "../story.js";
 import { KINDS, stateOf } from "./groups.js";
 import { resetDialog, undoDialog } from "./reset.js";
 
@@ -22,7 +23,7 @@ export function draw(main, query, signal) {
   const history = h("div", {});
   put(main,
     h("div", { class: "head" }, h("div", {}, h("div", { class: "crumb" }, h("a", { href: "#/groups" }, "Groups")), h("h1", {}, group), badges), actions),
-    card("Lag over time", { body: history }), facts);
+    card("Lag over time", { body: history }), facts, storyCard("group", group, signal));
   if (!session.read_only) {
     put(actions, button("Reset offsets", () => resetDialog(group, refresh)), button("Undo reset", () => undoDialog(group, refresh)),
       button("Delete", () => deleteDialog(group), { kind: "danger" }));

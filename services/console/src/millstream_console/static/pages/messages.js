@@ -4,7 +4,7 @@ import { address, get, post, session } from "../api.js";
 import { h, put, replace } from "../dom.js";
 import { bytes, clock, count, day, duration, moment, plural } from "../format.js";
 import { layout } from "../json_text.js";
-import { badge, button, copy, dialog, empty, note, notice, remember, shown } from "../parts.js";
+import { badge, button, copy, dialog, empty, note, notice, remember, scroller, shown } from "../parts.js";
 import { command } from "../shell.js";
 
 const ROWS_MAX = 500;
@@ -145,7 +145,7 @@ export function drawMessages(body, topic, query, signal) {
     }
     return [
       leftOut > 0 && notice("warn", `${plural(leftOut, "partition")} left out`, "Choose a partition to look into it"),
-      h("div", { class: "scroll" }, h("table", { class: "messages" }, h("caption", { class: "sr" }, "Messages"),
+      scroller(h("table", { class: "messages" }, h("caption", { class: "sr" }, "Messages"),
         h("thead", {}, h("tr", {}, [["Time", ""], ["Partition", "num wide"], ["Offset", "num"], ["Key", "key"], ["Value", ""], ["Size", "num wide"]].map(([text, kind]) => h("th", { scope: "col", class: kind || null }, text)))),
         h("tbody", {}, view.rows.map(drawnRow)))),
     ];

@@ -3,7 +3,7 @@
 import { get, session } from "../api.js";
 import { h, put } from "../dom.js";
 import { bytes, count, plural } from "../format.js";
-import { badge, card, empty, head, notice, repeat, shown, table, tile } from "../parts.js";
+import { badge, card, empty, head, notice, place, repeat, shown, table, tile } from "../parts.js";
 
 const EVERY_MS = 4000;
 const NAMED = 6;
@@ -39,8 +39,12 @@ function drawn(answer) {
 function finding(each) {
   const named = each.where.slice(0, NAMED);
   const others = each.count - named.length;
-  return notice("warn", `${each.what[0].toUpperCase()}${each.what.slice(1)}: ${count(each.count)}`,
-    `${named.join(", ")}${others > 0 ? ` and ${count(others)} more` : ""}`, each.fix);
+  return notice("warn", `${sentence(each.what)}: ${count(each.count)}`,
+    `${named.join(", ")}${others > 0 ? ` and ${count(others)} more` : ""}`, sentence(each.fix));
+}
+
+function sentence(text) {
+  return `${text[0].toUpperCase()}${text.slice(1)}`;
 }
 
 export function state(broker) {
@@ -52,8 +56,8 @@ export function state(broker) {
 function brokers(rows) {
   if (rows.length === 0) return empty("There is no broker");
   return table([
-    { title: "Broker", cell: (each) => h("strong", {}, String(each.node_id)) },
-    { title: "Address", name: true, cell: (each) => [h("span", { class: "mono" }, each.address), each.is_controller && " ", each.is_controller && badge("controller", "accent")] },
+    { title: "Broker", cell: (each) => [h("a", { href: place("broker", { broker: each.node_id }) }, `Broker ${each.node_id}`), each.is_controller && [" ", badge("controller", "accent")]] },
+    { title: "Address", name: true, wide: true, cell: (each) => h("span", { class: "mono" }, each.address) },
     { title: "Rack", wide: true, cell: (each) => each.rack ?? "–" },
     { title: "State", cell: state },
     { title: "Leads", number: true, cell: (each) => count(each.leaders) },

@@ -5,11 +5,12 @@ import { h, put } from "../dom.js";
 import { bytes, count, plural } from "../format.js";
 import { badge, empty, listing, place, shown, tabs } from "../parts.js";
 import { settingsCard } from "../settings.js";
+import { storyCard } from "../story.js";
 import { groupColumns } from "./groups.js";
 import { drawMessages } from "./messages.js";
 import { inSync } from "./topics.js";
 
-const TABS = { messages: ["Messages", drawMessages], partitions: ["Partitions", drawPartitions], readers: ["Readers", drawReaders], settings: ["Settings", drawSettings] };
+const TABS = { messages: ["Messages", drawMessages], partitions: ["Partitions", drawPartitions], readers: ["Readers", drawReaders], settings: ["Settings", drawSettings], happened: ["What happened", drawStory] };
 
 export function title(query) {
   return query.get("topic") ?? "Topic";
@@ -58,6 +59,10 @@ function drawReaders(body, topic, query, signal) {
     nothing: empty("No group has committed in this topic", "Looked at every ten seconds"),
     columns: groupColumns().filter((each) => each.key !== "type" && each.title !== "Topics").map((each) => ({ ...each, key: ["group", "lag"].includes(each.key) ? each.key : undefined })),
   }));
+}
+
+function drawStory(body, topic, query, signal) {
+  put(body, storyCard("topic", topic, signal));
 }
 
 function drawSettings(body, topic, query, signal, asked) {
