@@ -85,7 +85,14 @@ class Topics:
 
     def begin_transaction(self, name: str, records: Sequence[Sent]) -> Producer:
         """Send records in a transaction, and leave it open."""
-        producer = Producer({"bootstrap.servers": self._bootstrap_servers, "transactional.id": uuid.uuid4().hex})
+        producer = Producer(
+            {
+                "bootstrap.servers": self._bootstrap_servers,
+                "transactional.id": uuid.uuid4().hex,
+                # As long as brokers allow: it is open for all of the test.
+                "transaction.timeout.ms": 900_000,
+            }
+        )
         producer.init_transactions(60)
         producer.begin_transaction()
         self._send(producer, name, records)
