@@ -18,6 +18,12 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 PARTITIONS = 6
 PAUSE_S = 0.02
 PATIENT_MS = 240_000
+IMPATIENT = {
+    "socket.timeout.ms": 3_000,
+    "socket.connection.setup.timeout.ms": 3_000,
+    "topic.metadata.refresh.interval.ms": 1_000,
+}
+"""For who falls silent: with librdkafka's own 60 s and 5 minutes a node that is cut off would be missed for as long as it is away."""
 POLL_S = 0.2
 COMMIT_EVERY_S = 0.5
 PIPELINE = Path(__file__).with_name("pipeline.py")
@@ -29,7 +35,7 @@ class Traffic:
     """From `source` into `sink`. Bounded by the length of a scenario."""
 
     def __init__(self, settings: dict[str, str], source: str, sink: str) -> None:
-        self._settings = settings
+        self._settings: dict[str, str | int] = {**settings, **IMPATIENT}
         self.source = source
         self.sink = sink
         self.acknowledged: defaultdict[int, list[int]] = defaultdict(list)

@@ -95,7 +95,9 @@ class Nodes:
         for name in self._names:
             self._register(name)
         door = f"TCP-LISTEN:443,bind={API_SERVER},fork,reuseaddr"
-        service = subprocess.Popen(["socat", door, f"TCP:{':'.join(self._api_server().values())}"])
+        service = subprocess.Popen(
+            ["setpriv", "--pdeathsig", "KILL", "socat", door, f"TCP:{':'.join(self._api_server().values())}"]
+        )
         self._thread.start()
         try:
             yield self

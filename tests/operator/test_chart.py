@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
+from pathlib import Path
 from typing import Any
 
+import yaml
 from kubectl import ROOT
-from kubelet import RELEASE
+from kubelet import RELEASE, ROLES
 from scene import Scene
 
 CHART = str(ROOT / "charts/millstream")
@@ -32,6 +35,30 @@ def test_helm_upgrade_brings_definitions_up_to_date_and_exchanges_no_pod(scene: 
     assert scene.uids("broker") == pods
     left = scene.cluster.kubectl("get", "jobs,configmaps,serviceaccounts", "-o", "name")
     assert "definitions" not in left
+
+
+def test_stateful_sets_that_exchange_their_pods_by_themselves_are_stopped(scene: Scene) -> None:
+    """As those of 0.1.0 do: what is only applied keeps their rollingUpdate, and is refused for it."""
+    rolling = json.dumps({"spec": {"updateStrategy": {"type": "RollingUpdate"}}})
+    for role in ROLES:
+        scene.cluster.kubectl("patch", "statefulset", f"{RELEASE}-{role}", "--type=merge", "-p", rolling)
+    scene.change({"brokers": {"rebalance": {"bytesPerSecond": 50_000_000}}})
+
+    def are_stopped() -> bool:
+        return all(each["spec"]["updateStrategy"] == {"type": "OnDelete"} for each in scene.cluster.list("statefulset"))
+
+    scene.wait_until("the operator alone exchanges pods", are_stopped, timeout_s=60)
+    scene.wait_until_ready(timeout_s=60)
+
+
+def test_the_values_of_0_1_0_are_enough_for_an_upgrade(scene: Scene, tmp_path: Path) -> None:
+    """`--reuse-values` takes them in place of this chart's, so that none of its newer ones has a default."""
+    chart = shutil.copytree(CHART, tmp_path / "chart")
+    shutil.copy(Path(__file__).with_name("values-0.1.0.yaml"), chart / "values.yaml")
+    words = ("template", RELEASE, str(chart), "--is-upgrade", "--kube-version", "1.33.0")
+    [cluster] = [each for each in yaml.safe_load_all(scene.cluster.helm(*words)) if each and each["kind"] == "Cluster"]
+    assert "security" not in cluster["spec"], "a plain cluster stays one"
+    assert "rebalance" not in cluster["spec"]["brokers"]
 
 
 ARCHIVE: dict[str, Any] = {

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
+from aiohttp import ClientError
 from kubernetes.aio import client as api
 from kubernetes.aio import config
 
@@ -139,7 +140,7 @@ class Objects:
         body: Mapping[str, Any] | None = None,
         content_type: str = "application/json",
     ) -> dict[str, Any]:
-        """One request. Raises KubernetesError."""
+        """One request. Raises KubernetesError; OSError or TimeoutError where nobody answers to the end."""
         request = await self._client.param_serialize(
             method,
             path,
@@ -148,8 +149,12 @@ class Objects:
             body=body,
             auth_settings=["BearerToken"],
         )
-        response = await self._client.call_api(*request, _request_timeout=REQUEST_TIMEOUT_S)
-        content = await response.read()  # type: ignore[no-untyped-call]
+        try:
+            response = await self._client.call_api(*request, _request_timeout=REQUEST_TIMEOUT_S)
+            content = await response.read()  # type: ignore[no-untyped-call]
+        except ClientError as error:
+            # A connection that breaks before or in the middle of an answer is no OSError of aiohttp's.
+            raise ConnectionError(f"the API server does not answer: {error or type(error).__name__}") from error
         if not 200 <= response.status <= 299:
             raise _error(response.status, content)
         answer: dict[str, Any] = json.loads(content)

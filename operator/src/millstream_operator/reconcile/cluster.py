@@ -230,6 +230,15 @@ class ClusterReconciler:
             for each in await self._around.objects.list(api_version, kind, cluster.namespace, label)
         }
 
+    async def _stop_rolling(self, found: Found) -> None:
+        """StatefulSets of 0.1.0 exchange their pods by themselves. An apply leaves what it does not name, and is refused for that."""
+        for (kind, name), each in found.items():
+            if kind == "StatefulSet" and each["spec"]["updateStrategy"].get("rollingUpdate"):
+                strategy = {"type": "OnDelete", "rollingUpdate": None}
+                namespace = each["metadata"]["namespace"]
+                patch = {"spec": {"updateStrategy": strategy}}
+                await self._around.objects.merge_patch("apps/v1", kind, namespace, name, patch)
+
     async def _prune(self, cluster: ClusterIdentity, manifests: Sequence[Manifest], found: Found) -> None:
         for api_version, kind in PRUNED:
             of_kind = [each for (its_kind, _), each in found.items() if its_kind == kind]

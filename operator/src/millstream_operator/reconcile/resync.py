@@ -15,6 +15,7 @@ from millstream_operator.reconcile.consumer_group import ConsumerGroupReconciler
 from millstream_operator.reconcile.group_look import GroupLooks, group_id_of
 from millstream_operator.reconcile.remains import KeptRemains
 from millstream_operator.reconcile.resource import API_VERSION, EXPECTED, Surroundings, write_status
+from millstream_operator.reconcile.shared_lists import SharedLists
 from millstream_operator.reconcile.topic import TopicReconciler, name_of
 from millstream_operator.reconcile.user import UserReconciler, user_name_of
 
@@ -39,6 +40,7 @@ class Reconcilers:
         self._around = around
         self._metrics = metrics
         self._turns = asyncio.Semaphore(AT_ONCE_MAX)
+        self._lists = SharedLists(around.every)
         self._last_success_ms = around.world.monotonic_ms()
         looks = GroupLooks(around)
         self.topics = TopicReconciler(around, looks)
@@ -65,7 +67,12 @@ class Reconcilers:
         return self._around.world.monotonic_ms() - self._last_success_ms > SILENT_MS_MAX
 
     async def look_at(self, kind: str, body: Body) -> None:
-        siblings = [] if kind == "Cluster" else await self._around.every(kind)
+        """It has changed. What cannot be asked now is left to the next look at everything."""
+        try:
+            siblings = [] if kind == "Cluster" else await self._lists.of(kind)
+        except (KubernetesError, OSError) as error:
+            logger.warning("changed and not looked at kind=%s name=%s error=%s", kind, body["metadata"]["name"], error)
+            return
         await self._reconcile(self._by_kind[kind], body, siblings)
 
     async def left(self, kind: str, body: Body) -> None:
@@ -73,12 +80,16 @@ class Reconcilers:
         async with self._turns:
             try:
                 await self._remains.left(kind, body)
-            except (KubernetesError, *EXPECTED) as error:
+            except (KubernetesError, OSError, *EXPECTED) as error:
                 logger.warning("not deleted yet kind=%s name=%s error=%s", kind, body["metadata"]["name"], error)
 
     async def look_at_cluster(self, namespace: str, name: str) -> None:
         """Something about its pods has changed."""
-        body = await self._around.objects.get(API_VERSION, "Cluster", namespace, name)
+        try:
+            body = await self._around.objects.get(API_VERSION, "Cluster", namespace, name)
+        except (KubernetesError, OSError) as error:
+            logger.warning("pods changed and not looked at cluster=%s error=%s", name, error)
+            return
         if body is not None:
             await self._reconcile(self._by_kind["Cluster"], body, [])
 
@@ -91,7 +102,7 @@ class Reconcilers:
     async def _look_at_all(self, kind: str) -> None:
         try:
             bodies = await self._around.every(kind)
-        except (KubernetesError, OSError, TimeoutError) as error:
+        except (KubernetesError, OSError) as error:
             logger.warning("api server unreachable kind=%s error=%s", kind, error)
             return
         self._last_success_ms = self._around.world.monotonic_ms()
@@ -106,22 +117,25 @@ class Reconcilers:
     async def _look_for_remains(self, kind: str, bodies: Sequence[Body]) -> None:
         try:
             await self._remains.look(kind, bodies)
-        except (KubernetesError, OSError, TimeoutError) as error:
+        except (KubernetesError, OSError) as error:
             logger.warning("what resources leave is not known kind=%s error=%s", kind, error)
 
     async def _reconcile(self, reconciler: Reconciler, body: Body, siblings: Sequence[Body]) -> None:
         """One resource's trouble must not keep the others waiting; it is logged and looked at again next time."""
+        resource = _resource(reconciler.kind, body)
+        what = resource.kind, resource.namespace, resource.name
         async with self._turns:
             try:
                 await self._look_and_keep(reconciler, body, siblings)
-            except Exception:
-                resource = _resource(reconciler.kind, body)
+            except (KubernetesError, OSError) as error:
                 self._metrics.failed(resource)
-                logger.exception(
-                    "reconcile failed kind=%s namespace=%s name=%s", resource.kind, resource.namespace, resource.name
-                )
+                said = str(error) or type(error).__name__
+                logger.warning("reconcile failed kind=%s namespace=%s name=%s error=%s", *what, said)
+            except Exception:
+                self._metrics.failed(resource)
+                logger.exception("reconcile failed kind=%s namespace=%s name=%s", *what)
             else:
-                self._metrics.succeeded(_resource(reconciler.kind, body))
+                self._metrics.succeeded(resource)
 
     async def _look_and_keep(self, reconciler: Reconciler, body: Body, siblings: Sequence[Body]) -> None:
         kind = reconciler.kind

@@ -9,7 +9,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from millstream_log import DataDir, Log, LogError, StorageError, TopicPartition
+from millstream_log import DataDir, Log, LogError, OutOfOrderSequence, StorageError, TopicPartition
 from millstream_log.cleaner import (
     Cleaned,
     Cleaning,
@@ -147,10 +147,18 @@ class Course:
         if not mine or mine[-1].offset < self._model.start:
             return
         data = self._encoded(mine[-1])
+        has_ended = mine[-1].transactional and producer_id not in self._open_transactions()
         try:
             result = self._log.append(data, check(data), leader_epoch=self._epoch, now_ms=self._now_ms)
+        except OutOfOrderSequence:
+            if not has_ended:
+                raise
+            self._note("batch of an ended transaction refused")
+            return
         except StorageError:
             return
+        if has_ended:
+            raise Violation(f"what is at {mine[-1].offset}, in a transaction that has ended, was acknowledged again")
         if not result.is_duplicate or result.base_offset != mine[-1].offset:
             raise Violation(f"what is at {mine[-1].offset} was appended again at {result.base_offset}")
         self._note("batch repeated")

@@ -13,6 +13,7 @@ from millstream_broker.core.topic_settings import TopicSettings
 from millstream_broker.shell.partition.isr_changes import IsrChanges
 from millstream_cluster.ids import COORDINATOR_TOPICS
 from millstream_log import KEEPS_ALL, DataDir, Log, Retention, TopicPartition
+from millstream_wire.usual.produce_request import compact_name
 
 # Final: compiled, any other name of a module or a class is searched for.
 _HIGH_WATERMARK: Final = Bound.HIGH_WATERMARK
@@ -104,6 +105,10 @@ class HostedPartition:
     def retention(self) -> Retention:
         """What its log may let go of."""
         return KEEPS_ALL if self.is_internal else self.settings.retention
+
+    def topic_names(self) -> tuple[str | bytes, ...]:
+        """What its topic is called: its name, and name and id as they are on the wire."""
+        return self.topic, compact_name(self.topic), self.topic_id.bytes
 
     def end_for(self, bound: Bound) -> int:
         """Where the partition ends for who reads up to this bound."""
