@@ -13,6 +13,7 @@ from millstream_broker.core.topic_settings import TopicSettings
 from millstream_broker.shell.partition.isr_changes import IsrChanges
 from millstream_cluster.ids import COORDINATOR_TOPICS
 from millstream_log import KEEPS_ALL, DataDir, Log, Retention, TopicPartition
+from millstream_wire.usual.produce_request import compact_name
 
 # Final: compiled, any other name of a module or a class is searched for.
 _HIGH_WATERMARK: Final = Bound.HIGH_WATERMARK
@@ -94,6 +95,11 @@ class HostedPartition:
         self._stable_place = Place()
         self.starts_place = Place()
         """Where to wait for followers to begin their logs later."""
+
+    @property
+    def topic_names(self) -> tuple[str | bytes, ...]:
+        """What its topic is looked up by: its name, and name and id as they are on the wire."""
+        return self.topic, compact_name(self.topic), self.topic_id.bytes
 
     @property
     def last_stable_offset(self) -> int:

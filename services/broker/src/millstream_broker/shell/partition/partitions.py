@@ -26,7 +26,6 @@ from millstream_cluster.members import Partition
 from millstream_log import DataDir, LogError, TopicPartition
 from millstream_runtime.world import World
 from millstream_wire.records import RecordsError
-from millstream_wire.usual.produce_request import compact_name
 
 logger = logging.getLogger(__name__)
 
@@ -343,7 +342,7 @@ class HostedPartitions:
         self._held_back.pop(key, None)
         del self._by_id[key]
         self.on_removed(replica)
-        for topic in _names_of(replica):
+        for topic in replica.topic_names:
             partitions = self._by_topic[topic]
             del partitions[replica.index]
             if not partitions:
@@ -397,9 +396,5 @@ class HostedPartitions:
 
     def _add(self, replica: HostedPartition) -> None:
         self._by_id[replica.key] = replica
-        for topic in _names_of(replica):
+        for topic in replica.topic_names:
             self._by_topic.setdefault(topic, {})[replica.index] = replica
-
-
-def _names_of(replica: HostedPartition) -> tuple[str | bytes, ...]:
-    return replica.topic, compact_name(replica.topic), replica.topic_id.bytes
