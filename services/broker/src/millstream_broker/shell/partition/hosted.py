@@ -97,11 +97,6 @@ class HostedPartition:
         """Where to wait for followers to begin their logs later."""
 
     @property
-    def topic_names(self) -> tuple[str | bytes, ...]:
-        """What its topic is looked up by: its name, and name and id as they are on the wire."""
-        return self.topic, compact_name(self.topic), self.topic_id.bytes
-
-    @property
     def last_stable_offset(self) -> int:
         """Where readers of committed records stop; not before the log's start, which may be moved into an open transaction."""
         return max(self.partition.last_stable_offset, self.log.log_start_offset)
@@ -110,6 +105,10 @@ class HostedPartition:
     def retention(self) -> Retention:
         """What its log may let go of."""
         return KEEPS_ALL if self.is_internal else self.settings.retention
+
+    def topic_names(self) -> tuple[str | bytes, ...]:
+        """What its topic is called: its name, and name and id as they are on the wire."""
+        return self.topic, compact_name(self.topic), self.topic_id.bytes
 
     def end_for(self, bound: Bound) -> int:
         """Where the partition ends for who reads up to this bound."""

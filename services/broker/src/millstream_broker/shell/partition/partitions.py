@@ -342,7 +342,7 @@ class HostedPartitions:
         self._held_back.pop(key, None)
         del self._by_id[key]
         self.on_removed(replica)
-        for topic in replica.topic_names:
+        for topic in replica.topic_names():
             partitions = self._by_topic[topic]
             del partitions[replica.index]
             if not partitions:
@@ -396,5 +396,5 @@ class HostedPartitions:
 
     def _add(self, replica: HostedPartition) -> None:
         self._by_id[replica.key] = replica
-        for topic in replica.topic_names:
+        for topic in replica.topic_names():
             self._by_topic.setdefault(topic, {})[replica.index] = replica
