@@ -18,7 +18,7 @@ from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import ElectLeadersRequest
 from millstream_wire.messages import alter_partition_reassignments as wanted
 
-TIMEOUT_S = 60
+TIMEOUT_S = 240
 
 
 def create_topic(bootstrap: str, topic: str, partitions: int, *, replicas: int) -> None:

@@ -13,13 +13,11 @@ from pathlib import Path
 def main() -> int:
     answers = json.loads(Path(sys.argv[1]).read_text())
     match sys.argv[2:]:
-        case ["config", "view", *_]:
-            print("team", end="")
-        case ["get", "secret", name, "-n", "team", "-o", "json"]:
+        case ["get", "secret", name, "-o", "json"]:
             print(json.dumps(answers["secrets"][name]))
-        case ["get", kind, "-n", "team", *_]:
+        case ["get", kind, *_]:
             print(json.dumps({"items": answers[kind]}))
-        case ["port-forward", "-n", "team", _, port, "--address", "127.0.0.1"]:
+        case ["port-forward", _, port, "--address", "127.0.0.1"]:
             _forward(port.removeprefix(":"), answers["port"])
         case words:
             print(f"error: unknown command {words}", file=sys.stderr)

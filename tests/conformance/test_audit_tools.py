@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 import servers
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from commits import commit
+from confluent_kafka import Consumer, Producer, TopicPartition
 from kafka_tools import KafkaUnavailable, kafka_libs, run_tools
 
 TIMEOUT_S = 60
@@ -22,16 +23,8 @@ def use_a_group(bootstrap: str) -> None:
     assert producer.flush(TIMEOUT_S) == 0
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "g", "enable.auto.commit": False})
     consumer.assign([TopicPartition("t", 0, 0)])
-    servers.eventually(lambda: commit(consumer))
+    commit(consumer, [TopicPartition("t", 0, 5)])
     consumer.close()
-
-
-def commit(consumer: Consumer) -> None:
-    """The group's coordinator may be about to load what it has to know."""
-    try:
-        consumer.commit(offsets=[TopicPartition("t", 0, 5)], asynchronous=False)
-    except KafkaException as error:
-        raise AssertionError(str(error)) from error
 
 
 def changes(log: Path) -> list[str]:

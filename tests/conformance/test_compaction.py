@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import servers
+from commits import commit
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic
 from kafka_tools import KafkaUnavailable, kafka_libs, run_tool
@@ -139,6 +140,7 @@ def test_the_groups_own_topic_shrinks_and_remembers(fresh: Path, topic: str) -> 
         create(node.bootstrap, topic, cleanup_policy="delete")
         consumer = Consumer({"bootstrap.servers": node.bootstrap, "group.id": "g", "enable.auto.commit": False})
         note = "x" * 3500
+        commit(consumer, [TopicPartition(topic, 0, 0)])
         for i in range(1500):
             consumer.commit(offsets=[TopicPartition(topic, 0, i, metadata=note)], asynchronous=False)
         (directory,) = fresh.glob("data/**/__consumer_offsets-0")
@@ -154,7 +156,7 @@ def test_the_groups_own_topic_shrinks_and_remembers(fresh: Path, topic: str) -> 
             consumer = Consumer({"bootstrap.servers": node.bootstrap, "group.id": "g"})
             (committed,) = consumer.committed([TopicPartition(topic, 0)], TIMEOUT_S)
             assert committed.offset == 1499
-            consumer.commit(offsets=[TopicPartition(topic, 0, 1499)], asynchronous=False)
+            commit(consumer, [TopicPartition(topic, 0, 1499)])
             consumer.close()
         node.stop()
     check_with_kafka(fresh / "data", "__consumer_offsets")

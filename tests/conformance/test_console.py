@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import servers
+from commits import commit
 from confluent_kafka import OFFSET_INVALID, Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from console_page import ConsolePage, console_of
@@ -456,7 +457,7 @@ def test_offsets_are_moved_after_a_look_and_moved_back(
     group = f"reader of {made}"
     consumer = Consumer({"bootstrap.servers": node.bootstrap, "group.id": group, "enable.auto.commit": False})
     at = [TopicPartition(made, 0, 2), TopicPartition(made, 1, 3)]
-    servers.eventually(lambda: _commit(consumer, at))
+    commit(consumer, at)
 
     def committed() -> list[int]:
         wanted = [TopicPartition(made, index) for index in range(3)]
@@ -476,16 +477,8 @@ def test_offsets_are_moved_after_a_look_and_moved_back(
     assert page.send("group/undo", group=group).code == "INVALID"
     page.post("group/reset", group=group, to="shift", at=-1, execute=True)
     assert committed() == [1, 2, OFFSET_INVALID]
-    _commit(consumer, [TopicPartition(made, 0, 3)])
+    commit(consumer, [TopicPartition(made, 0, 3)])
     consumer.close()
     assert "has gone on since" in page.send("group/undo", group=group).document["error"]["message"]
     for wrong in ({"to": "x"}, {"to": "offset"}, {"to": "offset", "at": -1}, {"to": "time", "at": True}, {}):
         assert page.send("group/reset", group=group, **wrong).code == "INVALID", wrong
-
-
-def _commit(consumer: Consumer, offsets: list[TopicPartition]) -> None:
-    """A coordinator that loads the group's shard is asked again."""
-    try:
-        consumer.commit(offsets=offsets, asynchronous=False)
-    except KafkaException as error:
-        raise AssertionError(str(error)) from error

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 import servers
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from commits import commit
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from kafka_tools import run_tool
 from raw_share_groups import RawShareGroup
@@ -65,21 +66,14 @@ def group(anywhere: str, topic: str) -> str:
         producer.produce(topic, str(number).encode(), partition=number % 2)
     assert producer.flush(TIMEOUT_S) == 0
     group = f"g-{topic}"
-    commit(anywhere, group, TopicPartition(topic, 0, 7), TopicPartition(topic, 1, 4))
+    commit_alone(anywhere, group, TopicPartition(topic, 0, 7), TopicPartition(topic, 1, 4))
     return group
 
 
-def commit(at: str, group: str, *offsets: TopicPartition) -> None:
-    """As a consumer that is no member; a coordinator that still loads is asked again."""
+def commit_alone(at: str, group: str, *offsets: TopicPartition) -> None:
+    """As a consumer that is no member."""
     consumer = Consumer({"bootstrap.servers": at, "group.id": group, "enable.auto.commit": False})
-
-    def commit_once() -> None:
-        try:
-            consumer.commit(offsets=list(offsets), asynchronous=False)
-        except KafkaException as error:
-            raise AssertionError(str(error)) from error
-
-    servers.eventually(commit_once)
+    commit(consumer, list(offsets))
     consumer.close()
 
 
@@ -136,9 +130,9 @@ def test_an_undo_takes_back_what_was_never_committed_and_nothing_that_came_after
     reset = ["group", "reset", fresh, "--topic", topic, "--to", "3", "--execute"]
     run(anywhere, *reset)
     assert committed(anywhere, fresh) == {0: 3, 1: 3}
-    commit(anywhere, fresh, TopicPartition(topic, 1, 8))
+    commit_alone(anywhere, fresh, TopicPartition(topic, 1, 8))
     assert f"has gone on since the reset in {topic}-1" in run(anywhere, "group", "undo", fresh, "--execute", code=1)
-    commit(anywhere, fresh, TopicPartition(topic, 1, 3))
+    commit_alone(anywhere, fresh, TopicPartition(topic, 1, 3))
     run(anywhere, "group", "undo", fresh, "--execute")
     assert (
         fresh not in {each["group_id"] for each in asked(anywhere, "group", "list")} or committed(anywhere, fresh) == {}

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import commits
 import pytest
 import servers
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Message, Producer, TopicPartition
@@ -73,7 +74,7 @@ def read(bootstrap: str, topic: str, partitions: int, *, commit: bool = False) -
         else:
             at_end.add(message.partition())
     if commit:
-        reader.commit(asynchronous=False)
+        commits.commit(reader)
     reader.close()
     return found
 

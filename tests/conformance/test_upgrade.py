@@ -33,7 +33,7 @@ from millstream_wire.records import Record, encode_batch, parse_header
 
 OLD = "0.1.0"
 THIS = Path(sys.executable).parent
-TIMEOUT_S = 60
+TIMEOUT_S = 240
 BROKERS = ("broker-1", "broker-2", "broker-3")
 CONTROLLERS = ("controller-1", "controller-2")
 COORDINATORS = ("coordinator-1", "coordinator-2")

@@ -121,4 +121,3 @@ def test_killed_between_two_commits_nothing_is_lost_and_nothing_comes_twice(arch
     assert 0 < len(stored(archive.lake)) < len(sent)
     archive.run(FORMAT)
     assert stored(archive.lake) == expected(sent)
-    archive.audit(FORMAT)

@@ -6,7 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from millstream_log import AbortedTransaction, InvalidProducerEpoch, Log, LogConfig, TransactionCoordinatorFenced
+from millstream_log import (
+    AbortedTransaction,
+    InvalidProducerEpoch,
+    Log,
+    LogConfig,
+    OutOfOrderSequence,
+    TransactionCoordinatorFenced,
+)
 from millstream_log.disk import DISK, Disk
 from millstream_log.errors import InvalidTransactionState, StorageError
 from millstream_wire.records import EndMarker, check, encode_batch
@@ -31,6 +38,15 @@ class Partition:
         result = self.log.append(batch, header, leader_epoch=0, now_ms=0)
         self._sequences[producer_id] = sequence + 1
         return result.base_offset
+
+    def again(self, producer_id: int, *, back: int = 1) -> tuple[int, bool]:
+        """Send a batch with the numbers of an earlier one: where it is taken to be, and whether as a repetition."""
+        sequence = self._sequences[producer_id] - back
+        batch, header = self._make(
+            producer_id=producer_id, producer_epoch=0, base_sequence=sequence, transactional=True
+        )
+        result = self.log.append(batch, header, leader_epoch=0, now_ms=0)
+        return result.base_offset, result.is_duplicate
 
     def end(self, producer_id: int, *, commit: bool, epoch: int = 0, coordinator_epoch: int = 1) -> int:
         record = EndMarker(commit, coordinator_epoch).encode(0)
@@ -145,6 +161,26 @@ def test_a_producer_writes_nothing_beside_its_transaction(partition: Partition) 
         partition.write(1, transactional=False)
     partition.end(1, commit=True)
     assert partition.write(1, transactional=False) == 2
+
+
+@pytest.mark.parametrize("commit", [True, False])
+@pytest.mark.parametrize("reopened", [False, True])
+def test_numbers_of_an_ended_transaction_are_no_repetition(partition: Partition, commit: bool, reopened: bool) -> None:
+    """A client that took its batch for lost gave its numbers to the next transaction, which was committed without records.
+
+    Found by `make chaos FAMILY=full SEED=7721`: librdkafka counts anew after an abort.
+    """
+    partition.write(1)
+    assert partition.again(1) == (0, True)
+    partition.end(1, commit=commit)
+    if reopened:
+        partition.reopen(clean=False)
+    with pytest.raises(OutOfOrderSequence):
+        partition.again(1)
+    assert partition.write(1) == 2
+    assert partition.again(1) == (2, True)
+    with pytest.raises(OutOfOrderSequence):
+        partition.again(1, back=2)
 
 
 class NoRoomForIndexes(Disk):

@@ -2,12 +2,13 @@
 
 import sys
 from argparse import Namespace
+from collections.abc import Callable
 from typing import Any
 
 from millstream.commands.chosen import Chosen
 from millstream.commands.connection import cluster_of
 from millstream.commands.existing import existing_topic
-from millstream.commands.output import Progress, print_json, text_of, time_text
+from millstream.commands.output import Progress, json_text, text_of, time_text
 from millstream.commands.starts import Start, offsets_at, parse_start
 from millstream.commands.template import Template, raw
 from millstream_client import (
@@ -80,33 +81,30 @@ async def _print(
     stops: dict[TopicPartition, int] | None,
 ) -> None:
     left = options.max_messages if options.max_messages is not None else sys.maxsize
+    # A group's members, and who follows, read on beyond an end that was there at the beginning.
+    ends = {each.partition: offset for each, offset in stops.items()} if stops is not None else {}
     count = 0
     # Counting is only of use where the messages themselves do not show.
     progress = Progress("messages") if not sys.stdout.isatty() else None
     async with Consumer(cluster, [options.topic], config) as consumer:
         while left > 0 and (stops is None or not _has_read(consumer, stops)):
             messages = await consumer.poll(timeout_ms=_LOOK_MS)
-            done = []
+            done, shown = 0, []
             for message in messages:
                 if left == 0:
                     break
-                done.append(message)
-                if _is_before(message, stops) and printing.show(message):
+                done += 1
+                if message.offset < ends.get(message.partition, sys.maxsize) and printing.takes(message):
+                    shown.append(printing.render(message))
                     left -= 1
-            count += len(done)
+            sys.stdout.buffer.write(b"".join(shown))
             sys.stdout.flush()
-            consumer.mark_done(done)
+            count += done
+            consumer.mark_done(messages[:done])
             if progress is not None:
                 progress.update(count)
     if progress is not None:
         progress.end()
-
-
-def _is_before(message: Message, stops: dict[TopicPartition, int] | None) -> bool:
-    """A group's members, and who follows, read on beyond an end that was there at the beginning."""
-    if stops is None:
-        return True
-    return message.offset < stops.get(TopicPartition(message.topic, message.partition), sys.maxsize)
 
 
 def _has_read(consumer: Consumer, ends: dict[TopicPartition, int]) -> bool:
@@ -116,29 +114,32 @@ def _has_read(consumer: Consumer, ends: dict[TopicPartition, int]) -> bool:
 
 
 class Printing:
-    """Prints those that are wanted, the way the options say."""
+    """Which messages are wanted, and what is printed of each: what the options say, decided once."""
 
     def __init__(self, options: Namespace, chosen: Chosen) -> None:
-        self._options = options
-        self._chosen = chosen
-        self._template = Template.of(options.format) if options.format is not None else None
-
-    def show(self, message: Message) -> bool:
-        """False if it is not one that is wanted."""
-        if not self._chosen.takes(message):
-            return False
-        if self._template is not None:
-            sys.stdout.buffer.write(self._template.render(message))
-        elif self._options.json:
-            print_json(_document(message))
-        elif self._options.values:
-            sys.stdout.buffer.write(raw(message.value) + b"\n")
+        self.takes = chosen.takes
+        self.render: Callable[[Message], bytes]
+        if options.format is not None:
+            self.render = Template.of(options.format).render
+        elif options.json:
+            self.render = _json_line
         else:
-            place = f"{message.topic}-{message.partition}@{message.offset}"
-            headers = " ".join(f"{name}={text_of(value)}" for name, value in message.headers)
-            parts = [place, time_text(message.timestamp_ms), _shown(message.key), _shown(message.value)]
-            print("  ".join([*parts, headers] if headers else parts))
-        return True
+            self.render = _value_line if options.values else _line
+
+
+def _json_line(message: Message) -> bytes:
+    return json_text(_document(message)).encode() + b"\n"
+
+
+def _value_line(message: Message) -> bytes:
+    return raw(message.value) + b"\n"
+
+
+def _line(message: Message) -> bytes:
+    place = f"{message.topic}-{message.partition}@{message.offset}"
+    headers = " ".join(f"{name}={text_of(value)}" for name, value in message.headers)
+    parts = [place, time_text(message.timestamp_ms), _shown(message.key), _shown(message.value)]
+    return "  ".join([*parts, headers] if headers else parts).encode() + b"\n"
 
 
 def _document(message: Message) -> dict[str, Any]:

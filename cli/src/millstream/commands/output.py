@@ -27,7 +27,11 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Non
 
 def print_json(document: Any) -> None:
     """One document, or one line of many."""
-    print(json.dumps(document, ensure_ascii=False))
+    print(json_text(document))
+
+
+def json_text(document: Any) -> str:
+    return json.dumps(document, ensure_ascii=False)
 
 
 def tell(options: Namespace, text: str, **document: Any) -> None:

@@ -23,22 +23,18 @@ class Kubectl:
         """`flags`: of every command, such as the context."""
         self._command = ("kubectl", *flags)
 
-    def namespace(self) -> str:
-        """That of the context."""
-        told = self._run("config", "view", "--minify", "-o", "jsonpath={..namespace}")
-        return told.strip() or "default"
-
-    def items(self, kind: str, namespace: str, selector: str = "") -> list[Document]:
+    def items(self, kind: str, namespace: str | None, selector: str = "") -> list[Document]:
+        """`namespace`: here as elsewhere, None is that of the context, or of the pod that this runs in."""
         chosen = ("-l", selector) if selector else ()
-        found: list[Document] = self._json("get", kind, "-n", namespace, *chosen)["items"]
+        found: list[Document] = self._json("get", kind, *_in(namespace), *chosen)["items"]
         return found
 
-    def one(self, kind: str, name: str, namespace: str) -> Document:
-        found: Document = self._json("get", kind, name, "-n", namespace)
+    def one(self, kind: str, name: str, namespace: str | None) -> Document:
+        found: Document = self._json("get", kind, name, *_in(namespace))
         return found
 
     @contextmanager
-    def forwarded(self, doors: Sequence[Door], namespace: str) -> Iterator[dict[Address, Address]]:
+    def forwarded(self, doors: Sequence[Door], namespace: str | None) -> Iterator[dict[Address, Address]]:
         """Where each of them is reached on this machine, by its advertised address, for as long as the block."""
         if len(doors) > FORWARDS_MAX:
             raise InvalidData(f"{len(doors)} pods are too many to forward to: run this inside of Kubernetes")
@@ -47,9 +43,9 @@ class Kubectl:
             yield {door.advertised: ("127.0.0.1", _port(said, door)) for door, said in begun}
 
     @contextmanager
-    def _forward(self, door: Door, namespace: str) -> Iterator["queue.SimpleQueue[str]"]:
+    def _forward(self, door: Door, namespace: str | None) -> Iterator["queue.SimpleQueue[str]"]:
         """What it says first; what it says later is read, so that it does not wait, and forgotten."""
-        words = ("port-forward", "-n", namespace, f"pod/{door.pod}", f":{door.advertised[1]}", "--address", "127.0.0.1")
+        words = ("port-forward", *_in(namespace), f"pod/{door.pod}", f":{door.advertised[1]}", "--address", "127.0.0.1")
         said: queue.SimpleQueue[str] = queue.SimpleQueue()
         process = subprocess.Popen(
             [*self._command, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -80,6 +76,10 @@ class Kubectl:
         if done.returncode != 0:
             raise InvalidData(f"kubectl {' '.join(words[:2])}: {' '.join(done.stderr.split())}")
         return done.stdout
+
+
+def _in(namespace: str | None) -> tuple[str, ...]:
+    return ("-n", namespace) if namespace is not None else ()
 
 
 def _read(process: "subprocess.Popen[str]", said: "queue.SimpleQueue[str]") -> None:

@@ -55,7 +55,7 @@ def _parser() -> argparse.ArgumentParser:
 def _found(asked: argparse.Namespace) -> Iterator[Found]:
     flags = [f"--{each}={value}" for each in ("context", "kubeconfig") if (value := getattr(asked, each)) is not None]
     kubectl = Kubectl(flags)
-    namespace = asked.namespace or kubectl.namespace()
+    namespace = asked.namespace
     target = target_of(
         namespace,
         kubectl.items("clusters.millstream.dev", namespace),
@@ -77,7 +77,7 @@ def _found(asked: argparse.Namespace) -> Iterator[Found]:
         yield Found(properties, {first: any_broker, **reached_at})
 
 
-def _properties(kubectl: Kubectl, target: Target, namespace: str) -> dict[str, str]:
+def _properties(kubectl: Kubectl, target: Target, namespace: str | None) -> dict[str, str]:
     if target.secret is not None:
         return properties_in(kubectl.one("secret", target.secret, namespace))
     return {BOOTSTRAP: target.bootstrap or ""}

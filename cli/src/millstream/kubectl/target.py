@@ -20,7 +20,8 @@ _LISTENER = re.compile(r"([^:,=]+)://([^:,]+):(\d+)")
 @dataclass(frozen=True, slots=True)
 class Target:
     cluster: str
-    namespace: str
+    namespace: str | None
+    """Where the Cluster is; None: where kubectl looks by itself."""
     bootstrap: str | None
     """None: the User's Secret has it."""
     secret: str | None
@@ -36,7 +37,12 @@ class Door:
 
 
 def target_of(
-    namespace: str, clusters: Sequence[Document], users: Sequence[Document], *, cluster: str | None, user: str | None
+    namespace: str | None,
+    clusters: Sequence[Document],
+    users: Sequence[Document],
+    *,
+    cluster: str | None,
+    user: str | None,
 ) -> Target:
     """Those that are named; else the only ones in the namespace. Raises InvalidData."""
     if user is None and (clusters or cluster is not None):

@@ -5,7 +5,7 @@ was about to get (at most once).
 """
 
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import field
 from enum import Enum
@@ -165,8 +165,9 @@ class Consumer:
 
     def mark_done(self, messages: Sequence[Message]) -> None:
         """The reader needs these no more."""
-        for message in messages:
-            self._done[TopicPartition(message.topic, message.partition)] = message.offset + 1
+        latest = {(message.topic, message.partition): message.offset for message in messages}
+        for (topic, partition), offset in latest.items():
+            self._done[TopicPartition(topic, partition)] = offset + 1
 
     async def commit(self) -> None:
         """Store how far the reader is; raise Refused if the group has given its partitions to somebody else."""
@@ -266,20 +267,22 @@ class Consumer:
     # ---- handing out and committing ----
 
     async def _hand_out(self, taken: list[tuple[TopicPartition, list[Record]]]) -> list[Message]:
-        messages = [self._message(partition, record) for partition, records in taken for record in records]
+        messages = [message for partition, records in taken for message in self._messages(partition, records)]
         if self._member is not None and self._config.commit is Commit.BEFORE:
             self.mark_done(messages)
             if await self._commit_done(give_up_ms=NEVER) is not None:
                 return []  # they are somebody else's now
         return messages
 
-    def _message(self, partition: TopicPartition, record: Record) -> Message:
-        try:
-            key = self._config.key_format.from_bytes(record.key)
-            value = self._config.value_format.from_bytes(record.value)
-        except InvalidData as error:
-            raise InvalidData(f"{partition} offset {record.offset}: {error}") from error
-        return Message(*partition, record.offset, record.timestamp, key, value, record.headers)
+    def _messages(self, partition: TopicPartition, records: Sequence[Record]) -> Iterator[Message]:
+        key_of, value_of = self._config.key_format.from_bytes, self._config.value_format.from_bytes
+        topic, index = partition
+        for record in records:
+            try:
+                key, value = key_of(record.key), value_of(record.value)
+            except InvalidData as error:
+                raise InvalidData(f"{partition} offset {record.offset}: {error}") from error
+            yield Message(topic, index, record.offset, record.timestamp, key, value, record.headers)
 
     async def _commit_if_possible(self) -> None:
         """Commit, or leave it for the next time: what is done will at worst be read again."""

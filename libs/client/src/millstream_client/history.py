@@ -49,8 +49,9 @@ async def cluster_history(cluster: Cluster) -> History:
             raise NoHistory("this cluster does not tell its history: it is Apache Kafka, or an older Millstream")
         entries += _entries(answer.history.records)
         if answer.history.next_offset <= offset:
-            is_whole = answer.history.first_offset == 0 or not entries
-            return History(events_of(entries, await _names(cluster)), None if is_whole else entries[0][0])
+            if answer.history.first_offset == 0 or not entries:
+                return History(events_of(entries, {}), None)  # it names every topic itself
+            return History(events_of(entries, await _names(cluster)), entries[0][0])
         offset = answer.history.next_offset
 
 

@@ -84,6 +84,10 @@ class ProducerEntry:
                 return batch
         return None
 
+    def has_ended(self, batch: AppendedBatch) -> bool:
+        """Whether the transaction of this batch is over. Who ended it waits for no answer, so what comes with the same numbers is something else."""
+        return self.transaction_start == _NO_OFFSET or batch.last_offset < self.transaction_start
+
     def begin_epoch(self, epoch: i64) -> None:
         self.epoch = epoch
         self.latest = None
@@ -149,7 +153,7 @@ class ProducerState:
         if first == expected:
             return None
         original = entry.find(first, header.last_sequence)
-        if original is not None:
+        if original is not None and not (header.is_transactional and entry.has_ended(original)):
             return original
         raise OutOfOrderSequence(f"producer {header.producer_id} sends sequence {first} where {expected} is next")
 

@@ -9,7 +9,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from millstream_log import DataDir, Log, LogError, StorageError, TopicPartition
+from millstream_log import DataDir, Log, LogError, OutOfOrderSequence, StorageError, TopicPartition
 from millstream_log.cleaner import (
     Cleaned,
     Cleaning,
@@ -118,13 +118,13 @@ class Course:
             self._add(Batch(offset, self._records(), self._epoch))
             return
         producer_id = self._random.choice([-1, *PRODUCERS])
-        if producer_id in self._open_transactions():
+        if producer_id in self._model.open_transactions:
             return
         self._add(self._of_producer(producer_id, transactional=False))
 
     def _append_transaction(self) -> None:
         producer_id = self._random.choice(PRODUCERS)
-        if producer_id in self._open_transactions() and self._random.random() < 0.5:
+        if producer_id in self._model.open_transactions and self._random.random() < 0.5:
             commits = self._random.random() < 0.5
             record = EndMarker(commits, 0).encode(self._now_ms)
             self._add(
@@ -147,10 +147,18 @@ class Course:
         if not mine or mine[-1].offset < self._model.start:
             return
         data = self._encoded(mine[-1])
+        has_ended = mine[-1].transactional and producer_id not in self._model.open_transactions
         try:
             result = self._log.append(data, check(data), leader_epoch=self._epoch, now_ms=self._now_ms)
+        except OutOfOrderSequence:
+            if not has_ended:
+                raise
+            self._note("batch of an ended transaction refused")
+            return
         except StorageError:
             return
+        if has_ended:
+            raise Violation(f"what is at {mine[-1].offset}, in a transaction that has ended, was acknowledged again")
         if not result.is_duplicate or result.base_offset != mine[-1].offset:
             raise Violation(f"what is at {mine[-1].offset} was appended again at {result.base_offset}")
         self._note("batch repeated")
@@ -207,15 +215,6 @@ class Course:
     def _next_sequence(self, producer_id: int) -> int:
         known = self._log.producer(producer_id)
         return 0 if known is None else known.last_sequence + 1
-
-    def _open_transactions(self) -> set[int]:
-        found: set[int] = set()
-        for batch in self._model.batches:
-            if batch.commits is not None:
-                found.discard(batch.producer_id)
-            elif batch.transactional:
-                found.add(batch.producer_id)
-        return found
 
     def _roll(self) -> None:
         if self._random.random() < 0.5:  # while the event loop has yet to hear of a flush

@@ -21,6 +21,9 @@ def decode_varint(buffer: bytes, position: int) -> tuple[int, int]:
     """Return the value and the position after it."""
     shift = zigzag = 0
     try:
+        first = buffer[position]
+        if first < 0x80:  # most are: a loop costs more than they do
+            return (first >> 1) ^ -(first & 1), position + 1
         for at in range(position, position + _MAX_BYTES):
             byte = buffer[at]
             zigzag |= (byte & 0x7F) << shift
