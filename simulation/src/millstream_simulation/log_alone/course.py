@@ -118,13 +118,13 @@ class Course:
             self._add(Batch(offset, self._records(), self._epoch))
             return
         producer_id = self._random.choice([-1, *PRODUCERS])
-        if producer_id in self._open_transactions():
+        if producer_id in self._model.open_transactions:
             return
         self._add(self._of_producer(producer_id, transactional=False))
 
     def _append_transaction(self) -> None:
         producer_id = self._random.choice(PRODUCERS)
-        if producer_id in self._open_transactions() and self._random.random() < 0.5:
+        if producer_id in self._model.open_transactions and self._random.random() < 0.5:
             commits = self._random.random() < 0.5
             record = EndMarker(commits, 0).encode(self._now_ms)
             self._add(
@@ -147,7 +147,7 @@ class Course:
         if not mine or mine[-1].offset < self._model.start:
             return
         data = self._encoded(mine[-1])
-        has_ended = mine[-1].transactional and producer_id not in self._open_transactions()
+        has_ended = mine[-1].transactional and producer_id not in self._model.open_transactions
         try:
             result = self._log.append(data, check(data), leader_epoch=self._epoch, now_ms=self._now_ms)
         except OutOfOrderSequence:
@@ -215,15 +215,6 @@ class Course:
     def _next_sequence(self, producer_id: int) -> int:
         known = self._log.producer(producer_id)
         return 0 if known is None else known.last_sequence + 1
-
-    def _open_transactions(self) -> set[int]:
-        found: set[int] = set()
-        for batch in self._model.batches:
-            if batch.commits is not None:
-                found.discard(batch.producer_id)
-            elif batch.transactional:
-                found.add(batch.producer_id)
-        return found
 
     def _roll(self) -> None:
         if self._random.random() < 0.5:  # while the event loop has yet to hear of a flush

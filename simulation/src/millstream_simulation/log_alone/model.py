@@ -69,6 +69,17 @@ class Model:
     in_doubt: bool = False
     """A flush has failed since the log was opened: what was not flushed is lost at the next start."""
 
+    @property
+    def open_transactions(self) -> set[int]:
+        """The producers of those that have not ended."""
+        found: set[int] = set()
+        for batch in self.batches:
+            if batch.commits is not None:
+                found.discard(batch.producer_id)
+            elif batch.transactional:
+                found.add(batch.producer_id)
+        return found
+
     def appended(self, batch: Batch) -> None:
         self.batches.append(batch)
         self.end = batch.end
