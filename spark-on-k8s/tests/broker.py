@@ -3,7 +3,7 @@
 import subprocess
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from confluent_kafka import (
@@ -35,9 +35,9 @@ class Topics:
         self._bootstrap_servers = bootstrap_servers
         self._admin = AdminClient({"bootstrap.servers": bootstrap_servers})
 
-    def create(self, name: str, *, partitions: int) -> None:
+    def create(self, name: str, *, partitions: int, config: Mapping[str, str] | None = None) -> None:
         # The records' timestamps are old: under the default retention a broker may delete them in mid-test.
-        topic = NewTopic(name, partitions, 1, config={"retention.ms": "-1"})
+        topic = NewTopic(name, partitions, 1, config={"retention.ms": "-1", **(config or {})})
         self._admin.create_topics([topic])[name].result(30)
         # The answer comes from the controller; a broker may learn of it a moment later.
         deadline = time.monotonic() + 20
@@ -48,6 +48,12 @@ class Topics:
         entry = ConfigEntry(setting, value, incremental_operation=AlterConfigOpType.SET)
         resource = ConfigResource(ResourceType.TOPIC, name, incremental_configs=[entry])
         self._admin.incremental_alter_configs([resource])[resource].result(30)
+        # The answer comes from the controller; the broker that goes by it learns of it a moment later.
+        deadline = time.monotonic() + 60
+        asked = ConfigResource(ResourceType.TOPIC, name)
+        while self._admin.describe_configs([asked])[asked].result(30)[setting].value != value:
+            assert time.monotonic() < deadline, f"{setting} of {name} is not {value}"
+            time.sleep(0.05)
 
     def delete(self, name: str) -> None:
         self._admin.delete_topics([name])[name].result(30)
@@ -55,9 +61,16 @@ class Topics:
         while name in self._admin.list_topics(timeout=10).topics and time.monotonic() < deadline:
             time.sleep(0.05)
 
-    def produce(self, name: str, records: Sequence[Sent]) -> None:
+    def produce(self, name: str, records: Sequence[Sent], *, codec: str = "none") -> None:
         """Send records, each partition's in order; raise unless every one is acknowledged."""
-        producer = Producer({"bootstrap.servers": self._bootstrap_servers, "enable.idempotence": True, "linger.ms": 20})
+        producer = Producer(
+            {
+                "bootstrap.servers": self._bootstrap_servers,
+                "enable.idempotence": True,
+                "linger.ms": 20,
+                "compression.type": codec,
+            }
+        )
         self._send(producer, name, records)
 
     def produce_in_transaction(self, name: str, records: Sequence[Sent], *, commit: bool) -> None:
@@ -69,6 +82,21 @@ class Topics:
             producer.commit_transaction(60)
         else:
             producer.abort_transaction(60)
+
+    def begin_transaction(self, name: str, records: Sequence[Sent]) -> Producer:
+        """Send records in a transaction, and leave it open."""
+        producer = Producer(
+            {
+                "bootstrap.servers": self._bootstrap_servers,
+                "transactional.id": uuid.uuid4().hex,
+                # As long as brokers allow: it is open for all of the test.
+                "transaction.timeout.ms": 900_000,
+            }
+        )
+        producer.init_transactions(60)
+        producer.begin_transaction()
+        self._send(producer, name, records)
+        return producer
 
     def _send(self, producer: Producer, name: str, records: Sequence[Sent]) -> None:
         failed: list[KafkaError] = []

@@ -1,18 +1,17 @@
 """A real broker, the one that MILLSTREAM_BOOTSTRAP names or a `millstream node`, and Spark on this machine alone."""
 
 import os
-import socket
-import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from broker import Topics, wait_until_it_answers
+from broker import Topics
 from lakeside import Archive
-
-ROOT = Path(__file__).parents[2]
+from nodes import PROGRAM, LocalNode
+from segmented import SEGMENT_MS
 
 # Read when the first session starts the JVM, which the tests in this process then share.
 os.environ["PYSPARK_SUBMIT_ARGS"] = " ".join(
@@ -30,32 +29,43 @@ os.environ["PYSPARK_PYTHON"] = sys.executable
 os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
 
 
+@dataclass(frozen=True, slots=True)
+class Node:
+    bootstrap_servers: str
+    data: Path | None
+    """The broker's, if it is on this machine."""
+    pid: int | None
+
+
 @pytest.fixture(scope="session")
-def bootstrap_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     named = os.environ.get("MILLSTREAM_BOOTSTRAP")
     if named:
-        yield named
+        yield Node(named, None, None)
         return
-    program = ROOT / ".venv" / "bin" / "millstream"
-    if not program.exists():
+    if not PROGRAM.exists():
         pytest.skip(
             "neither MILLSTREAM_BOOTSTRAP nor the workspace's `millstream` is there: run `make setup` in the root"
         )
-    port = _free_port()
-    directory = tmp_path_factory.mktemp("node")
-    with open(directory / "log", "wb") as log:
-        command = [str(program), "node", "--port", str(port), "--data", str(directory / "data")]
-        node = subprocess.Popen(command, stdout=log, stderr=log)
+    local = LocalNode(tmp_path_factory.mktemp("node"))
     try:
-        wait_until_it_answers(f"127.0.0.1:{port}", node, timeout_s=30)
-        yield f"127.0.0.1:{port}"
+        local.start()
+        yield Node(local.bootstrap_servers, local.data, local.pid)
     finally:
-        node.terminate()
-        try:
-            node.wait(20)
-        except subprocess.TimeoutExpired:
-            node.kill()
-        sys.stderr.write((directory / "log").read_text()[-4000:])
+        local.stop()
+        sys.stderr.write(local.log[-4000:])
+
+
+@pytest.fixture(scope="session")
+def bootstrap_servers(node: Node) -> str:
+    return node.bootstrap_servers
+
+
+@pytest.fixture(scope="session")
+def data_directory(node: Node) -> Path:
+    if node.data is None:
+        pytest.skip("the broker's data directory is not known: its segments cannot be read")
+    return node.data
 
 
 @pytest.fixture
@@ -71,19 +81,13 @@ def topic(topics: Topics) -> str:
 
 
 @pytest.fixture
+def segmented(topics: Topics, topic: str) -> str:
+    """A topic whose segments are closed soon."""
+    name = f"{topic}-segments"
+    topics.create(name, partitions=3, config={"segment.ms": str(SEGMENT_MS)})
+    return name
+
+
+@pytest.fixture
 def archive(bootstrap_servers: str, topic: str, tmp_path: Path) -> Archive:
     return Archive(bootstrap_servers, topic, tmp_path / "lake", tmp_path / "checkpoint")
-
-
-def _free_port() -> int:
-    """Return a port whose three neighbours are free too: a node's roles listen side by side."""
-    for _ in range(100):
-        with socket.create_server(("127.0.0.1", 0)) as first:
-            port: int = first.getsockname()[1]
-            try:
-                for neighbour in range(port + 1, port + 4):
-                    socket.create_server(("127.0.0.1", neighbour)).close()
-            except (OSError, OverflowError):
-                continue
-            return port
-    raise RuntimeError("no four free ports in a row")

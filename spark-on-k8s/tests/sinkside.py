@@ -76,23 +76,57 @@ class SinkQuery:
 
     def run_and_kill_in_a_batch(self) -> None:
         """Kill the driver and its JVM in a batch that is not its first; Python workers live until they notice."""
-        before = self.batches("commits")
-        command = [sys.executable, __file__, *(str(value) for value in asdict(self).values())]
-        log = Path(self.checkpoint).with_name("killed-query.log")
-        with log.open("wb") as output:
-            driver = subprocess.Popen(command, start_new_session=True, stdout=output, stderr=output)
+        driver = Driver(self)
         try:
-            deadline = time.monotonic() + 240
-            while not (self.batches("commits") > before and self.batches("offsets") > self.batches("commits")):
-                assert driver.poll() is None, f"ended with {driver.returncode} too early: {log.read_text()[-4000:]}"
-                assert time.monotonic() < deadline, (
-                    f"never came to where it was to be killed: {log.read_text()[-4000:]}"
-                )
-                time.sleep(0.01)
+            driver.wait_until_in_a_batch()
             time.sleep(random.uniform(0, 0.5))
         finally:
-            os.killpg(driver.pid, signal.SIGKILL)
-            driver.wait()
+            driver.kill()
+
+
+class Driver:
+    """The query as a process of its own, with the JVM and whatever that starts."""
+
+    def __init__(self, query: SinkQuery, *, submit: str | None = None) -> None:
+        """`submit`: other arguments of Spark's than those of this process."""
+        self._query = query
+        self._before = query.batches("commits")
+        self._log = Path(query.checkpoint).with_name("killed-query.log")
+        environment = os.environ | ({} if submit is None else {"PYSPARK_SUBMIT_ARGS": f"{submit} pyspark-shell"})
+        command = [sys.executable, __file__, *(str(value) for value in asdict(query).values())]
+        with self._log.open("wb") as output:
+            self._process = subprocess.Popen(
+                command, start_new_session=True, stdout=output, stderr=output, env=environment
+            )
+
+    @property
+    def has_ended(self) -> bool:
+        return self._process.poll() is not None
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def is_in_a_batch(self) -> bool:
+        """One that is not its first."""
+        done = self._query.batches("commits")
+        return done > self._before and self._query.batches("offsets") > done
+
+    def wait_until_in_a_batch(self) -> None:
+        deadline = time.monotonic() + 600
+        while not self.is_in_a_batch:
+            assert not self.has_ended, f"ended with {self._process.returncode} too early: {self.tail}"
+            assert time.monotonic() < deadline, f"never came to where it was to be killed: {self.tail}"
+            time.sleep(0.01)
+
+    @property
+    def tail(self) -> str:
+        return self._log.read_text(errors="replace")[-4_000:]
+
+    def kill(self) -> None:
+        os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
 
 
 if __name__ == "__main__":

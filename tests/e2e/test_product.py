@@ -310,7 +310,7 @@ def left(cluster: Any) -> list[str]:
     )
     kinds += ",rolebindings,poddisruptionbudgets,networkpolicies"
     if "clusters.millstream.dev" in cluster.run("kubectl", "get", "crd", "-o", "name"):
-        kinds += ",clusters,topics,consumergroups,users,metadataslots"
+        kinds += ",clusters,topics,consumergroups,users,metadataslots,remains"
     names = cluster.kubectl("get", kinds, "-o", "name").split()
     grants = cluster.run("kubectl", "get", "clusterroles,clusterrolebindings", "-o", "name").split()
     names += [name for name in grants if f"/{cluster.namespace}" in name]

@@ -231,7 +231,7 @@ def test_no_password_is_seen_anywhere_but_in_secrets(cluster: Any, shop: Client,
     secret = [text_of(cluster, name, "password") for name in ("looker", "shop")]
     keys = [text_of(cluster, f"{RELEASE}-ca", "ca.key"), text_of(cluster, "certified", "user.key")]
     hidden = [*secret, *(key.splitlines()[1] for key in keys)]
-    kinds = "all,clusters,topics,consumergroups,users,metadataslots,configmaps,events,roles,rolebindings"
+    kinds = "all,clusters,topics,consumergroups,users,metadataslots,remains,configmaps,events,roles,rolebindings"
     seen = {"objects": cluster.kubectl("get", f"{kinds},networkpolicies,serviceaccounts,pvc", "-o", "yaml")}
     for each in cluster.list("pods"):
         name = each["metadata"]["name"]
@@ -252,9 +252,9 @@ def test_a_user_takes_away_what_it_made_and_nothing_else(cluster: Any, shop: Cli
     assert cluster.get("user", "shop") is None
 
     def left() -> list[str]:
-        return [each["data"]["resource"] for each in cluster.list("configmaps", "millstream.dev/remains=User")]
+        return [each["spec"]["resource"]["metadata"]["name"] for each in cluster.list("remains")]
 
-    cluster.wait_until("what it made is taken away", lambda: not any('"name": "shop"' in each for each in left()), 60)
+    cluster.wait_until("what it made is taken away", lambda: "shop" not in left(), 60)
     with pytest.raises(CommandFailed):
         shop.run("produce", BOOTSTRAP, "shop-orders", "0", "1", timeout_s=90)
     cluster.wait_until("the Secret is gone", lambda: cluster.get("secret", "shop") is None, 60)

@@ -294,30 +294,26 @@ class Nodes:
     def _begin(self, pod: Any) -> None:
         """As soon as there is what it mounts."""
         try:
-            self._running[pod.metadata.uid] = self._start(pod, self._mounted(pod))
+            self._running[pod.metadata.uid] = self._start(pod, self._secrets(pod))
         except client.ApiException as error:
             if error.status != 404:
                 raise
 
-    def _mounted(self, pod: Any) -> dict[str, str]:
-        """Directories with the files of Secrets and ConfigMaps, by where the pod looks for them."""
+    def _secrets(self, pod: Any) -> dict[str, str]:
+        """Directories with the files of Secrets, by where the pod looks for them."""
         mounts = {each.name: each.mount_path for each in pod.spec.containers[0].volume_mounts or ()}
         found = {}
         for volume in pod.spec.volumes or ():
             if volume.secret:
                 secret = self._core.read_namespaced_secret(volume.secret.secret_name, NAMESPACE)
-                files = {name: base64.b64decode(text) for name, text in secret.data.items()}
-                files = {each.path: files[each.key] for each in volume.secret.items or ()} or files
-            elif volume.config_map:
-                config_map = self._core.read_namespaced_config_map(volume.config_map.name, NAMESPACE)
-                files = {name: text.encode() for name, text in config_map.data.items()}
-            else:
-                continue
-            directory = self._directory / "mounted" / pod.metadata.uid / volume.name
-            directory.mkdir(parents=True, exist_ok=True)
-            for name, content in files.items():
-                (directory / name).write_bytes(content)
-            found[mounts[volume.name]] = str(directory)
+                directory = self._directory / "secrets" / pod.metadata.uid
+                directory.mkdir(parents=True, exist_ok=True)
+                wanted = {each.key: each.path for each in volume.secret.items or ()} or {
+                    key: key for key in secret.data
+                }
+                for key, name in wanted.items():
+                    (directory / name).write_bytes(base64.b64decode(secret.data[key]))
+                found[mounts[volume.name]] = str(directory)
         return found
 
     def _start(self, pod: Any, replaced: dict[str, str]) -> Running:

@@ -12,7 +12,6 @@ from scene import Scene
 
 KINDS = ("topic", "consumergroup", "user")
 OPERATOR = "app.kubernetes.io/name=millstream-operator"
-REMAINS = "millstream.dev/remains"
 
 
 @pytest.fixture
@@ -33,9 +32,8 @@ def call_back(scene: Scene) -> None:
 
 def kept(scene: Scene) -> set[str]:
     """Of which resources what they leave is kept, without the tester's own."""
-    found = scene.cluster.list("configmaps", REMAINS)
-    names = {json.loads(each["data"]["resource"])["metadata"]["name"] for each in found}
-    return names - {"tester"}
+    found = scene.cluster.list("remains")
+    return {each["spec"]["resource"]["metadata"]["name"] for each in found} - {"tester"}
 
 
 def topics_are(scene: Scene, admin: KafkaAdminClient, there: set[str], gone: set[str]) -> None:

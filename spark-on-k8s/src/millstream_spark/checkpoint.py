@@ -30,3 +30,13 @@ def planned_batch(storage: Storage, checkpoint: str, batch: int) -> PlannedBatch
     if len(lines) != 3 or lines[0] != "v1":
         return None
     return PlannedBatch(json.loads(lines[2]), json.loads(lines[1])["batchWatermarkMs"])
+
+
+def initial_offsets(storage: Storage, checkpoint: str) -> Offsets | None:
+    """Return where the query's first batch began, or None if it was not started yet."""
+    # A byte for old versions of Spark, then the version and the offsets.
+    text = storage.read_text(f"{checkpoint}/sources/0/0")
+    if text is None:
+        return None
+    offsets: Offsets = json.loads(text.splitlines()[-1])
+    return offsets

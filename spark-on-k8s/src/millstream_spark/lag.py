@@ -27,22 +27,28 @@ Offsets = Mapping[str, Mapping[str, int]]
 logger = logging.getLogger(__name__)
 
 
-def parse_offsets(text: str) -> Offsets:
+def parse_offsets(text: str | None) -> Offsets:
+    """Return what a progress says. PySpark has "None" for what Spark does not know, as in a batch that is done again."""
+    if text is None or text == "None":
+        return {}
     offsets: Offsets = json.loads(text)
     return offsets
 
 
 def lag_of(progress: StreamingQueryProgress) -> int:
     """Return how many offsets the batch's end is behind what its sources held when it was planned."""
-    behind = 0
-    for source in progress.sources:
-        if source.endOffset is None or source.latestOffset is None:
-            continue
-        ends = parse_offsets(source.endOffset)
-        for topic, partitions in parse_offsets(source.latestOffset).items():
-            for partition, offset in partitions.items():
-                behind += max(0, offset - ends.get(topic, {}).get(partition, offset))
-    return behind
+    return sum(
+        distance(parse_offsets(source.endOffset), parse_offsets(source.latestOffset)) for source in progress.sources
+    )
+
+
+def distance(ends: Offsets, latest: Offsets) -> int:
+    """Return how many offsets lie between; what is not told counts as nothing."""
+    return sum(
+        max(0, offset - ends.get(topic, {}).get(partition, offset))
+        for topic, partitions in latest.items()
+        for partition, offset in partitions.items()
+    )
 
 
 class OffsetCommitter:
@@ -114,8 +120,8 @@ class LagListener(StreamingQueryListener):
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:
         for source in event.progress.sources:
-            if source.endOffset is not None:
-                self._committer.commit(event.progress.batchId, parse_offsets(source.endOffset))
+            if ends := parse_offsets(source.endOffset):
+                self._committer.commit(event.progress.batchId, ends)
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None: ...
 

@@ -7,10 +7,13 @@ import sys
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from millstream_spark.errors import JobError, QueryFailed, first_line
+from millstream_spark.errors import JobError, told
 
 # Imported only when it is run: the drivers of some are small.
-JOBS = {name: (f"millstream_spark.{name}.job", f"run_{name}") for name in ("archive", "audit")}
+JOBS = {
+    name: (f"millstream_spark.{name}.job", f"run_{name}")
+    for name in ("aggregate", "archive", "audit", "backfill", "mirror", "replay")
+}
 
 logger = logging.getLogger(__name__)
 
@@ -29,9 +32,10 @@ def main(argv: list[str] | None = None) -> int:
         logger.error("%s.refused reason=%s", words[0], error)
         return error.exit_status
     except (Py4JError, PySparkException) as error:
-        logger.error("%s.failed reason=%s", words[0], first_line(error))
+        failure = told(error)
+        logger.error("%s.failed reason=%s", words[0], failure)
         logger.debug("%s.trace", words[0], exc_info=error)
-        return QueryFailed.exit_status
+        return failure.exit_status
     return status
 
 

@@ -1,7 +1,6 @@
 """Runs a streaming query as every job here does: one line per batch, its lag as a group's, its topic watched, stopped between batches."""
 
 import logging
-import re
 import signal
 import threading
 import time
@@ -21,9 +20,8 @@ from pyspark.sql.streaming.listener import (
 )
 from pyspark.sql.streaming.query import StreamingQuery
 
-from millstream_spark import errors
 from millstream_spark.checkpoint import committed_offsets
-from millstream_spark.errors import JobError, QueryFailed, TopicUnavailable, first_line
+from millstream_spark.errors import TopicUnavailable, told
 from millstream_spark.lag import LagListener, OffsetCommitter, lag_of, parse_offsets
 from millstream_spark.lineage import Lineage, check_continues, establish
 from millstream_spark.login import Login
@@ -34,8 +32,6 @@ DESCRIBE_TIMEOUT_S = 30
 POLL_S = 1
 BATCH_END_TIMEOUT_S = 50
 """Less than a pod's grace period: a batch that takes longer is given up, and done again by the next run."""
-
-_OWN = re.compile(r"millstream_spark\.errors\.(\w+): (.*)")
 
 logger = logging.getLogger(__name__)
 
@@ -77,12 +73,12 @@ def run_stream(
         committer.commit(*done)
     for listener in (LagListener(committer), BatchLog(stream.job)):
         spark.streams.addListener(listener)
-    with _sigterm() as stop:
+    with sigterm() as stop:
         query = start()
         try:
             _watch(query, stream, lineage, stop)
         except StreamingQueryException as error:
-            raise _told(error) from error
+            raise told(error) from error
         finally:
             query.stop()
     _commit_last(query, committer)
@@ -118,7 +114,7 @@ class BatchLog(StreamingQueryListener):
 
 
 @contextmanager
-def _sigterm() -> Iterator[threading.Event]:
+def sigterm() -> Iterator[threading.Event]:
     """Give an event that says whether the process was told to stop; elsewhere than in the main thread nobody is told."""
     stop = threading.Event()
     if threading.current_thread() is not threading.main_thread():
@@ -178,14 +174,5 @@ def _commit_last(query: StreamingQuery, committer: OffsetCommitter) -> None:
     progress = query.lastProgress
     if progress is not None:
         for source in progress.sources:
-            if source.endOffset is not None:
-                committer.commit(progress.batchId, parse_offsets(source.endOffset))
-
-
-def _told(error: StreamingQueryException) -> JobError:
-    """Return what ended the query without the traces of two languages and the plan around it."""
-    for line in reversed(str(error).splitlines()):
-        if (own := _OWN.search(line)) is not None and own[1] in vars(errors):
-            kind: type[JobError] = vars(errors)[own[1]]
-            return kind(own[2])
-    return QueryFailed(first_line(error))
+            if ends := parse_offsets(source.endOffset):
+                committer.commit(progress.batchId, ends)

@@ -36,7 +36,7 @@ class Topic:
 def describe_topic(
     bootstrap_servers: str, name: str, *, timeout_s: float, login: Mapping[str, str] | None = None
 ) -> Topic:
-    admin = _admin(bootstrap_servers, login)
+    admin = admin_client(bootstrap_servers, login)
     answer = admin.describe_topics(TopicCollection([name]), request_timeout=timeout_s)[name]
     try:
         description = answer.result()
@@ -78,7 +78,7 @@ def offsets_at(
 ) -> list[int]:
     """Return for each partition the first record that is not older than a time, below 0 if none is; or one of its ends."""
     spec = TimestampSpec(timestamp_ms)
-    admin = _admin(bootstrap_servers, login)
+    admin = admin_client(bootstrap_servers, login)
     answers = admin.list_offsets(
         {TopicPartition(topic.name, partition): spec for partition in range(topic.partitions)},
         isolation_level=IsolationLevel.READ_COMMITTED,
@@ -96,7 +96,7 @@ def offsets_at(
 def is_compacted(
     bootstrap_servers: str, name: str, *, timeout_s: float, login: Mapping[str, str] | None = None
 ) -> bool:
-    admin = _admin(bootstrap_servers, login)
+    admin = admin_client(bootstrap_servers, login)
     resource = ConfigResource(ResourceType.TOPIC, name)
     try:
         answer = admin.describe_configs([resource], request_timeout=timeout_s)
@@ -114,7 +114,7 @@ def committed_offsets(
     """Return what a group has committed of each partition, below 0 where nothing."""
     places = [TopicPartition(topic.name, partition) for partition in range(topic.partitions)]
     request = [ConsumerGroupTopicPartitions(group_id, places)]
-    admin = _admin(bootstrap_servers, login)
+    admin = admin_client(bootstrap_servers, login)
     answer = admin.list_consumer_group_offsets(request, request_timeout=timeout_s)
     try:
         return [position.offset for position in answer[group_id].result().topic_partitions]
@@ -126,7 +126,7 @@ class TopicMissing(TopicUnavailable):
     """The cluster answers, and has no such topic."""
 
 
-def _admin(bootstrap_servers: str, login: Mapping[str, str] | None) -> AdminClient:
+def admin_client(bootstrap_servers: str, login: Mapping[str, str] | None) -> AdminClient:
     """To be held until its answers are there. `login`: librdkafka's settings."""
     settings: dict[str, str | int | float | bool] = {
         "bootstrap.servers": bootstrap_servers,

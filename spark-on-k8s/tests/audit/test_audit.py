@@ -1,12 +1,15 @@
-"""The audit of a real topic's lake, against a checksum that is computed here, without Spark."""
+"""The audit of a real topic's lake and copy, against a checksum that is computed here, without Spark."""
 
 import hashlib
 import json
 from collections import Counter
+from pathlib import Path
 
+import pyarrow.parquet
 import pytest
 from broker import Sent, Topics, headers_of
 from confluent_kafka import Message
+from lake import committed_files
 from lakeside import Archive
 
 from millstream_spark.audit.job import run_audit
@@ -53,7 +56,7 @@ def arguments(archive: Archive, *more: str) -> list[str]:
     return [f"--bootstrap-servers={archive.bootstrap_servers}", f"--topic={archive.topic}", *more]
 
 
-def test_a_lake_is_whole_and_a_lost_tail_is_found(
+def test_a_lake_is_whole_and_each_loss_is_found(
     archive: Archive, topics: Topics, capsys: pytest.CaptureFixture[str]
 ) -> None:
     mixed(topics, archive.topic)
@@ -75,3 +78,42 @@ def test_a_lake_is_whole_and_a_lost_tail_is_found(
         run_audit(lake)
     # As far as the archive says that it is, nothing is missing.
     assert run_audit([*lake, f"--group={archive.group_id}"]) == 0
+
+    # Faults of a disk: a value that is another, a partition whose records are gone.
+    one, two = (file_of(archive, partition) for partition in (1, 2))
+    table = pyarrow.parquet.ParquetFile(one).read()
+    altered = [b"altered", *table.column("value").to_pylist()[1:]]
+    at = table.schema.get_field_index("value")
+    rewrite(one, table.set_column(at, "value", pyarrow.array(altered, pyarrow.binary())))
+    rewrite(two, pyarrow.parquet.ParquetFile(two).read().slice(0, 0))
+    with pytest.raises(LakeIncomplete, match="missing=22 duplicates=0 altered=1 "):
+        run_audit([*lake, f"--group={archive.group_id}"])
+
+
+def test_a_copy_is_compared_in_order(archive: Archive, topics: Topics) -> None:
+    mixed(topics, archive.topic)
+    copy = f"{archive.topic}-copy"
+    topics.create(copy, partitions=3)
+    sent = [
+        Sent(m.partition() or 0, as_bytes(m.key()), as_bytes(m.value()), m.timestamp()[1], headers_of(m))
+        for m in topics.messages(archive.topic, 3)
+    ]
+    topics.produce(copy, sent)
+    topics.produce(copy, sent[:1])
+    with pytest.raises(LakeIncomplete, match="duplicates=1 "):
+        run_audit(arguments(archive, f"--copy={copy}"))
+
+
+def file_of(archive: Archive, partition: int) -> Path:
+    (file,) = (path for path in committed_files(archive.lake) if path.parent.name == f"partition={partition}")
+    return file
+
+
+def as_bytes(value: str | bytes | None) -> bytes | None:
+    return value.encode() if isinstance(value, str) else value
+
+
+def rewrite(file: Path, table: pyarrow.Table) -> None:
+    pyarrow.parquet.write_table(table, file)
+    # Hadoop keeps a checksum beside each file.
+    file.with_name(f".{file.name}.crc").unlink(missing_ok=True)

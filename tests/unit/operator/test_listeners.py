@@ -15,7 +15,7 @@ from millstream_operator.certificates.authority import Authority
 from millstream_operator.plan.certificates import KEYSTORE, TRUST, USERS_TRUST, Lives, next_authority, node_files
 from millstream_operator.plan.cluster import plan_cluster
 from millstream_operator.plan.workload import Workload
-from millstream_operator.resources.external import listener_fields
+from millstream_operator.resources.external import address_files, listener_fields
 from millstream_operator.resources.identity import ClusterIdentity
 from millstream_operator.resources.listeners import CERTIFICATES, listeners, node_certificate
 from millstream_operator.resources.network_policy import network_policies
@@ -232,15 +232,11 @@ def test_pods_that_are_told_apart_by_ports_each_know_their_own(directory: Path) 
     }
     for role in (Role.BROKER, Role.COORDINATOR):
         name = f"demo-{role.value}"
-        pod = plan["StatefulSet", name]["spec"]["template"]["spec"]
-        [container] = pod["containers"]
-        mount = next(each for each in container["volumeMounts"] if each["name"] == "addresses")
-        assert (
-            f"{mount['mountPath']}/$(POD_NAME).properties" == container["args"][container["args"].index("--config") + 1]
-        )
-        assert {"name": "addresses", "configMap": {"name": f"{name}-addresses"}} in pod["volumes"]
-        text = plan["ConfigMap", f"{name}-addresses"]["data"][f"{name}-1.properties"]
-        (directory / "addresses").write_text(text)
+        [container] = plan["StatefulSet", name]["spec"]["template"]["spec"]["containers"]
+        path = container["args"][container["args"].index("--config") + 1]
+        assert path == f"{CERTIFICATES}/$(POD_NAME).properties"
+        files = address_files(CLUSTER, spec(**BY_PORTS), role, ())
+        (directory / "addresses").write_bytes(files[f"{name}-1.properties"])
         told_so = Properties.read(directory / "addresses", []).as_dict() | told(role, directory, **BY_PORTS).as_dict()
         properties = Properties(told_so)
         CONFIGS[role].from_properties(properties)
@@ -249,19 +245,24 @@ def test_pods_that_are_told_apart_by_ports_each_know_their_own(directory: Path) 
         assert told_so["advertised.listeners"].split(",")[-1] == outside
         assert f"CLIENTS://{name}-1.{name}.apps.svc" in told_so["advertised.listeners"]
     assert "nodes.example.com" in node_certificate(CLUSTER, spec(**BY_PORTS), Role.BROKER).names
+    assert address_files(CLUSTER, spec(**BY_PORTS), Role.CONTROLLER, ()) == {}
+    assert address_files(CLUSTER, spec(**OUTSIDE), Role.BROKER, ()) == {}
 
 
 def test_more_pods_change_nothing_about_those_that_are_there() -> None:
     few, many = planned(3, **BY_PORTS), planned(4, **BY_PORTS)
-    template = "spec", "template"
     for name in ("demo-broker", "demo-coordinator"):
-        before, after = (each["StatefulSet", name][template[0]][template[1]] for each in (few, many))
+        before, after = (each["StatefulSet", name]["spec"]["template"] for each in (few, many))
         assert before == after, "nobody has to restart"
     services = {key: each for key, each in few.items() if key[0] == "Service"}
     assert services == {key: many[key] for key in services}
-    files = (each["ConfigMap", "demo-broker-addresses"]["data"] for each in (few, many))
-    before, after = files
-    assert before.items() < after.items()
+
+
+def test_a_pod_on_its_way_out_keeps_its_address() -> None:
+    four = {**BY_PORTS, "brokers": {"replicas": 4, "storage": {"size": "1Gi"}}}
+    before = address_files(CLUSTER, spec(**four), Role.BROKER, ())
+    assert len(before) == 4
+    assert address_files(CLUSTER, spec(**BY_PORTS), Role.BROKER, {**before, KEYSTORE: b""}) == before
 
 
 def test_a_gateway_tells_the_pods_apart_by_name_and_ends_no_encryption() -> None:

@@ -41,7 +41,7 @@ def test_what_is_kept_is_read_again_and_goes_with_its_cluster() -> None:
     spec = {"topicName": "orders", "deletionPolicy": "Delete", "partitions": 3, "config": {"retention.ms": "1"}}
     kept = remains_of("Topic", body(spec, {"created": True, "topicId": "t", "leaders": {"c-broker-0": 3}}), CLUSTER)
     manifest = manifest_of(kept, CLUSTER)
-    assert (manifest["metadata"]["name"], manifest["metadata"]["namespace"]) == ("c-remains-uid-of-n", "streams")
+    assert (manifest["metadata"]["name"], manifest["metadata"]["namespace"]) == ("c-uid-of-n", "streams")
     assert manifest["metadata"]["ownerReferences"][0]["uid"] == "uid-of-c"
     assert read(manifest) == kept
     assert kept.body["spec"] == {
@@ -58,3 +58,11 @@ def test_of_a_user_everything_it_made_is_kept() -> None:
     kept = remains_of("User", body({"authorization": {"acls": []}}, {"made": made, "secretVersion": "7"}), CLUSTER)
     assert made_of(kept.body["status"]) == made_of({"made": made})
     assert "secretVersion" not in kept.body["status"]
+
+
+def test_nobody_elsewhere_has_a_say_in_what_is_deleted() -> None:
+    """Whoever may write such objects in a namespace of theirs must not thereby reach another's cluster."""
+    topic = body({"topicName": "orders", "deletionPolicy": "Delete"}, {"created": True, "topicId": "t"})
+    manifest = manifest_of(remains_of("Topic", topic, CLUSTER), CLUSTER)
+    assert read(manifest) is not None
+    assert read({**manifest, "metadata": {**manifest["metadata"], "namespace": "shop"}}) is None

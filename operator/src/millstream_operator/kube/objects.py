@@ -16,7 +16,6 @@ FIELD_MANAGER = "millstream-operator"
 REQUEST_TIMEOUT_S = 20
 PLURALS = {
     "Cluster": "clusters",
-    "ConfigMap": "configmaps",
     "ConsumerGroup": "consumergroups",
     "Deployment": "deployments",
     "Event": "events",
@@ -24,6 +23,7 @@ PLURALS = {
     "NetworkPolicy": "networkpolicies",
     "Pod": "pods",
     "PodDisruptionBudget": "poddisruptionbudgets",
+    "Remains": "remains",
     "Role": "roles",
     "RoleBinding": "rolebindings",
     "Secret": "secrets",

@@ -19,9 +19,9 @@ from millstream_operator.resources.access import (
     service_account,
 )
 from millstream_operator.resources.external import external_manifests
-from millstream_operator.resources.identity import ClusterIdentity, Manifest
+from millstream_operator.resources.identity import SPEC_FIELDS, ClusterIdentity, Manifest
 from millstream_operator.resources.network_policy import network_policies
-from millstream_operator.resources.stateful_set import SPEC_FIELDS, stateful_set
+from millstream_operator.resources.stateful_set import stateful_set
 
 
 def plan_cluster(

@@ -9,7 +9,7 @@ from millstream_operator.plan.conditions import Condition
 from millstream_operator.plan.lost import lost, token_of
 from millstream_operator.plan.partitions import PartitionStanding, Totals
 from millstream_operator.plan.workload import Workload
-from millstream_operator.resources.stateful_set import SPEC_FIELDS
+from millstream_operator.resources.identity import SPEC_FIELDS
 
 NAMED_MAX = 5
 

@@ -3,15 +3,14 @@
 What is kept is the resource itself, cut down to what its deletion has to know: whoever deletes is told the same by both.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from millstream_operator.plan.scope import Body
+from millstream_operator.plan.scope import Body, cluster_key
 from millstream_operator.resources.identity import ClusterIdentity, Manifest
 
-LABEL = "millstream.dev/remains"
+API_VERSION, KIND = "millstream.dev/v1alpha1", "Remains"
 KEPT = {
     "Topic": (("topicName", "deletionPolicy"), ("topicId", "created")),
     "ConsumerGroup": (("groupId", "deletionPolicy"), ("configs",)),
@@ -68,21 +67,25 @@ def _some(fields: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
     return {name: fields[name] for name in names if name in fields}
 
 
-def config_map_name(cluster_name: str, uid: str) -> str:
-    return f"{cluster_name}-remains-{uid}"
+def name_of(cluster_name: str, uid: str) -> str:
+    return f"{cluster_name}-{uid}"
 
 
 def manifest_of(remains: Remains, cluster: ClusterIdentity) -> Manifest:
     """It goes with the Cluster: what is left then goes with the Cluster's volumes."""
-    metadata = cluster.metadata(config_map_name(cluster.name, remains.uid))
-    # Without the label of what the Cluster is made of, which is looked at as a whole.
-    metadata["labels"] = {"app.kubernetes.io/part-of": "millstream", LABEL: remains.kind}
-    text = json.dumps(remains.body, sort_keys=True)
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"resource": text}}
+    metadata = cluster.metadata(name_of(cluster.name, remains.uid))
+    return {
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "metadata": metadata,
+        "spec": {"kind": remains.kind, "resource": remains.body},
+    }
 
 
-def read(manifest: Mapping[str, Any]) -> Remains:
-    metadata = manifest["metadata"]
+def read(manifest: Mapping[str, Any]) -> Remains | None:
+    """None where it is not in the namespace of the Cluster it speaks of: from elsewhere nobody has a say in what is deleted there."""
+    metadata, spec = manifest["metadata"], manifest["spec"]
+    if cluster_key(spec["resource"])[0] != metadata["namespace"]:
+        return None
     owners = [each["uid"] for each in metadata.get("ownerReferences") or () if each["kind"] == "Cluster"]
-    body = json.loads(manifest["data"]["resource"])
-    return Remains(metadata["labels"][LABEL], owners[0] if owners else "", body)
+    return Remains(spec["kind"], owners[0] if owners else "", spec["resource"])

@@ -7,11 +7,11 @@ from typing import Any
 
 from millstream_cluster.ids import Role
 from millstream_operator.certificates.authority import Authority, BadAuthority, utc
-from millstream_operator.certificates.issue import Wanted
 from millstream_operator.kube.objects import Objects
 from millstream_operator.kube.secrets import files_of, secret_manifest
 from millstream_operator.plan.certificates import ROTATE, ROTATED, Lives, next_authority, node_files
 from millstream_operator.plan.scope import Body
+from millstream_operator.resources.external import address_files
 from millstream_operator.resources.identity import ClusterIdentity
 from millstream_operator.resources.listeners import node_certificate
 from millstream_runtime.world import World
@@ -44,9 +44,7 @@ class Certificates:
         nodes = await self._authority(cluster, body, cluster.nodes_authority, brought)
         users = await self._authority(cluster, body, cluster.users_authority, None)
         for role in Role:
-            await self._node(
-                cluster, role, node_certificate(cluster, spec, role), Authorities(nodes, users), Lives.of(spec)
-            )
+            await self._node(cluster, spec, role, Authorities(nodes, users))
         return Authorities(nodes, users)
 
     async def nodes_authority(self, cluster: ClusterIdentity) -> Authority:
@@ -107,12 +105,13 @@ class Certificates:
         return authority
 
     async def _node(
-        self, cluster: ClusterIdentity, role: Role, wanted: Wanted, authorities: Authorities, lives: Lives
+        self, cluster: ClusterIdentity, spec: Mapping[str, Any], role: Role, authorities: Authorities
     ) -> None:
         name = cluster.certificates(role)
         found = files_of(await self._objects.get("v1", "Secret", cluster.namespace, name) or {})
-        now = utc(self._world.now_ms())
-        files = node_files(found, wanted, authorities.nodes, authorities.users, lives, now)
+        wanted, now = node_certificate(cluster, spec, role), utc(self._world.now_ms())
+        files = node_files(found, wanted, authorities.nodes, authorities.users, Lives.of(spec), now)
+        files |= address_files(cluster, spec, role, found)
         if files != found:
             await self._objects.apply(secret_manifest(cluster.metadata(name, role), files))
             logger.info("certificates written secret=%s/%s", cluster.namespace, name)

@@ -45,7 +45,6 @@ Standing = Sequence[PartitionStanding] | None
 """None where no broker answered."""
 
 OWNED = (
-    ("v1", "ConfigMap"),
     ("v1", "Service"),
     ("v1", "ServiceAccount"),
     ("apps/v1", "StatefulSet"),
@@ -58,7 +57,6 @@ OWNED = (
 PRUNED = (
     ("networking.k8s.io/v1", "NetworkPolicy"),
     (GATEWAY_API, "TLSRoute"),
-    ("v1", "ConfigMap"),
     ("v1", "Service"),
 )
 """What a Cluster may cease to ask for."""

@@ -11,11 +11,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from millstream_operator.kube.objects import KubernetesError
 from millstream_operator.plan.remains import (
-    LABEL,
+    KIND,
     Remains,
-    config_map_name,
     leaves_something,
     manifest_of,
+    name_of,
     read,
     remains_of,
 )
@@ -102,7 +102,8 @@ class KeptRemains:
         await self._read()
         there = {body["metadata"]["uid"] for body in bodies}
         for remains in [each for uid, each in self._known.items() if each.kind == kind and uid not in there]:
-            await self._take_away_if_gone(remains)
+            if remains.namespace in self._around.namespaces:
+                await self._take_away_if_gone(remains)
 
     async def first(self, kind: str, body: Body, siblings: Sequence[Body]) -> str | None:
         """Whoever left takes its own along before this one, of the same name, is looked at; else why it could not."""
@@ -114,8 +115,11 @@ class KeptRemains:
             return None
         for uid in found - {each["metadata"]["uid"] for each in siblings}:
             remains = self._known.get(uid)
-            if remains is not None and not await self._take_away_if_gone(remains):
-                return f"what {remains.namespace}/{remains.name} made before it was deleted is still to be deleted"
+            if remains is not None and remains.namespace in self._around.namespaces:
+                trouble = await self._take_away_if_gone(remains)
+                if trouble is not None:
+                    resource = f"{remains.namespace}/{remains.name}"
+                    return f"what {resource} made before it was deleted is still to be deleted: {trouble}"
         return None
 
     async def _read(self) -> None:
@@ -123,30 +127,25 @@ class KeptRemains:
             now_ms = self._around.world.monotonic_ms()
             if self._read_ms is not None and now_ms - self._read_ms < READ_AGAIN_MS:
                 return
-            found = [
-                read(each)
-                for namespace in self._around.namespaces
-                for each in await self._around.objects.list("v1", "ConfigMap", namespace, LABEL)
-            ]
+            found = [read(each) for each in await self._around.every(KIND)]
             self._known.clear()
             self._by_name.clear()
             for remains in found:
-                self._know(remains)
+                if remains is not None:
+                    self._know(remains)
             self._read_ms = now_ms
 
-    async def _take_away_if_gone(self, remains: Remains) -> bool:
-        """Whether nothing of it is left. Nothing is deleted on the word of a list that may be incomplete."""
+    async def _take_away_if_gone(self, remains: Remains) -> str | None:
+        """Why something of it is left. Nothing is deleted on the word of a list that may be incomplete."""
         objects = self._around.objects
-        if remains.namespace not in self._around.namespaces:
-            return False
         try:
             if not await objects.is_gone(API_VERSION, remains.kind, remains.namespace, remains.name, remains.uid):
-                return False
+                return "it is there"
             await self._take_away(remains)
         except (KubernetesError, *EXPECTED) as error:
             logger.warning("not deleted yet kind=%s name=%s error=%s", remains.kind, remains.name, error)
-            return False
-        return True
+            return str(error)
+        return None
 
     async def _take_away(self, remains: Remains) -> None:
         """Raises KubernetesError and what is EXPECTED; what is kept stays then, and the next look tries again."""
@@ -163,8 +162,7 @@ class KeptRemains:
 
     async def _forget(self, remains: Remains) -> None:
         namespace, name = cluster_key(remains.body)
-        config_map = config_map_name(name, remains.uid)
-        await self._around.objects.delete("v1", "ConfigMap", namespace, config_map, "Background")
+        await self._around.objects.delete(API_VERSION, KIND, namespace, name_of(name, remains.uid), "Background")
         self._known.pop(remains.uid, None)
         named = self._name(remains.kind, remains.body)
         self._by_name[named].discard(remains.uid)
@@ -176,5 +174,5 @@ class KeptRemains:
         self._by_name[self._name(remains.kind, remains.body)].add(remains.uid)
 
     def _name(self, kind: str, body: Body) -> Name:
-        name_of, _ = self._kinds[kind]
-        return kind, cluster_key(body), name_of(body)
+        named, _ = self._kinds[kind]
+        return kind, cluster_key(body), named(body)

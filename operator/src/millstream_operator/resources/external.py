@@ -4,12 +4,12 @@ A coordinator needs a door of its own as a broker does: a group is at one of the
 (docs/decisions/outside.md).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from millstream_cluster.ids import Role
-from millstream_operator.resources.identity import ClusterIdentity, Manifest
+from millstream_operator.resources.identity import SPEC_FIELDS, ClusterIdentity, Manifest
 from millstream_operator.resources.listeners import (
     EXTERNAL_PORT,
     advertised,
@@ -22,7 +22,7 @@ from millstream_operator.resources.listeners import (
 
 ROLES = (Role.BROKER, Role.COORDINATOR)
 GATEWAY_API = "gateway.networking.k8s.io/v1"
-ADDRESSES = "/etc/millstream/addresses"
+ADDRESS_FILE = ".properties"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,6 @@ def external_manifests(
         found.append(_service(cluster, outside, door))
         if outside.get("type") == "TLSRoute":
             found.append(_route(cluster, outside["gateway"], door))
-    if by_node_ports(spec):
-        found += [_address_files(cluster, spec, role, replicas[role]) for role in ROLES]
     return found
 
 
@@ -84,14 +82,6 @@ def target_of(service: Mapping[str, Any]) -> str | None:
     """The address or name that a load balancer has given a Service."""
     ingress = ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
     return next((each.get("ip") or each.get("hostname") for each in ingress), None)
-
-
-def address_file(pod: str) -> str:
-    return f"{pod}.properties"
-
-
-def addresses_name(cluster: ClusterIdentity, role: Role) -> str:
-    return f"{cluster.service(role)}-addresses"
 
 
 def _doors(cluster: ClusterIdentity, outside: Mapping[str, Any], replicas: Mapping[Role, int]) -> Iterator[_Door]:
@@ -144,13 +134,17 @@ def _route(cluster: ClusterIdentity, gateway: Mapping[str, Any], door: _Door) ->
     }
 
 
-def _address_files(cluster: ClusterIdentity, spec: Mapping[str, Any], role: Role, replicas: int) -> Manifest:
-    """A file of properties for each pod: one template cannot say the port of each."""
-    files = {
-        address_file(
-            f"{cluster.service(role)}-{ordinal}"
-        ): f"advertised.listeners={advertised(cluster, spec, role, ordinal)}\n"
-        for ordinal in range(replicas)
+def address_files(
+    cluster: ClusterIdentity, spec: Mapping[str, Any], role: Role, found: Iterable[str]
+) -> dict[str, bytes]:
+    """A file of properties for each pod, where one template cannot say the port of each; beside the certificates, which nobody else may write.
+
+    `found`: the files that are there: a pod that is on its way out needs its own until it is gone.
+    """
+    if role not in ROLES or not by_node_ports(spec):
+        return {}
+    pods = max(int(spec[SPEC_FIELDS[role]]["replicas"]), sum(name.endswith(ADDRESS_FILE) for name in found))
+    return {
+        f"{cluster.service(role)}-{ordinal}{ADDRESS_FILE}": f"advertised.listeners={advertised(cluster, spec, role, ordinal)}\n".encode()
+        for ordinal in range(pods)
     }
-    metadata = cluster.metadata(addresses_name(cluster, role), role)
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": files}

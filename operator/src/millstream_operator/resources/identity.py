@@ -10,6 +10,8 @@ Manifest = dict[str, Any]
 
 KAFKA_PORTS = {Role.BROKER: 9092, Role.CONTROLLER: 9093, Role.COORDINATOR: 9094}
 HTTP_PORT = 9095
+SPEC_FIELDS = {Role.BROKER: "brokers", Role.CONTROLLER: "controllers", Role.COORDINATOR: "coordinators"}
+"""What a Cluster's spec calls the roles."""
 CLUSTER_LABEL = "millstream.dev/cluster"
 
 

@@ -6,14 +6,13 @@ from typing import Any
 from millstream_cluster.configs.replication import replication_of
 from millstream_cluster.ids import Role
 from millstream_operator.resources.access import kafka_ports
-from millstream_operator.resources.external import ADDRESSES, address_file, addresses_name
-from millstream_operator.resources.identity import HTTP_PORT, KAFKA_PORTS, ClusterIdentity, Manifest
+from millstream_operator.resources.external import ADDRESS_FILE
+from millstream_operator.resources.identity import HTTP_PORT, KAFKA_PORTS, SPEC_FIELDS, ClusterIdentity, Manifest
 from millstream_operator.resources.listeners import CERTIFICATES, by_node_ports, is_secured, listener_properties
 from millstream_operator.resources.pod_security import container_security, pod_security
 
 DATA_DIRECTORY = "/var/lib/millstream"
 CONTROLLER_NAMES_MIN = 3
-SPEC_FIELDS = {Role.BROKER: "brokers", Role.CONTROLLER: "controllers", Role.COORDINATOR: "coordinators"}
 
 
 def stateful_set(
@@ -98,19 +97,13 @@ def _pod(cluster: ClusterIdentity, spec: Mapping[str, Any], role: Role, leaving_
         # The whole directory: the kubelet exchanges its files together when certificates are renewed.
         secret = {"secretName": cluster.certificates(role), "defaultMode": 0o440}
         pod["volumes"] = [{"name": "certificates", "secret": secret}]
-    if _has_address_file(spec, role):
-        pod["volumes"].append({"name": "addresses", "configMap": {"name": addresses_name(cluster, role)}})
     return pod
-
-
-def _has_address_file(spec: Mapping[str, Any], role: Role) -> bool:
-    return role is not Role.CONTROLLER and by_node_ports(spec)
 
 
 def _container(cluster: ClusterIdentity, spec: Mapping[str, Any], role: Role) -> Manifest:
     settings = properties(cluster, spec, role)
-    has_file = _has_address_file(spec, role)
-    more = ["--config", f"{ADDRESSES}/{address_file('$(POD_NAME)')}"] if has_file else []
+    has_file = role is not Role.CONTROLLER and by_node_ports(spec)
+    more = ["--config", f"{CERTIFICATES}/$(POD_NAME){ADDRESS_FILE}"] if has_file else []
     container: Manifest = {
         "name": role.value,
         "image": spec["images"][role.value],
@@ -136,8 +129,6 @@ def _container(cluster: ClusterIdentity, spec: Mapping[str, Any], role: Role) ->
     mounts: list[Manifest] = [{"name": "data", "mountPath": DATA_DIRECTORY}] if role is Role.BROKER else []
     if is_secured(spec):
         mounts.append({"name": "certificates", "mountPath": CERTIFICATES, "readOnly": True})
-    if has_file:
-        mounts.append({"name": "addresses", "mountPath": ADDRESSES, "readOnly": True})
     return container | ({"volumeMounts": mounts} if mounts else {})
 
 

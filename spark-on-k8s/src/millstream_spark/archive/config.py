@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from millstream_spark.archive.columns import PARTITION_COLUMNS
-from millstream_spark.trigger import AvailableNow, Trigger, parse_trigger
+from millstream_spark.options import positive, trigger
+from millstream_spark.trigger import AvailableNow, Trigger
 
 LAKE_FORMATS = ("parquet", "delta")
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
@@ -42,17 +43,17 @@ def parse_archive(arguments: Sequence[str]) -> ArchiveConfig:
     parser.add_argument("--output", required=True, help="the lake: a directory on a volume, or any Hadoop path")
     parser.add_argument("--format", default="parquet", choices=LAKE_FORMATS)
     parser.add_argument("--checkpoint", required=True, help="the job's progress; belongs to this topic and this lake")
-    parser.add_argument("--trigger", default=AvailableNow(), type=_trigger, help="available-now, or an interval: 10s")
+    parser.add_argument("--trigger", default=AvailableNow(), type=trigger, help="available-now, or an interval: 10s")
     parser.add_argument(
         "--starting-offsets", default="earliest", type=_starting_offsets, help='earliest, latest or {"TOPIC":{"0":23}}'
     )
     parser.add_argument(
         "--partition-by", default=("date",), type=_partition_by, help=f"none, or of {','.join(PARTITION_COLUMNS)}"
     )
-    parser.add_argument("--max-offsets-per-trigger", type=_positive, help="bounds a batch")
+    parser.add_argument("--max-offsets-per-trigger", type=positive, help="bounds a batch")
     parser.add_argument("--group", help="where progress shows as lag; archive-TOPIC by default")
     parser.add_argument("--credentials", help="a directory with the files of a User's Secret; none: no login")
-    parser.add_argument("--topic-check-interval-s", default=30, type=_positive, help=argparse.SUPPRESS)
+    parser.add_argument("--topic-check-interval-s", default=30, type=positive, help=argparse.SUPPRESS)
     words = parser.parse_args(arguments)
     return ArchiveConfig(
         bootstrap_servers=words.bootstrap_servers,
@@ -76,13 +77,6 @@ def _topic(text: str) -> str:
     return text
 
 
-def _trigger(text: str) -> Trigger:
-    try:
-        return parse_trigger(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
 def _starting_offsets(text: str) -> str:
     if text in ("earliest", "latest"):
         return text
@@ -103,9 +97,3 @@ def _partition_by(text: str) -> tuple[str, ...]:
             f"{text!r} is neither none nor distinct names of {','.join(PARTITION_COLUMNS)}"
         )
     return names
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
-    return int(text)

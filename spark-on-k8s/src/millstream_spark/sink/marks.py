@@ -3,8 +3,9 @@
 There is one writer of a mark at a time: to open it fences whoever held it and settles what that one had begun.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
@@ -15,7 +16,9 @@ from millstream_spark.login import read_login
 ANSWER_TIMEOUT_S = 60
 COMMIT_TRIES = 5
 QUEUE_WAIT_S = 0.05
-UNASSIGNED = -1  # the partition that leaves the choice to librdkafka
+
+Message = dict[str, Any]
+"""`key` and `value`; `partition`, `timestamp` and `headers` (of `key` and `value`) only if it has them."""
 
 FENCED = {KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH}
 
@@ -36,22 +39,18 @@ class Cluster:
         }
 
 
+def settle(cluster: Cluster, transactional_ids: Iterable[str]) -> None:
+    """Fence the writers of these ids, and end what they left open: until then their marks would not be told."""
+    for transactional_id in transactional_ids:
+        _take_over(cluster, transactional_id)
+
+
 class MarkedWriter:
     """Invariant: the mark that was read when it opened stays true until this writer commits or is fenced."""
 
     def __init__(self, cluster: Cluster, *, transactional_id: str, group_id: str, topic: str, partition: int) -> None:
         self._transactional_id = transactional_id
-        self._producer = Producer(
-            {
-                **cluster.client(),
-                "transactional.id": transactional_id,
-                "transaction.timeout.ms": cluster.transaction_timeout_ms,
-                "linger.ms": 20,
-                "compression.type": "lz4",
-                "queue.buffering.max.kbytes": 64 << 10,
-            }
-        )
-        self._producer.init_transactions(ANSWER_TIMEOUT_S)
+        self._producer = _take_over(cluster, transactional_id)
         self._consumer = Consumer(
             {
                 **cluster.client(),
@@ -61,46 +60,69 @@ class MarkedWriter:
             }
         )
         self._place = (topic, partition)
+        self._queued = 0
 
     def read(self) -> tuple[int, str] | None:
         """Return the mark: an offset and its note."""
-        position = wait_out(self._committed, timeout_s=ANSWER_TIMEOUT_S)
+        (position,) = self.read_of([TopicPartition(*self._place)])
         return None if position.offset < 0 else (position.offset, position.metadata or "")
 
-    def _committed(self) -> TopicPartition:
-        (position,) = self._consumer.committed([TopicPartition(*self._place)], timeout=ANSWER_TIMEOUT_S)
-        if position.error is not None:
-            raise KafkaException(position.error)
-        return position
+    def read_of(self, places: list[TopicPartition]) -> list[TopicPartition]:
+        """Return the marks of places; a negative offset is none."""
+
+        def ask() -> list[TopicPartition]:
+            found = self._consumer.committed(places, timeout=ANSWER_TIMEOUT_S)
+            for position in found:
+                if position.error is not None:
+                    raise KafkaException(position.error)
+            return found
+
+        return wait_out(ask, timeout_s=ANSWER_TIMEOUT_S)
+
+    def end(self) -> int:
+        """Return where the mark's partition ends, up to the first transaction that is open."""
+        _, end = self._consumer.get_watermark_offsets(TopicPartition(*self._place), timeout=ANSWER_TIMEOUT_S)
+        return end
 
     def begin(self, offset: int, note: str = "") -> None:
         """Open the transaction with the mark in it: the coordinator tells a fenced writer so before it takes a record."""
+        self.begin_with([TopicPartition(*self._place, offset, metadata=note)])
+
+    def begin_with(self, marks: list[TopicPartition]) -> None:
+        """Open the transaction with marks of other places."""
         self._producer.begin_transaction()
-        mark = TopicPartition(*self._place, offset, metadata=note)
+        self._send(marks)
+
+    def mark(self, offset: int, note: str) -> None:
+        """Move the mark on within the transaction."""
+        self._send([TopicPartition(*self._place, offset, metadata=note)])
+
+    def _send(self, marks: list[TopicPartition]) -> None:
         group = self._consumer.consumer_group_metadata()
         try:
-            self._producer.send_offsets_to_transaction([mark], group, ANSWER_TIMEOUT_S)
+            self._producer.send_offsets_to_transaction(marks, group, ANSWER_TIMEOUT_S)
         except KafkaException as error:
             raise self._told(error) from error
 
-    def write(
-        self,
-        topic: str,
-        key: bytes | str | None,
-        value: bytes | str | None,
-        headers: Sequence[tuple[str, bytes | str | None]] | None,
-        partition: int | None,
-    ) -> None:
-        place = UNASSIGNED if partition is None else partition
-        while True:
-            try:
-                self._producer.produce(topic, value, key, place, headers=list(headers) if headers else None)
-                return
-            except BufferError:
-                # The queue empties by deliveries, or by their timeout, which is the transaction's.
-                self._producer.poll(QUEUE_WAIT_S)
-            except KafkaException as error:
-                raise self._told(error) from error
+    def write(self, topic: str, messages: list[Message]) -> None:
+        """Send the messages in their order. What was given before the last call is delivered first: the queue is bounded."""
+        while len(self._producer) > self._queued:
+            # Ends by deliveries, or by their timeout, which is the transaction's.
+            self._producer.poll(QUEUE_WAIT_S)
+        self._queued = len(messages)
+        try:
+            # The client's batches take neither.
+            if any("headers" in message or "timestamp" in message for message in messages):
+                self._write_each(topic, messages)
+            elif self._producer.produce_batch(topic, messages) < len(messages):
+                raise next(KafkaException(message["_error"]) for message in messages if "_error" in message)
+        except KafkaException as error:
+            raise self._told(error) from error
+
+    def _write_each(self, topic: str, messages: list[Message]) -> None:
+        for message in messages:
+            headers = [(header["key"], header["value"]) for header in message.pop("headers", ())]
+            self._producer.produce(topic, **message, headers=headers)
 
     def commit(self) -> None:
         """Never aborts: the next to open settles what is left open, and reads what was decided."""
@@ -116,3 +138,21 @@ class MarkedWriter:
         if error.args[0].code() in FENCED:
             return SinkRefused(f"another writer of {self._transactional_id} has taken over")
         return error
+
+
+def _take_over(cluster: Cluster, transactional_id: str) -> Producer:
+    producer = Producer(
+        {
+            **cluster.client(),
+            "transactional.id": transactional_id,
+            "transaction.timeout.ms": cluster.transaction_timeout_ms,
+            "linger.ms": 20,
+            "compression.type": "lz4",
+            # A key goes where Kafka's own clients, and Spark's sink, send it.
+            "partitioner": "murmur2_random",
+            # What is queued is bounded by `write`.
+            "queue.buffering.max.kbytes": 1 << 20,
+        }
+    )
+    producer.init_transactions(ANSWER_TIMEOUT_S)
+    return producer

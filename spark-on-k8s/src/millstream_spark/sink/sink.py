@@ -12,6 +12,7 @@ import hashlib
 import logging
 import re
 import uuid
+from collections.abc import Callable
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -21,12 +22,18 @@ from millstream_spark.errors import SinkRefused
 from millstream_spark.login import read_login
 from millstream_spark.sink.marks import Cluster, MarkedWriter
 from millstream_spark.sink.plan import Plan, is_new
-from millstream_spark.sink.slot import SlotWriter
+from millstream_spark.sink.slot import WRITTEN, SlotWriter
 from millstream_spark.storage import Storage
 from millstream_spark.topic import describe_topic
 
-# A row's columns, with the types of those that it may leave out.
-COLUMNS = {"key": "binary", "value": None, "headers": "array<struct<key:string,value:binary>>", "partition": "int"}
+# A row's columns; all but the value may be left out.
+COLUMNS = {
+    "key": "binary",
+    "value": "binary",
+    "headers": "array<struct<key:string,value:binary>>",
+    "partition": "int",
+    "topic": "string",
+}
 SLOT = "slot"
 DESCRIBE_TIMEOUT_S = 30
 # Without a dot: what is appended to one name is then never another's.
@@ -58,11 +65,16 @@ class ExactlyOnceSink:
         self._driver: MarkedWriter | None = None
         self._recorded: Plan | None = None
 
-    def write_stream(self, rows: DataFrame) -> DataStreamWriter:
-        """Raises SinkRefused for what cannot be written, TopicUnavailable without the topic."""
+    def write_stream(self, rows: DataFrame, *, beside: Callable[[int], DataFrame] | None = None) -> DataStreamWriter:
+        """`beside`: gives further rows for a batch, by its number. Raises SinkRefused for what cannot be written."""
         unknown = set(rows.columns) - set(COLUMNS)
         if unknown or "value" not in rows.columns:
-            raise SinkRefused(f"a row has value, and may have key, headers and partition; this one has {rows.columns}")
+            raise SinkRefused(
+                f"a row has value, and may have key, headers, partition and topic; this one has {rows.columns}"
+            )
+        for name, kind in rows.select([name for name in ("key", "value") if name in rows.columns]).dtypes:
+            if kind not in ("string", "binary"):
+                raise SinkRefused(f"{name} is a {kind}: make it a string or binary")
         partitions = describe_topic(
             self._cluster.bootstrap_servers,
             self._topic,
@@ -74,13 +86,18 @@ class ExactlyOnceSink:
             raise SinkRefused(
                 f"slots={self._slots}: {self._topic} has {partitions} partitions, so from 1 to {partitions}"
             )
-        return rows.writeStream.foreachBatch(self._write).option("checkpointLocation", self._checkpoint)
+
+        def write(computed: DataFrame, batch: int) -> None:
+            more = None if beside is None else _complete(beside(batch))
+            self._write(computed if more is None else _complete(computed).union(more), batch)
+
+        return rows.writeStream.foreachBatch(write).option("checkpointLocation", self._checkpoint)
 
     def _write(self, rows: DataFrame, batch: int) -> None:
         plan = self._planned(rows, batch)
         placed = self._rows_to_write(rows, plan)
         task = SlotWriter(self._cluster, self._topic, self._name, batch)
-        written = placed.rdd.mapPartitionsWithIndex(task).collect()
+        written = [row["written"] for row in placed.mapInArrow(task.write, WRITTEN).collect()]
         logger.info("sink.batch name=%s batch=%d slots=%d rows=%d", self._name, batch, len(written), sum(written))
 
     def _planned(self, rows: DataFrame, batch: int) -> Plan:
@@ -90,6 +107,9 @@ class ExactlyOnceSink:
             self._driver, self._recorded = self._take_over()
         if not is_new(self._recorded, batch=batch, source_start=source_start, source_end=source_end):
             assert self._recorded is not None
+            if self._recorded.frozen is not None:
+                # None of these is written: but Spark commits no batch whose state was not made.
+                rows.write.format("noop").mode("overwrite").save()
             return self._recorded
         frozen = None if self._slots == 1 else self._freeze(storage, rows, batch)
         plan = Plan(batch, source_start, source_end, self._slots, frozen)
@@ -144,13 +164,12 @@ class ExactlyOnceSink:
 
 def _complete(rows: DataFrame) -> DataFrame:
     columns: list[Column] = [
-        F.col(name) if name in rows.columns else F.lit(None).cast(str(kind)).alias(name)
-        for name, kind in COLUMNS.items()
+        (F.col(name) if name in rows.columns else F.lit(None)).cast(kind).alias(name) for name, kind in COLUMNS.items()
     ]
     return rows.select(columns)
 
 
 def _slot(slots: int) -> Column:
     # Rows of a key stay together; those without one are spread.
-    placed_by = F.coalesce(F.col("key").cast("binary"), F.col("value").cast("binary"))
+    placed_by = F.coalesce(F.col("key"), F.col("value"))
     return F.pmod(F.xxhash64(placed_by), F.lit(slots)).cast("int")

@@ -1,37 +1,53 @@
 """What a task does: one slot of one batch, in one transaction. Runs in Spark's Python workers."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
-from millstream_spark.sink.marks import Cluster, MarkedWriter
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark import TaskContext
+
+from millstream_spark.sink.marks import Cluster, MarkedWriter, Message
 from millstream_spark.sink.plan import is_written
+
+WRITTEN = "written bigint"
+QUEUED_BYTES, QUEUED_ROWS = 8 << 20, 40_000
 
 
 @dataclass(frozen=True, slots=True)
 class SlotWriter:
     cluster: Cluster
     topic: str
+    """Of rows that name none; its partitions stand for the slots."""
     name: str
     """Of the sink: transactional ids and the group begin with it."""
     batch: int
 
-    def __call__(self, slot: int, rows: Iterable[Any]) -> Iterator[int]:
+    def write(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Write the rows unless they are in the topic already; yield how many were written. Without rows: nothing."""
+        task = TaskContext.get()
+        assert task is not None
+        slot = task.partitionId()
         written = 0
         writer: MarkedWriter | None = None
-        for row in rows:
+        for rows in batches:
+            if rows.num_rows == 0:
+                continue
             if writer is None:
                 writer = self._open(slot)
                 if is_written(_batch_of(writer.read()), self.batch):
+                    # Computed to the end even so: Spark commits no batch whose state was not made.
+                    for _ in batches:
+                        pass
                     return
                 writer.begin(self.batch + 1)
-            headers = None if row.headers is None else [(header.key, _bytes(header.value)) for header in row.headers]
-            writer.write(self.topic, _bytes(row.key), _bytes(row.value), headers, row.partition)
-            written += 1
+            for part in parts(rows):
+                for topic, messages in _messages(part, self.topic):
+                    writer.write(topic, messages)
+            written += rows.num_rows
         if writer is not None:
             writer.commit()
-            yield written
+            yield pa.RecordBatch.from_pydict({"written": pa.array([written], pa.int64())})
 
     def _open(self, slot: int) -> MarkedWriter:
         return MarkedWriter(
@@ -47,6 +63,25 @@ def _batch_of(mark: tuple[int, str] | None) -> int | None:
     return None if mark is None else mark[0] - 1
 
 
-# Spark hands binary columns over as bytearrays or bytes, by its settings; librdkafka takes bytes.
-def _bytes(value: bytes | bytearray | str | None) -> bytes | str | None:
-    return bytes(value) if isinstance(value, bytearray) else value
+def parts(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Yield the rows in parts of about so many as may be queued at once."""
+    length = min(QUEUED_ROWS, max(1, rows.num_rows * QUEUED_BYTES // max(rows.nbytes, 1)))
+    for start in range(0, rows.num_rows, length):
+        yield rows.slice(start, length)
+
+
+def _messages(rows: pa.RecordBatch, default_topic: str) -> Iterator[tuple[str, list[Message]]]:
+    """Yield the rows by topic, each topic's in their order."""
+    topics = pc.fill_null(rows.column("topic"), default_topic)
+    for topic in topics.unique().to_pylist():
+        of_topic = rows.filter(pc.equal(topics, topic))
+        messages: list[Message] = [
+            {"key": key, "value": value}
+            for key, value in zip(of_topic.column("key").to_pylist(), of_topic.column("value").to_pylist(), strict=True)
+        ]
+        for name, column in (("partition", of_topic.column("partition")), ("headers", of_topic.column("headers"))):
+            if column.null_count < len(column):
+                for message, cell in zip(messages, column.to_pylist(), strict=True):
+                    if cell is not None:
+                        message[name] = cell
+        yield topic, messages

@@ -1,0 +1,63 @@
+"""The backfill job's options, checked once."""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from millstream_spark.options import positive
+from millstream_spark.position import Position, add_range_options
+
+PART_OFFSETS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class BackfillConfig:
+    bootstrap_servers: str
+    topic: str
+    output: Path
+    segments: tuple[Path, ...]
+    start: Position | None
+    """None: at the beginning."""
+    end: Position | None
+    """None: at what there is when the backfill is started first."""
+    part_offsets: int
+    """Offsets that a file is for; the first run decides."""
+    credentials: str | None
+
+
+def parse_backfill(arguments: Sequence[str]) -> BackfillConfig:
+    parser = argparse.ArgumentParser(
+        prog="backfill", description="Store a range of a topic as Parquet, each record once."
+    )
+    parser.add_argument("--bootstrap-servers", required=True, help="host:port[,host:port...]")
+    parser.add_argument("--topic", required=True)
+    parser.add_argument("--output", required=True, type=_directory, help="a directory of driver and executors alike")
+    parser.add_argument(
+        "--segments",
+        action="append",
+        default=[],
+        type=Path,
+        help="read closed segments in this data directory of a broker, not through the brokers; may come several times",
+    )
+    add_range_options(parser)
+    parser.add_argument("--part-offsets", type=positive, default=PART_OFFSETS, help="offsets that a file is for")
+    parser.add_argument("--credentials", help="a directory with the files of a User's Secret, in driver and executors")
+    words = parser.parse_args(arguments)
+    return BackfillConfig(
+        bootstrap_servers=words.bootstrap_servers,
+        topic=words.topic,
+        output=words.output,
+        segments=tuple(words.segments),
+        start=words.start,
+        end=words.end,
+        part_offsets=words.part_offsets,
+        credentials=words.credentials,
+    )
+
+
+def _directory(text: str) -> Path:
+    path = Path(text.removeprefix("file://"))
+    if not path.is_absolute():
+        raise argparse.ArgumentTypeError(f"{text!r} is not an absolute path of a directory")
+    return path

@@ -1,0 +1,42 @@
+"""What is told of a failure of Spark's: one line, and the status of the error that a task raised."""
+
+import pytest
+
+from millstream_spark.errors import QueryFailed, SegmentDamaged, SinkRefused, told
+
+WORKER = """
+  An exception was thrown from the Python worker:
+Traceback (most recent call last):
+  File "/opt/pyspark.zip/pyspark/worker.py", line 3622, in main
+    process()
+           ^^
+{}
+"""
+STREAM = """[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: Job aborted due to stage failure
+Traceback (most recent call last):
+  File "/opt/millstream_spark/sink/slot.py", line 36, in write
+    raise SinkRefused("old")
+millstream_spark.errors.SinkRefused: another writer has taken over
+\tat org.apache.spark.api.python.BasePythonRunner
+=== Streaming Query ===
+Identifier: totals
+"""
+JAVA = """An error occurred while calling o117.parquet.
+: org.apache.spark.SparkException: Job aborted due to stage failure: java.io.IOException: Mkdirs failed to create file:/proc/x
+\tat org.apache.hadoop.fs.ChecksumFileSystem.create(ChecksumFileSystem.java:774)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "words"),
+    [
+        (WORKER.format("millstream_spark.errors.SegmentDamaged: a.log: torn"), SegmentDamaged, "a.log: torn"),
+        (WORKER.format("OSError: [Errno 28] No space left on device"), QueryFailed, "OSError: [Errno 28] No space left on device"),
+        (STREAM, SinkRefused, "another writer has taken over"),
+        (JAVA, QueryFailed, ": org.apache.spark.SparkException: Job aborted due to stage failure: java.io.IOException: Mkdirs failed to create file:/proc/x"),
+        ("[PATH_NOT_FOUND] Path does not exist: file:/none.", QueryFailed, "[PATH_NOT_FOUND] Path does not exist: file:/none."),
+    ],
+)  # fmt: skip
+def test_one_line_says_what_it_was(text: str, kind: type[Exception], words: str) -> None:
+    found = told(RuntimeError(text))
+    assert (type(found), str(found)) == (kind, words)
