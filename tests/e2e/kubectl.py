@@ -142,8 +142,8 @@ def ready_pod(pod: dict[str, Any] | None) -> dict[str, Any] | None:
     return pod if any(each["type"] == "Ready" and each["status"] == "True" for each in conditions) else None
 
 
-def make_namespace(cluster: Cluster, name: str) -> None:
+def make_namespace(cluster: Cluster, name: str, level: str = "restricted") -> None:
     """As a platform team makes them: the API server refuses pods that may do more than they need."""
-    labels = {"pod-security.kubernetes.io/enforce": "restricted"}
+    labels = {"pod-security.kubernetes.io/enforce": level}
     manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
     cluster.run("kubectl", "create", "-f", "-", stdin=json.dumps(manifest))

@@ -91,7 +91,7 @@ class Client:
         return str(self._cluster.execute(self.pod, "sh", "-c", script, "kcat", "-b", BOOTSTRAP, *words))
 
 
-def install(cluster: Any, **more: str) -> None:
+def install(cluster: Any, chart: str = CHART, **more: str) -> None:
     """helm install with volumes of this cluster and small pods; `more` are values with `__` for dots."""
     values = {
         "images.registry": cluster.registry,
@@ -103,7 +103,7 @@ def install(cluster: Any, **more: str) -> None:
     settings = [word for key, value in values.items() for word in ("--set", f"{key}={value}")]
     for kind in KINDS:
         settings += ["--set-json", f"{kind}.resources={json.dumps(SMALL)}"]
-    cluster.helm("install", RELEASE, CHART, *settings)
+    cluster.helm("install", RELEASE, chart, *settings)
 
 
 def uninstall(cluster: Any) -> None:

@@ -24,6 +24,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
     installed = Installed(cluster)
     if cluster.get("namespace", NAMESPACE) is None:
         make_namespace(cluster, NAMESPACE)
+    if RELEASE not in cluster.helm("list", "--all", "--short").split():
         install(cluster, **{f"cluster.config.{key}": value for key, value in CONFIG.items()})
     installed.wait_until_ready(timeout_s=120)
     names = [f"{RELEASE}-broker-{number}.{RELEASE}-broker.{NAMESPACE}.svc:9092" for number in range(3)]

@@ -131,7 +131,8 @@ def admin_client(bootstrap_servers: str, login: Mapping[str, str] | None) -> Adm
     settings: dict[str, str | int | float | bool] = {
         "bootstrap.servers": bootstrap_servers,
         "client.id": "millstream-spark",
-        "log_level": 5,
+        # Who refuses a connection is told once, by the error.
+        "log_level": 2,
     }
     return AdminClient({**settings, **(login or {})})
 
