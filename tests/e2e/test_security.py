@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -287,6 +288,9 @@ def test_another_namespace_does_not_reach_the_cluster_unless_it_is_named(
 def test_the_younger_of_two_resources_for_one_thing_says_conflict(cluster: Any, tenant: Any, steps: Any) -> None:
     cluster.apply(consumer_group("first", groupId="shared"))
     cluster.wait_for_condition("consumergroup", "first", "Ready", "True", timeout_s=60)
+    made = datetime.fromisoformat(cluster.get("consumergroup", "first")["metadata"]["creationTimestamp"])
+    # Kubernetes counts ages in whole seconds: of two of one second either may be taken for the elder.
+    cluster.wait_until("the next one is younger", lambda: datetime.now(UTC) - made > timedelta(seconds=2), 60)
     tenant.apply(foreign("second", cluster, consumer_group("second", groupId="shared", deletionPolicy="DeleteIfEmpty")))
     tenant.apply(foreign("orders", cluster, topic("orders", partitions=9, deletionPolicy="Delete")))
     for kind, name, elder in (("consumergroup", "second", "first"), ("topic", "orders", "orders")):
