@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 import servers
+from console_page import ConsolePage, console_of
+from console_scene import create
 from kafka_broker import KafkaBroker
 from kafka_tools import KafkaUnavailable, kafka_libs
 
@@ -72,3 +74,16 @@ def topic() -> str:
 def fresh(tmp_path: Path) -> Path:
     """A directory for a server of a test's own."""
     return tmp_path
+
+
+@pytest.fixture(scope="module")
+def page(node: servers.ServerProcess) -> ConsolePage:
+    """The node's console, as somebody who has opened it."""
+    return ConsolePage(console_of(node.ready_line))
+
+
+@pytest.fixture
+def made(node: servers.ServerProcess, topic: str) -> str:
+    """A topic with three partitions."""
+    create(node, topic, 3)
+    return topic
