@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from millstream_spark.options import positive
+from millstream_spark.options import add_segments_option, positive
 from millstream_spark.position import Position, add_range_options
 
 PART_OFFSETS = 1_000_000
@@ -33,13 +33,7 @@ def parse_backfill(arguments: Sequence[str]) -> BackfillConfig:
     parser.add_argument("--bootstrap-servers", required=True, help="host:port[,host:port...]")
     parser.add_argument("--topic", required=True)
     parser.add_argument("--output", required=True, type=_directory, help="a directory of driver and executors alike")
-    parser.add_argument(
-        "--segments",
-        action="append",
-        default=[],
-        type=Path,
-        help="read closed segments in this data directory of a broker, not through the brokers; may come several times",
-    )
+    add_segments_option(parser)
     add_range_options(parser)
     parser.add_argument("--part-offsets", type=positive, default=PART_OFFSETS, help="offsets that a file is for")
     parser.add_argument("--credentials", help="a directory with the files of a User's Secret, in driver and executors")

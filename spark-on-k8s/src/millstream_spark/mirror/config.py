@@ -1,14 +1,11 @@
 """The mirror job's options, checked once."""
 
 import argparse
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from millstream_spark.options import positive, trigger
+from millstream_spark.options import add_copy_options, positive, trigger
 from millstream_spark.trigger import AvailableNow, Trigger
-
-_NAME = re.compile(r"[a-zA-Z0-9_-]{1,200}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +32,10 @@ def parse_mirror(arguments: Sequence[str]) -> MirrorConfig:
     parser.add_argument("--topic", required=True)
     parser.add_argument("--to-bootstrap-servers", required=True, help="the other cluster")
     parser.add_argument("--to-topic", required=True, help="empty at first, with at least as many partitions")
-    parser.add_argument(
-        "--name", required=True, type=_name, help="of this mirror alone: it goes on under the same name"
-    )
+    add_copy_options(parser, "mirror")
     parser.add_argument("--trigger", default=AvailableNow(), type=trigger, help="available-now, or an interval: 10s")
     parser.add_argument("--groups", help="whose offsets to translate: names with commas between them; all by default")
     parser.add_argument("--max-offsets-per-round", type=positive, default=1_000_000, help="bounds a round")
-    parser.add_argument("--credentials", help="a directory with the files of a User's Secret, in driver and executors")
-    parser.add_argument("--to-credentials", help="those for the other cluster; --credentials by default")
     words = parser.parse_args(arguments)
     return MirrorConfig(
         bootstrap_servers=words.bootstrap_servers,
@@ -56,9 +49,3 @@ def parse_mirror(arguments: Sequence[str]) -> MirrorConfig:
         credentials=words.credentials,
         to_credentials=words.to_credentials or words.credentials,
     )
-
-
-def _name(text: str) -> str:
-    if _NAME.fullmatch(text) is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a mirror's name: letters, digits, - and _")
-    return text

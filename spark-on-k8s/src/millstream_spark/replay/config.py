@@ -1,14 +1,12 @@
 """The replay job's options, checked once."""
 
 import argparse
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from millstream_spark.options import add_copy_options, add_segments_option
 from millstream_spark.position import Position, add_range_options
-
-_NAME = re.compile(r"[a-zA-Z0-9_-]{1,200}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +34,10 @@ def parse_replay(arguments: Sequence[str]) -> ReplayConfig:
     parser.add_argument("--topic", required=True)
     parser.add_argument("--to-bootstrap-servers", help="the other cluster; --bootstrap-servers by default")
     parser.add_argument("--to-topic", required=True, help="with at least as many partitions")
-    parser.add_argument(
-        "--name", required=True, type=_name, help="of this replay alone: it goes on under the same name"
-    )
+    add_copy_options(parser, "replay")
     add_range_options(parser)
     parser.add_argument("--append", action="store_true", help="begin although the other topic holds records")
-    parser.add_argument(
-        "--segments",
-        action="append",
-        default=[],
-        type=Path,
-        help="read closed segments in this data directory of a broker, not through the brokers; may come several times",
-    )
-    parser.add_argument("--credentials", help="a directory with the files of a User's Secret, in driver and executors")
-    parser.add_argument("--to-credentials", help="those for the other cluster; --credentials by default")
+    add_segments_option(parser)
     words = parser.parse_args(arguments)
     to_servers = words.to_bootstrap_servers or words.bootstrap_servers
     if (words.topic, words.bootstrap_servers) == (words.to_topic, to_servers):
@@ -67,9 +55,3 @@ def parse_replay(arguments: Sequence[str]) -> ReplayConfig:
         credentials=words.credentials,
         to_credentials=words.to_credentials or words.credentials,
     )
-
-
-def _name(text: str) -> str:
-    if _NAME.fullmatch(text) is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a replay's name: letters, digits, - and _")
-    return text
