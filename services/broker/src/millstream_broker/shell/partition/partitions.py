@@ -8,7 +8,17 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 from uuid import UUID
 
-from millstream_broker.core.hosting import Create, Delete, Lose, ReplicaKey, SetAside, Step, Update, is_counted_on, is_told
+from millstream_broker.core.hosting import (
+    Create,
+    Delete,
+    Lose,
+    ReplicaKey,
+    SetAside,
+    Step,
+    Update,
+    is_counted_on,
+    is_told,
+)
 from millstream_broker.core.partition.effects import Effect
 from millstream_broker.core.partition.standing import Assigned
 from millstream_broker.core.topic_settings import TopicSettings
