@@ -17,6 +17,7 @@ from millstream_spark.login import read_login
 ANSWER_TIMEOUT_S = 60
 COMMIT_TRIES = 5
 QUEUE_WAIT_S = 0.05
+ANSWER_POLL_S = 1
 MESSAGE_BYTES_MAX = 1_000_000_000
 
 Message = dict[str, Any]
@@ -151,6 +152,8 @@ class MarkedWriter:
     def _told(self, error: KafkaException) -> Exception:
         if error.args[0].code() in FENCED:
             return SinkRefused(f"another writer of {self._transactional_id} has taken over")
+        # Why records were not delivered is told beside it, maybe a moment later.
+        self._producer.poll(ANSWER_POLL_S)
         if self._not_taken[1]:
             return RecordRefused(self._not_taken[1])
         return error
