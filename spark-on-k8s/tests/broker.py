@@ -125,9 +125,24 @@ class Topics:
         return [position.offset for position in answer.topic_partitions]
 
     def commit(self, group_id: str, name: str, offsets: Sequence[int]) -> None:
-        positions = [TopicPartition(name, partition, offset) for partition, offset in enumerate(offsets)]
+        self._commit(group_id, [TopicPartition(name, partition, offset) for partition, offset in enumerate(offsets)])
+
+    def mark(self, group_id: str, name: str) -> TopicPartition:
+        """Return what the group has committed for the first partition, with its note."""
+        request = [ConsumerGroupTopicPartitions(group_id, [TopicPartition(name, 0)])]
+        position: TopicPartition
+        (position,) = self._admin.list_consumer_group_offsets(request)[group_id].result(30).topic_partitions
+        return position
+
+    def commit_mark(self, group_id: str, mark: TopicPartition) -> None:
+        self._commit(group_id, [mark])
+
+    def _commit(self, group_id: str, positions: list[TopicPartition]) -> None:
         request = [ConsumerGroupTopicPartitions(group_id, positions)]
         self._admin.alter_consumer_group_offsets(request)[group_id].result(30)
+
+    def delete_group(self, group_id: str) -> None:
+        self._admin.delete_consumer_groups([group_id])[group_id].result(30)
 
     def values(self, name: str, partitions: int) -> list[bytes]:
         """Return the values of every committed record, once no transaction is open."""

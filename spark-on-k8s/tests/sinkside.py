@@ -36,6 +36,10 @@ class SinkQuery:
     def group_id(self) -> str:
         return f"spark-sink.{self.name}"
 
+    @property
+    def driver_group_id(self) -> str:
+        return f"{self.group_id}.driver"
+
     def rows(self) -> DataFrame:
         records = (
             open_session("sink")

@@ -12,13 +12,24 @@ def test_a_plan_is_the_same_after_it_was_kept_as_text() -> None:
     assert Plan.from_text(RECORDED.to_text()) == RECORDED
 
 
+@pytest.mark.parametrize("text", ["", "null", "{}", '{"batch": 7}'])
+def test_what_somebody_else_committed_to_the_group_is_no_plan(text: str) -> None:
+    with pytest.raises(SinkRefused, match="somebody else"):
+        Plan.from_text(text)
+
+
 def test_the_first_batch_and_the_next_one_are_planned() -> None:
-    assert is_new(None, batch=0, source_start="", source_end="a")
-    assert is_new(RECORDED, batch=8, source_start="b", source_end="c")
+    assert is_new(None, is_begun=False, batch=0, source_start="", source_end="a")
+    assert is_new(RECORDED, is_begun=False, batch=8, source_start="b", source_end="c")
 
 
 def test_a_batch_that_is_tried_again_goes_by_its_plan() -> None:
-    assert not is_new(RECORDED, batch=7, source_start="a", source_end="b")
+    assert not is_new(RECORDED, is_begun=False, batch=7, source_start="a", source_end="b")
+
+
+def test_a_first_batch_whose_record_is_gone_is_not_planned_again() -> None:
+    with pytest.raises(SinkRefused, match="knows of none"):
+        is_new(None, is_begun=True, batch=0, source_start="", source_end="a")
 
 
 @pytest.mark.parametrize(
@@ -36,12 +47,17 @@ def test_whatever_could_lose_rows_or_double_them_is_refused(
     recorded: Plan | None, batch: int, source_start: str, source_end: str, words: str
 ) -> None:
     with pytest.raises(SinkRefused, match=words):
-        is_new(recorded, batch=batch, source_start=source_start, source_end=source_end)
+        is_new(recorded, is_begun=False, batch=batch, source_start=source_start, source_end=source_end)
 
 
 def test_a_slot_is_written_once_and_never_behind_a_later_driver() -> None:
-    assert not is_written(None, 0)
-    assert not is_written(6, 7)
-    assert is_written(7, 7)
+    assert not is_written(7, 7)
+    assert is_written(8, 7)
     with pytest.raises(SinkRefused, match="later driver"):
-        is_written(8, 7)
+        is_written(9, 7)
+
+
+@pytest.mark.parametrize("mark", [None, 0, 6])
+def test_a_slot_whose_mark_is_gone_is_not_written(mark: int | None) -> None:
+    with pytest.raises(SinkRefused, match="the mark of a slot is gone"):
+        is_written(mark, 7)

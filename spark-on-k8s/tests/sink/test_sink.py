@@ -15,6 +15,7 @@ from sinkside import SinkQuery
 
 from millstream_spark.errors import SinkRefused
 from millstream_spark.sink import sink as sink_module
+from millstream_spark.sink.marks import Cluster, settle
 from millstream_spark.sink.plan import Plan
 from millstream_spark.sink.sink import ExactlyOnceSink
 from millstream_spark.spark_session import open_session
@@ -72,18 +73,35 @@ def run(query: SinkQuery, kind: type[ExactlyOnceSink] | None) -> None:
         query.run(kind)
 
 
+def settled_marks(query: SinkQuery, topics: Topics) -> list[int]:
+    """Return the slots' marks once no transaction is on its way."""
+    settle(Cluster(query.bootstrap_servers, None, 60_000), [f"{query.group_id}.{slot}" for slot in range(SLOTS)])
+    return topics.committed(query.group_id, query.topic, SLOTS)
+
+
 def lost_and_doubled(query: SinkQuery, topics: Topics, expected: Counter[bytes]) -> tuple[int, int]:
     found = Counter(topics.values(query.topic, SLOTS))
     return (expected - found).total(), (found - expected).total()
 
 
-def test_a_half_made_batch_is_finished_with_the_rows_it_was_begun_with(query: SinkQuery, topics: Topics) -> None:
+def test_a_half_made_batch_is_refused_without_its_marks_and_finished_with_them(
+    query: SinkQuery, topics: Topics
+) -> None:
     expected = half_make_a_batch(query, topics, ExactlyOnceSink)
-    done = topics.committed(query.group_id, query.topic, SLOTS)
+    done = settled_marks(query, topics)
     assert done.count(1) in range(1, SLOTS), done
-    assert done[SLOTS - 1] != 1
+    assert done[SLOTS - 1] == 0
+    topics.delete_group(query.group_id)
+    with pytest.raises(StreamingQueryException, match="the mark of a slot is gone"):
+        query.run()
+    plan = topics.mark(query.driver_group_id, query.topic)
+    topics.delete_group(query.driver_group_id)
+    with pytest.raises(StreamingQueryException, match="knows of none"):
+        query.run()
+    topics.commit_mark(query.driver_group_id, plan)
+    topics.commit(query.group_id, query.topic, done)
     query.run()
-    assert topics.committed(query.group_id, query.topic, SLOTS) == [1] * SLOTS
+    assert settled_marks(query, topics) == [1] * SLOTS
     assert lost_and_doubled(query, topics, expected) == (0, 0)
 
 
@@ -138,7 +156,8 @@ def test_what_cannot_be_written_is_refused_before_the_query_starts(query: SinkQu
 
 def test_a_second_driver_ends_the_first(query: SinkQuery, topics: Topics) -> None:
     expected = fill(topics, query.source, 300)
-    first = query.sink().write_stream(query.rows()).trigger(processingTime="200 milliseconds").start()
+    sink = query.sink()
+    first = sink.write_stream(query.rows()).trigger(processingTime="200 milliseconds").start()
     try:
         first.processAllAvailable()
         # As a driver elsewhere would: in one session Spark itself keeps a checkpoint to one query.
@@ -148,6 +167,7 @@ def test_a_second_driver_ends_the_first(query: SinkQuery, topics: Topics) -> Non
             first.awaitTermination(60)
     finally:
         first.stop()
-    query.run()
+    # Started again it is the later one.
+    sink.write_stream(query.rows()).trigger(availableNow=True).start().awaitTermination()
     expected[b"0:100:v"] += 1
     assert lost_and_doubled(query, topics, expected) == (0, 0)

@@ -49,17 +49,12 @@ class MarkedWriter:
     """Invariant: the mark that was read when it opened stays true until this writer commits or is fenced."""
 
     def __init__(self, cluster: Cluster, *, transactional_id: str, group_id: str, topic: str, partition: int) -> None:
+        self._cluster = cluster
         self._transactional_id = transactional_id
         self._producer = _take_over(cluster, transactional_id)
-        self._consumer = Consumer(
-            {
-                **cluster.client(),
-                "group.id": group_id,
-                "isolation.level": "read_committed",
-                "enable.auto.commit": False,
-            }
-        )
+        self._consumer = _of_group(cluster, group_id)
         self._place = (topic, partition)
+        self._other_groups: dict[str, Consumer] = {}
         self._queued = 0
 
     def read(self) -> tuple[int, str] | None:
@@ -97,8 +92,14 @@ class MarkedWriter:
         """Move the mark on within the transaction."""
         self._send([TopicPartition(*self._place, offset, metadata=note)])
 
-    def _send(self, marks: list[TopicPartition]) -> None:
-        group = self._consumer.consumer_group_metadata()
+    def mark_in(self, group_id: str, marks: list[TopicPartition]) -> None:
+        """Move marks of another group on within the transaction."""
+        if group_id not in self._other_groups:
+            self._other_groups[group_id] = _of_group(self._cluster, group_id)
+        self._send(marks, self._other_groups[group_id])
+
+    def _send(self, marks: list[TopicPartition], of_group: Consumer | None = None) -> None:
+        group = (of_group or self._consumer).consumer_group_metadata()
         try:
             self._producer.send_offsets_to_transaction(marks, group, ANSWER_TIMEOUT_S)
         except KafkaException as error:
@@ -138,6 +139,17 @@ class MarkedWriter:
         if error.args[0].code() in FENCED:
             return SinkRefused(f"another writer of {self._transactional_id} has taken over")
         return error
+
+
+def _of_group(cluster: Cluster, group_id: str) -> Consumer:
+    return Consumer(
+        {
+            **cluster.client(),
+            "group.id": group_id,
+            "isolation.level": "read_committed",
+            "enable.auto.commit": False,
+        }
+    )
 
 
 def _take_over(cluster: Cluster, transactional_id: str) -> Producer:

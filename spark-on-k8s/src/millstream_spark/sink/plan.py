@@ -24,13 +24,21 @@ class Plan:
 
     @staticmethod
     def from_text(text: str) -> "Plan":
-        return Plan(**json.loads(text))
+        """Raises SinkRefused."""
+        try:
+            return Plan(**json.loads(text))
+        except (ValueError, TypeError) as error:
+            raise SinkRefused(
+                f"the sink's record in the cluster is {text!r}: somebody else committed to its group"
+            ) from error
 
 
-def is_new(recorded: Plan | None, *, batch: int, source_start: str, source_end: str) -> bool:
-    """Return whether nothing was planned for this batch yet, False if it was; raise SinkRefused unless it is next."""
+def is_new(recorded: Plan | None, *, is_begun: bool, batch: int, source_start: str, source_end: str) -> bool:
+    """Return whether nothing was planned for this batch yet, False if it was; raise SinkRefused unless it is next.
+    `is_begun`: the checkpoint says that its first batch was planned.
+    """
     if recorded is None:
-        if batch == 0:
+        if batch == 0 and not is_begun:
             return True
         raise SinkRefused(
             f"the checkpoint is at batch {batch} and the cluster knows of none: its record expired or was deleted, "
@@ -46,8 +54,15 @@ def is_new(recorded: Plan | None, *, batch: int, source_start: str, source_end: 
     )
 
 
-def is_written(done: int | None, batch: int) -> bool:
-    """Return whether a slot's last committed batch, None if there is none, is this one; raise if it is a later one."""
-    if done is not None and done > batch:
-        raise SinkRefused(f"batch {done} is in the topic and this is batch {batch}: a later driver has taken over")
-    return done == batch
+def is_written(next_batch: int | None, batch: int) -> bool:
+    """Return whether a slot's mark, the batch that it waits for, says that this one is in the topic. Raises SinkRefused."""
+    if next_batch is None or next_batch < batch:
+        raise SinkRefused(
+            f"batch {batch} was begun, and the mark of a slot is gone: it expired, was deleted or set back; "
+            "whether its rows are in the topic cannot be told"
+        )
+    if next_batch > batch + 1:
+        raise SinkRefused(
+            f"batch {next_batch - 1} is in the topic and this is batch {batch}: a later driver has taken over"
+        )
+    return next_batch == batch + 1

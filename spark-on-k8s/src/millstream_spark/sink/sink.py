@@ -14,6 +14,7 @@ import re
 import uuid
 from collections.abc import Callable
 
+from confluent_kafka import TopicPartition
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -35,6 +36,7 @@ COLUMNS = {
     "topic": "string",
 }
 SLOT = "slot"
+BEGUN = "sink-begun"
 DESCRIBE_TIMEOUT_S = 30
 # Without a dot: what is appended to one name is then never another's.
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,200}")
@@ -87,6 +89,9 @@ class ExactlyOnceSink:
                 f"slots={self._slots}: {self._topic} has {partitions} partitions, so from 1 to {partitions}"
             )
 
+        # A query that starts is a new driver, also after one of this object's has failed.
+        self._driver = None
+
         def write(computed: DataFrame, batch: int) -> None:
             more = None if beside is None else _complete(beside(batch))
             self._write(computed if more is None else _complete(computed).union(more), batch)
@@ -105,18 +110,24 @@ class ExactlyOnceSink:
         source_start, source_end = self._source_offsets(storage, batch - 1), self._source_offsets(storage, batch)
         if self._driver is None:
             self._driver, self._recorded = self._take_over()
-        if not is_new(self._recorded, batch=batch, source_start=source_start, source_end=source_end):
-            assert self._recorded is not None
-            if self._recorded.frozen is not None:
-                # None of these is written: but Spark commits no batch whose state was not made.
-                rows.write.format("noop").mode("overwrite").save()
-            return self._recorded
-        frozen = None if self._slots == 1 else self._freeze(storage, rows, batch)
-        plan = Plan(batch, source_start, source_end, self._slots, frozen)
-        self._driver.begin(batch + 1, plan.to_text())
-        self._driver.commit()
-        self._recorded = plan
-        return plan
+        begun = f"{self._checkpoint}/{BEGUN}"
+        is_begun = batch == 0 and storage.read_text(begun) is not None
+        if is_new(self._recorded, is_begun=is_begun, batch=batch, source_start=source_start, source_end=source_end):
+            frozen = None if self._slots == 1 else self._freeze(storage, rows, batch)
+            plan = Plan(batch, source_start, source_end, self._slots, frozen)
+            self._driver.begin(batch + 1, plan.to_text())
+            # From here on every slot has a mark: one that is not there was lost, and not never made.
+            self._driver.mark_in(self._name, [TopicPartition(self._topic, slot, batch) for slot in range(self._slots)])
+            self._driver.commit()
+            self._recorded = plan
+        elif self._recorded is not None and self._recorded.frozen is not None:
+            # None of these is written: but Spark commits no batch whose state was not made.
+            rows.write.format("noop").mode("overwrite").save()
+        assert self._recorded is not None
+        if batch == 0 and not is_begun:
+            # The record in the cluster may expire: without one, this says that rows may have been written.
+            storage.create_text(begun, self._name)
+        return self._recorded
 
     def _take_over(self) -> tuple[MarkedWriter, Plan | None]:
         """Fence every earlier driver: what it recorded stays, and it can record nothing more."""

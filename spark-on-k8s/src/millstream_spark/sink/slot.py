@@ -35,7 +35,8 @@ class SlotWriter:
                 continue
             if writer is None:
                 writer = self._open(slot)
-                if is_written(_batch_of(writer.read()), self.batch):
+                mark = writer.read()
+                if is_written(None if mark is None else mark[0], self.batch):
                     # Computed to the end even so: Spark commits no batch whose state was not made.
                     for _ in batches:
                         pass
@@ -57,10 +58,6 @@ class SlotWriter:
             topic=self.topic,
             partition=slot,
         )
-
-
-def _batch_of(mark: tuple[int, str] | None) -> int | None:
-    return None if mark is None else mark[0] - 1
 
 
 def parts(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
