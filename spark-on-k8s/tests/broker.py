@@ -61,6 +61,12 @@ class Topics:
         while name in self._admin.list_topics(timeout=10).topics and time.monotonic() < deadline:
             time.sleep(0.05)
 
+    def delete_before(self, name: str, offsets: Sequence[int]) -> None:
+        """Delete each partition's records before an offset, as retention does."""
+        places = [TopicPartition(name, partition, offset) for partition, offset in enumerate(offsets)]
+        for answer in self._admin.delete_records(places).values():
+            answer.result(30)
+
     def produce(self, name: str, records: Sequence[Sent], *, codec: str = "none") -> None:
         """Send records, each partition's in order; raise unless every one is acknowledged."""
         producer = Producer(

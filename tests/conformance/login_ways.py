@@ -132,11 +132,12 @@ def house(directory: Path) -> Iterator[House]:
             },
         }
         made = House(directory, Way(login, authority.file, None, "PLAIN", ROOT, PASSWORDS[ROOT]), ways)
-        _furnish(AdminClient(made.root.librdkafka()))
+        furnish(AdminClient(made.root.librdkafka()))
         yield made
 
 
-def _furnish(admin: AdminClient) -> None:
+def furnish(admin: AdminClient) -> int:
+    """Topics, passwords and rights; how many rights there are now."""
     futures = [*admin.create_topics([NewTopic(topic, 1, 1) for topic in (OWN, OTHERS)]).values()]
     credentials = [
         UserScramCredentialUpsertion(USER, ScramCredentialInfo(mechanism, ITERATIONS), PASSWORDS[USER].encode())
@@ -157,3 +158,4 @@ def _furnish(admin: AdminClient) -> None:
     futures += admin.create_acls(acls).values()
     for future in futures:
         future.result(TIMEOUT_S)
+    return len(acls)

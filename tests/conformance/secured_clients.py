@@ -10,6 +10,7 @@ import shutil
 import ssl
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import aiokafka
@@ -171,6 +172,13 @@ def kafka_pythons(way: Way, name: str) -> Outcome:
         return read(GROUPS + name) == 0, send(OTHERS), read(OTHER_GROUP)
     finally:
         producer.close()
+
+
+IN_PYTHON: dict[str, Callable[[Way, str], Outcome]] = {
+    "confluent-kafka": confluent,
+    "aiokafka": aiokafkas,
+    "kafka-python": kafka_pythons,
+}
 
 
 def franz_go(ways: dict[str, Way], directory: Path) -> dict[str, object]:

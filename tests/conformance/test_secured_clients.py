@@ -1,22 +1,17 @@
 """Clients that people use, by every way to show who one is, inside TLS and with ACLs on: what is granted works, the rest is refused."""
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 import secured_clients
 from kafka_tools import KafkaUnavailable, kafka_libs
 from login_ways import House, Way, house
-from secured_clients import EXPECTED, Outcome
+from secured_clients import EXPECTED, IN_PYTHON
 
 WAYS = ("SSL", "mTLS", "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 TOKEN = "delegation-token"
 """Which librdkafka and the clients in Python cannot show: their SCRAM has no extensions."""
-IN_PYTHON: dict[str, Callable[[Way, str], Outcome]] = {
-    "confluent-kafka": secured_clients.confluent,
-    "aiokafka": secured_clients.aiokafkas,
-    "kafka-python": secured_clients.kafka_pythons,
-}
 
 
 @pytest.fixture(scope="module")

@@ -1,19 +1,24 @@
 """Kafka's tools for those who run a closed cluster, as an administrator uses them; and what they tell a user who may do none of it."""
 
 import shutil
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 
+import confluent_kafka
 import pytest
 from kafka_programs import write_properties
 from kafka_tools import run_tools
-from login_ways import USER, House, Way, house
+from login_ways import OWN, USER, House, Way, house
 
 pytestmark = pytest.mark.skipif(shutil.which("java") is None, reason="java is not installed")
 
 TIMEOUT_S = 240
 BOB, PASSWORD = "bob", "bob-secret"
 MINUTE_MS = "60000"
+RATE = 10_000
+AT_ONCE = 100_000
+"""More than a second's worth goes through at first: what ten windows bring."""
 
 
 @pytest.fixture(scope="module")
@@ -32,12 +37,14 @@ def test_an_administrator_gives_and_takes_credentials_rights_quotas_and_tokens(p
     bob = at(place, BOB, replace(login, user=BOB, password=PASSWORD))
     user = ["--entity-type", "users", "--entity-name", BOB]
     rights = ["--allow-principal", f"User:{BOB}", "--topic", "bobs-", "--resource-pattern-type", "prefixed"]
+    limited = ["--entity-type", "users", "--entity-name", USER]
     owned = ["--owner-principal", f"User:{BOB}"]
     results = run_tools(
         [
             ("kafka-configs", [*root, "--alter", *user, "--add-config", f"SCRAM-SHA-256=[iterations=8192,password={PASSWORD}]"]),
             ("kafka-configs", [*root, "--alter", *user, "--add-config", "producer_byte_rate=1048576"]),
             ("kafka-configs", [*root, "--describe", *user]),
+            ("kafka-configs", [*root, "--alter", *limited, "--add-config", f"producer_byte_rate={RATE},consumer_byte_rate={RATE}"]),
             ("kafka-acls", [*root, "--add", *rights, "--producer"]),
             ("kafka-acls", [*root, "--add", *rights, "--consumer", "--group", "bobs-"]),
             ("kafka-topics", [*bob, "--create", "--topic", "bobs-own"]),
@@ -55,11 +62,12 @@ def test_an_administrator_gives_and_takes_credentials_rights_quotas_and_tokens(p
     said = [result.stdout for result in results]
     assert "SCRAM-SHA-256=iterations=8192" in said[2]
     assert "producer_byte_rate=1048576" in said[2].replace(".0", "")
-    assert said[6].split() == ["bobs-own"], "and not what others have"
-    assert said[7].count(f"principal=User:{BOB}, host=*") == 5, said[7]
-    token_id, hmac = next(line for line in said[8].splitlines() if f"User:{BOB}" in line).split()[:2]
-    assert token_id in said[9]
-    assert said[11].split() == [], "what was taken counts at once"
+    assert said[7].split() == ["bobs-own"], "and not what others have"
+    assert said[8].count(f"principal=User:{BOB}, host=*") == 5, said[8]
+    token_id, hmac = next(line for line in said[9].splitlines() if f"User:{BOB}" in line).split()[:2]
+    assert token_id in said[10]
+    assert said[12].split() == [], "what was taken counts at once"
+    _who_has_a_quota_waits(login, place.ways["mTLS"])
     by_token = replace(login, user=token_id, password=hmac, by_token=True)
     alice = at(place, USER, login)
     results = run_tools(
@@ -68,6 +76,7 @@ def test_an_administrator_gives_and_takes_credentials_rights_quotas_and_tokens(p
             ("kafka-delegation-tokens", [*alice, "--renew", "--hmac", hmac, "--renew-time-period", MINUTE_MS]),
             ("kafka-delegation-tokens", [*bob, "--expire", "--hmac", hmac, "--expiry-time-period", "-1"]),
             ("kafka-configs", [*root, "--alter", *user, "--delete-config", "producer_byte_rate"]),
+            ("kafka-configs", [*root, "--alter", *limited, "--delete-config", "producer_byte_rate,consumer_byte_rate"]),
             ("kafka-configs", [*root, "--alter", *user, "--delete-config", "SCRAM-SHA-256"]),
             ("kafka-configs", [*root, "--describe", *user]),
         ],
@@ -77,6 +86,38 @@ def test_an_administrator_gives_and_takes_credentials_rights_quotas_and_tokens(p
         assert result.returncode == 0, (result.args, result.stdout, result.stderr)
     assert "iterations" not in results[-1].stdout
     assert "producer_byte_rate" not in results[-1].stdout
+
+
+def _who_has_a_quota_waits(limited: Way, free: Way) -> None:
+    """The user by whatever client id, and nobody else: librdkafka is told for how long, of what it writes and of what it reads."""
+    told: dict[Way, list[float]] = {limited: [], free: []}
+    producers = {way: confluent_kafka.Producer(_telling(way, told[way])) for way in (free, limited)}
+    deadline = time.monotonic() + TIMEOUT_S
+    while not told[limited]:
+        assert time.monotonic() < deadline
+        for producer in producers.values():
+            producer.produce(OWN, b"x" * AT_ONCE)
+            assert producer.flush(TIMEOUT_S) == 0
+    for way in (free, limited):
+        consumer = confluent_kafka.Consumer(_telling(way, told[way]) | {"group.id": "g-quota"})
+        consumer.assign([confluent_kafka.TopicPartition(OWN, 0, 0)])
+        before, size = len(told[way]), 0
+        while size < 2 * AT_ONCE or (way is limited and len(told[way]) == before):
+            assert time.monotonic() < deadline
+            message = consumer.poll(0.1)
+            size += len(message.value()) if message is not None and message.error() is None else 0
+        consumer.close()
+    assert told[free] == []
+
+
+def _telling(way: Way, told: list[float]) -> dict[str, object]:
+    """It also says 0: that it need not wait any more."""
+
+    def note(event: confluent_kafka.ThrottleEvent) -> None:
+        if event.throttle_time > 0:
+            told.append(event.throttle_time)
+
+    return way.librdkafka() | {"throttle_cb": note}
 
 
 def test_who_may_do_none_of_it_is_told_so(place: House) -> None:

@@ -38,8 +38,8 @@ def test_helm_upgrade_brings_definitions_up_to_date_and_exchanges_no_pod(scene: 
 
 
 def test_stateful_sets_that_exchange_their_pods_by_themselves_are_stopped(scene: Scene) -> None:
-    """As those of 0.1.0 do: what is only applied keeps their rollingUpdate, and is refused for it."""
-    rolling = json.dumps({"spec": {"updateStrategy": {"type": "RollingUpdate"}}})
+    """As those of 0.1.0 do, where the API server filled in how: what is only applied keeps that, and is refused for it."""
+    rolling = json.dumps({"spec": {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}}})
     for role in ROLES:
         scene.cluster.kubectl("patch", "statefulset", f"{RELEASE}-{role}", "--type=merge", "-p", rolling)
     scene.change({"brokers": {"rebalance": {"bytesPerSecond": 50_000_000}}})

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
+from gateway import define_routes
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from kubelet import NODES, RELEASE
 from product import topic
@@ -12,46 +12,6 @@ from scene import Scene
 
 PODS = {f"{RELEASE}-broker-{n}": 32001 + 2 * n for n in range(3)}
 PODS |= {f"{RELEASE}-coordinator-{n}": 32002 + 2 * n for n in range(2)}
-ROUTES = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    # The API server takes groups of its own only with such a word.
-    "metadata": {
-        "name": "tlsroutes.gateway.networking.k8s.io",
-        "annotations": {"api-approved.kubernetes.io": "unapproved, of a test"},
-    },
-    "spec": {
-        "group": "gateway.networking.k8s.io",
-        "scope": "Namespaced",
-        "names": {"plural": "tlsroutes", "singular": "tlsroute", "kind": "TLSRoute", "listKind": "TLSRouteList"},
-    },
-}
-"""The Gateway API's TLSRoute of version 1, as far as one is written here."""
-
-
-def text(**more: Any) -> dict[str, Any]:
-    return {"type": "string", "minLength": 1, **more}
-
-
-def schema() -> dict[str, Any]:
-    parent = {"name": text(), "namespace": text(), "sectionName": text()}
-    backend = {"name": text(), "port": {"type": "integer", "minimum": 1, "maximum": 65535}}
-    backends = {"type": "array", "minItems": 1, "items": closed(backend, ["name"])}
-    route = {
-        "parentRefs": {"type": "array", "maxItems": 32, "items": closed(parent, ["name"])},
-        "hostnames": {"type": "array", "minItems": 1, "maxItems": 16, "items": text(maxLength=253)},
-        "rules": {
-            "type": "array",
-            "minItems": 1,
-            "maxItems": 1,
-            "items": closed({"backendRefs": backends}, ["backendRefs"]),
-        },
-    }
-    return closed({"spec": closed(route, ["hostnames", "rules"])}, ["spec"])
-
-
-def closed(properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "required": required}
 
 
 def outside(scene: Scene) -> dict[str, Any]:
@@ -90,11 +50,7 @@ def test_a_client_from_outside_reaches_every_pod_at_its_port(scene: Scene) -> No
 
 
 def test_a_gateway_has_a_route_for_each_pod_while_one_is_asked_for(scene: Scene) -> None:
-    versions = [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema()}}]
-    scene.cluster.run(
-        "kubectl", "apply", "-f", "-", stdin=json.dumps(ROUTES | {"spec": ROUTES["spec"] | {"versions": versions}})
-    )  # type: ignore[operator]
-    scene.cluster.run("kubectl", "wait", "--for=condition=Established", "crd", "tlsroutes.gateway.networking.k8s.io")
+    define_routes(scene.cluster)
     gateway = {"name": "edge", "namespace": "gateways", "sectionName": "tls"}
     before = scene.resource["spec"]["externalListener"]
     asked = {"type": "TLSRoute", "domain": "streams.example.com", "port": 443, "gateway": gateway}

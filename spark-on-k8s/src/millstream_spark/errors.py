@@ -1,10 +1,5 @@
 """What a job refuses, with the exit status that a script can tell apart."""
 
-import re
-
-_OWN = re.compile(r"millstream_spark\.errors\.(\w+): (.*)")
-_TRACE = "Traceback (most recent call last):"
-
 
 class JobError(Exception):
     """The root: the job cannot go on and a person has to look."""
@@ -31,7 +26,7 @@ class QueryFailed(JobError):
 
 
 class BadConfig(JobError):
-    """The configuration file says something that makes no sense."""
+    """The options or the configuration file say something that makes no sense."""
 
     exit_status = 2
 
@@ -48,6 +43,18 @@ class TopicUnavailable(JobError):
     exit_status = 3
 
 
+class ClusterRefused(JobError):
+    """A cluster does not do what the job needs: it does not answer, or says no."""
+
+    exit_status = 3
+
+
+class RecordsGone(JobError):
+    """Records were deleted before they were read: going on would leave a hole."""
+
+    exit_status = 4
+
+
 class LineageBroken(JobError):
     """Going on would leave a hole in the lake or mix two histories: another topic, another lake, a lost checkpoint."""
 
@@ -61,7 +68,7 @@ class SinkRefused(JobError):
 
 
 class OutputUnwritable(JobError):
-    """The output cannot be written: no right, no room."""
+    """The output or the checkpoint cannot be written: no right, no room."""
 
     exit_status = 8
 
@@ -78,29 +85,13 @@ class SegmentDamaged(JobError):
     exit_status = 6
 
 
+class RecordRefused(JobError):
+    """One record cannot be read or written as it is, and is named."""
+
+    exit_status = 6
+
+
 class LakeIncomplete(JobError):
     """The audit found that what is stored is not what the topic holds."""
 
     exit_status = 5
-
-
-def told(error: Exception) -> JobError:
-    """Return what ended Spark's work, without the traces of two languages and the plan around it."""
-    lines = [line for line in str(error).splitlines() if line.strip()]
-    for line in reversed(lines):
-        if (own := _OWN.search(line)) is not None and own[1] in globals():
-            kind: type[JobError] = globals()[own[1]]
-            return kind(own[2])
-    return QueryFailed(_of_python(lines) or _of_java(lines) or type(error).__name__)
-
-
-def _of_python(lines: list[str]) -> str | None:
-    """Return what a worker's trace ends with: the first line behind it that is not indented."""
-    traces = [number for number, line in enumerate(lines) if line.strip() == _TRACE]
-    if not traces:
-        return None
-    return next((line for line in lines[traces[-1] + 1 :] if not line.startswith(" ")), None)
-
-
-def _of_java(lines: list[str]) -> str | None:
-    return next((line.strip() for line in lines if not line.startswith("An error occurred while calling")), None)

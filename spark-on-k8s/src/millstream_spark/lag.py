@@ -52,7 +52,7 @@ def distance(ends: Offsets, latest: Offsets) -> int:
 
 
 class OffsetCommitter:
-    """Invariant: the group never goes back to an older batch, whichever thread brings it."""
+    """Invariant: the group never goes back to an older batch, whichever thread brings it. To be closed with its query."""
 
     def __init__(
         self,
@@ -72,13 +72,15 @@ class OffsetCommitter:
         self._group_id = group_id
         self._timeout_s = timeout_s
         self._lock = threading.Lock()
+        self._is_closed = False
         self._committed_batch_id = -1
         self.commits = 0
         self.failures = 0
 
     def commit(self, batch_id: int, offsets: Offsets) -> None:
         with self._lock:
-            if batch_id <= self._committed_batch_id:
+            # Spark tells of a batch when it comes to it, which may be after the query's end.
+            if self._is_closed or batch_id <= self._committed_batch_id:
                 return
             try:
                 wait_out(lambda: self._alter(offsets), timeout_s=self._timeout_s)
@@ -94,6 +96,12 @@ class OffsetCommitter:
             else:
                 self._committed_batch_id = batch_id
                 self.commits += 1
+
+    def close(self) -> None:
+        with self._lock:
+            self._is_closed = True
+            # What closes it is a context's end alone.
+            self._admin.__exit__(None, None, None)
 
     def _alter(self, offsets: Offsets) -> None:
         positions = [

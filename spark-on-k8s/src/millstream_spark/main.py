@@ -4,10 +4,12 @@ import importlib
 import logging
 import sys
 
+from confluent_kafka import KafkaException
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from millstream_spark.errors import JobError, told
+from millstream_spark.errors import JobError
+from millstream_spark.failure import told
 
 # Imported only when it is run: the drivers of some are small.
 JOBS = {
@@ -31,7 +33,7 @@ def main(argv: list[str] | None = None) -> int:
     except JobError as error:
         logger.error("%s.refused reason=%s", words[0], error)
         return error.exit_status
-    except (Py4JError, PySparkException) as error:
+    except (KafkaException, Py4JError, PySparkException) as error:
         failure = told(error)
         logger.error("%s.failed reason=%s", words[0], failure)
         logger.debug("%s.trace", words[0], exc_info=error)

@@ -7,7 +7,6 @@ Where the cluster is and how to log in is the session's, under settings of these
 """
 
 import os
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -51,8 +50,6 @@ def session(
     if bootstrap_servers is None and credentials is not None:
         bootstrap_servers = bootstrap_servers_of(credentials)
     read_login(credentials)
-    # Workers run the Python that this is.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     ours = {
         BOOTSTRAP_SERVERS: bootstrap_servers or DEFAULT_BOOTSTRAP,
         "spark.driver.memory": "1g",

@@ -1,23 +1,25 @@
-"""What a bounded job reads: ranges of a topic, one task for each partition, through the brokers or from closed segments.
+"""What a bounded job reads: ranges of a topic, through the brokers or from closed segments.
 
 The brokers say what there is either way; segments only spare them the reading.
 """
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, assert_never
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
+from millstream_spark.errors import LineageBroken
 from millstream_spark.login import Login
-from millstream_spark.position import AtOffsets, AtTime, Position, ranges
+from millstream_spark.position import AtOffsets, AtTime, Position, check_left, ranges
 from millstream_spark.segments.directory import Wanted, plan_segments
 from millstream_spark.segments.reading import read_segment
-from millstream_spark.source import read_options
-from millstream_spark.topic import Span, Topic, describe_spans, offsets_at
+from millstream_spark.source import check_settings, read_options
+from millstream_spark.topic import Span, Topic, describe_spans, describe_topic, offsets_at
 
 TIMEOUT_S = 30
 
@@ -33,6 +35,8 @@ class Origin:
     login: Login
     segments: tuple[Path, ...] = ()
     """Brokers' data directories, or copies of them; none: through the brokers."""
+    kafka: Mapping[str, str] = field(default_factory=dict)
+    """Settings of the consumer that reads."""
 
     def resolve(self, start: Position | None, end: Position | None) -> dict[int, Span]:
         """Return the range of each partition; None: as far as it goes now. Raises BadOffsets, SegmentsUnavailable."""
@@ -42,18 +46,29 @@ class Origin:
     def each_partition(
         self, spark: SparkSession, wanted: Mapping[int, Span], columns: tuple[str, ...], work: Work, schema: str
     ) -> list[dict[str, Any]]:
-        """Do the work on each partition's range in a task of its own; return the rows that they yield."""
-        if self.segments:
+        """Do the work on each partition's range in a task of its own; return the rows that they yield.
+
+        Raises RecordsGone for a range that was there when it was planned, LineageBroken for a topic that is another by now.
+        """
+        check_left(self.topic.name, self._spans(), {partition: span.start for partition, span in wanted.items()})
+        with self.watched():
+            if not self.segments:
+                records = self.records(spark, wanted).select(*columns)
+                return [row.asDict() for row in records.mapInArrow(work, schema).collect()]
             tasks = [(partition, span.start, span.end) for partition, span in wanted.items()]
             segment_task = SegmentTask(self.segments, self.topic, columns, work)
             return spark.sparkContext.parallelize(tasks, len(tasks)).flatMap(segment_task).collect()
-        options = dict(read_options(self.bootstrap_servers, self.topic.name, self.login))
+
+    def records(self, spark: SparkSession, wanted: Mapping[int, Span]) -> DataFrame:
+        """Return what the brokers have of the ranges."""
+        check_settings(spark, self.kafka)
+        options = dict(read_options(self.bootstrap_servers, self.topic.name, self.login, self.kafka))
         del options["subscribe"]
 
         def positions(which: str) -> str:
             return json.dumps({self.topic.name: {str(at): getattr(span, which) for at, span in wanted.items()}})
 
-        records = (
+        return (
             spark.read.format("kafka")
             .options(**options)
             .option("assign", json.dumps({self.topic.name: sorted(wanted)}))
@@ -61,11 +76,28 @@ class Origin:
             .option("endingOffsets", positions("end"))
             .load()
         )
-        return [row.asDict() for row in records.select(*columns).mapInArrow(work, schema).collect()]
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Raise LineageBroken if the topic is another when the work is over: that is why it failed, or spoils what it did."""
+        try:
+            yield
+        finally:
+            login = self.login.librdkafka
+            now = describe_topic(self.bootstrap_servers, self.topic.name, timeout_s=TIMEOUT_S, login=login)
+            if now.topic_id != self.topic.topic_id:
+                raise LineageBroken(
+                    f"topic {now.name} was created again while it was read: it was {self.topic.topic_id} and is {now.topic_id}; "
+                    "what was read last may be the new one's"
+                )
+
+    def _spans(self) -> dict[int, Span]:
+        """Return what the brokers hold."""
+        login = self.login.librdkafka
+        return dict(enumerate(describe_spans(self.bootstrap_servers, self.topic, timeout_s=TIMEOUT_S, login=login)))
 
     def _held(self) -> dict[int, Span]:
-        login = self.login.librdkafka
-        spans = dict(enumerate(describe_spans(self.bootstrap_servers, self.topic, timeout_s=TIMEOUT_S, login=login)))
+        spans = self._spans()
         if not self.segments:
             return spans
         ends = {partition: span.end for partition, span in spans.items()}

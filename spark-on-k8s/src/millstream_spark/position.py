@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from millstream_spark.errors import BadOffsets
+from millstream_spark.errors import BadOffsets, RecordsGone
 from millstream_spark.topic import Span
 
 
@@ -60,3 +60,14 @@ def ranges(
             raise BadOffsets(f"partition {partition} holds {span.start} to {span.end}, not {start} to {end}")
         found[partition] = Span(start, end)
     return found
+
+
+def check_left(topic: str, held: Mapping[int, Span], starts: Mapping[int, int]) -> None:
+    """Raise RecordsGone for partitions whose first record is behind where reading was to go on: what lay between was not read."""
+    gone = [
+        f"partition {partition} from {start} to {held[partition].start}"
+        for partition, start in sorted(starts.items())
+        if partition in held and start < held[partition].start
+    ]
+    if gone:
+        raise RecordsGone(f"{topic} has deleted records that were not read yet: {', '.join(gone)}")

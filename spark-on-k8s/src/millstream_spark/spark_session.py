@@ -1,5 +1,7 @@
 """The Spark session that every job here runs in: times are UTC, timestamps are ones that other readers know."""
 
+import os
+import sys
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -10,6 +12,8 @@ NOTHING_MORE: Mapping[str, str] = MappingProxyType({})
 
 def open_session(name: str, settings: Mapping[str, str] = NOTHING_MORE) -> SparkSession:
     """`settings`: Spark's own, beside what every session here has."""
+    # Workers run the Python that this is, which has what they import.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = (
         SparkSession.builder.appName(name)
         .config("spark.sql.session.timeZone", "UTC")

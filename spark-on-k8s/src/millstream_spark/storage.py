@@ -2,7 +2,10 @@
 
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
+
+from millstream_spark.errors import OutputUnwritable
 
 
 class Storage:
@@ -39,11 +42,14 @@ class Storage:
         name = self._path(path)
         system = self._file_system(name)
         unfinished = self._path(path + ".unfinished")
-        stream = system.create(unfinished, True)
-        stream.write(text.encode())
-        stream.close()
+        try:
+            stream = system.create(unfinished, True)
+            stream.write(text.encode())
+            stream.close()
+        except Py4JJavaError as error:
+            raise OutputUnwritable(f"{path}: {error.java_exception.getMessage()}") from error
         if not system.rename(unfinished, name):
-            raise FileExistsError(path)
+            raise OutputUnwritable(f"{path} cannot be made: another driver may have made it at the same time")
 
     def delete(self, path: str) -> None:
         """Delete a file, or a directory with all that is in it; what is not there is deleted."""

@@ -20,16 +20,19 @@ from pyspark.sql.streaming.listener import (
 )
 from pyspark.sql.streaming.query import StreamingQuery
 
-from millstream_spark.checkpoint import committed_offsets
-from millstream_spark.errors import TopicUnavailable, told
-from millstream_spark.lag import LagListener, OffsetCommitter, lag_of, parse_offsets
+from millstream_spark.checkpoint import committed_offsets, initial_offsets
+from millstream_spark.errors import BadOffsets, TopicUnavailable
+from millstream_spark.failure import told
+from millstream_spark.lag import LagListener, OffsetCommitter, lag_of
 from millstream_spark.lineage import Lineage, check_continues, establish
 from millstream_spark.login import Login
+from millstream_spark.options import parse_starting_offsets
 from millstream_spark.storage import Storage
-from millstream_spark.topic import Topic, TopicMissing, describe_topic
+from millstream_spark.topic import EARLIEST, LATEST, Topic, TopicMissing, describe_spans, describe_topic
 
 DESCRIBE_TIMEOUT_S = 30
 POLL_S = 1
+EVENTS_TIMEOUT_S = 30
 BATCH_END_TIMEOUT_S = 50
 """Less than a pod's grace period: a batch that takes longer is given up, and done again by the next run."""
 
@@ -46,6 +49,8 @@ class Stream:
     output: str
     group_id: str
     login: Login
+    starting_offsets: str
+    """Where the first run begins."""
     topic_check_interval_s: int
 
     def describe(self) -> Topic:
@@ -61,30 +66,63 @@ def run_stream(
     start: Callable[[], StreamingQuery],
     *,
     output_is_begun: bool,
+    stop: threading.Event,
 ) -> None:
     """Return when the query has ended or was told to stop; raise JobError if it failed or must not go on."""
     storage = Storage(spark)
     lineage = Lineage(topic.name, topic.topic_id, stream.output)
     establish(storage, checkpoint=stream.checkpoint, current=lineage, output_is_begun=output_is_begun)
-    committer = OffsetCommitter(stream.bootstrap_servers, stream.group_id, login=stream.login.librdkafka)
+    done = committed_offsets(storage, stream.checkpoint)
+    if initial_offsets(storage, stream.checkpoint) is None:
+        _check_beginning(stream, topic)
     logger.info("%s.started topic=%s topic_id=%s output=%s", stream.job, topic.name, topic.topic_id, stream.output)
-    # A run that was killed between a batch and its commit would otherwise show lag that is not there.
-    if (done := committed_offsets(storage, stream.checkpoint)) is not None:
-        committer.commit(*done)
-    for listener in (LagListener(committer), BatchLog(stream.job)):
+    committer = OffsetCommitter(stream.bootstrap_servers, stream.group_id, login=stream.login.librdkafka)
+    lag, log = LagListener(committer), BatchLog(stream.job)
+    for listener in (lag, log):
         spark.streams.addListener(listener)
-    with sigterm() as stop:
-        query = start()
-        try:
-            _watch(query, stream, lineage, stop)
-        except StreamingQueryException as error:
-            raise told(error) from error
-        finally:
-            query.stop()
-    _commit_last(query, committer)
+    try:
+        # A run that was killed between a batch and its commit would otherwise show lag that is not there.
+        if done is not None:
+            committer.commit(*done)
+        if not stop.is_set():
+            _run(start(), stream, lineage, stop, log.terminated)
+    finally:
+        for listener in (lag, log):
+            spark.streams.removeListener(listener)
+        committer.close()
     logger.info(
         "%s.finished topic=%s commits=%d failures=%d", stream.job, topic.name, committer.commits, committer.failures
     )
+
+
+def _check_beginning(stream: Stream, topic: Topic) -> None:
+    """Raise BadOffsets for a first batch that would begin where the topic does not."""
+    wanted = parse_starting_offsets(stream.starting_offsets, topic.name)
+    if wanted is None:
+        return
+    login = stream.login.librdkafka
+    spans = describe_spans(stream.bootstrap_servers, topic, timeout_s=DESCRIBE_TIMEOUT_S, login=login)
+    if wanted.keys() != set(range(len(spans))):
+        raise BadOffsets(f"{topic.name} has {len(spans)} partitions, and starting offsets name {sorted(wanted)}")
+    for partition, offset in wanted.items():
+        span = spans[partition]
+        if offset not in (EARLIEST, LATEST) and not span.start <= offset <= span.end:
+            raise BadOffsets(f"partition {partition} holds {span.start} to {span.end}, not {offset}")
+
+
+def _run(
+    query: StreamingQuery, stream: Stream, lineage: Lineage, stop: threading.Event, terminated: threading.Event
+) -> None:
+    try:
+        _watch(query, stream, lineage, stop)
+    except StreamingQueryException as error:
+        # A topic that is gone, or another by now, is why.
+        _check_topic(stream, lineage)
+        raise told(error) from error
+    finally:
+        query.stop()
+        # Batches are told of later than they end, in their order, and the query's own end last.
+        terminated.wait(EVENTS_TIMEOUT_S)
 
 
 class BatchLog(StreamingQueryListener):
@@ -92,6 +130,7 @@ class BatchLog(StreamingQueryListener):
 
     def __init__(self, job: str) -> None:
         self._job = job
+        self.terminated = threading.Event()
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None: ...
 
@@ -110,7 +149,8 @@ class BatchLog(StreamingQueryListener):
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None: ...
 
-    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None: ...
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
+        self.terminated.set()
 
 
 @contextmanager
@@ -140,16 +180,21 @@ def _watch(query: StreamingQuery, stream: Stream, lineage: Lineage, stop: thread
             ended = bool(query.awaitTermination(POLL_S))
         if stop.is_set():
             return _finish_batch(query, stream.job)
-        try:
-            topic = stream.describe()
-        except TopicMissing:
-            raise
-        except TopicUnavailable as error:
-            # Spark meets the same outage and retries or fails by its own rules.
-            logger.warning("%s.topic_check_failed topic=%s error=%s", stream.job, stream.topic, error)
-        else:
-            check_continues(lineage, Lineage(topic.name, topic.topic_id, lineage.output))
+        _check_topic(stream, lineage)
     return None
+
+
+def _check_topic(stream: Stream, lineage: Lineage) -> None:
+    """Raise TopicMissing or LineageBroken if the topic is not there any more, or is another."""
+    try:
+        topic = stream.describe()
+    except TopicMissing:
+        raise
+    except TopicUnavailable as error:
+        # Spark meets the same outage and retries or fails by its own rules.
+        logger.warning("%s.topic_check_failed topic=%s error=%s", stream.job, stream.topic, error)
+    else:
+        check_continues(lineage, Lineage(topic.name, topic.topic_id, lineage.output))
 
 
 def _finish_batch(query: StreamingQuery, job: str) -> None:
@@ -167,12 +212,3 @@ def _finish_batch(query: StreamingQuery, job: str) -> None:
 def _last_batch(query: StreamingQuery) -> int:
     progress = query.lastProgress
     return -1 if progress is None else progress.batchId
-
-
-def _commit_last(query: StreamingQuery, committer: OffsetCommitter) -> None:
-    """Commit the last batch here too: the session may stop before its event reaches the listener."""
-    progress = query.lastProgress
-    if progress is not None:
-        for source in progress.sources:
-            if ends := parse_offsets(source.endOffset):
-                committer.commit(progress.batchId, ends)

@@ -2,7 +2,8 @@
 
 import base64
 import struct
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,9 @@ from confluent_kafka.admin._resource import ResourceType
 
 from millstream_spark.errors import TopicUnavailable
 
+# Errors of connections that are kept for one request.
+TOLD_LIMIT = 16
+
 # What ListOffsets takes in place of a time.
 EARLIEST, LATEST = -2, -1
 
@@ -36,7 +40,8 @@ class Topic:
 def describe_topic(
     bootstrap_servers: str, name: str, *, timeout_s: float, login: Mapping[str, str] | None = None
 ) -> Topic:
-    admin = admin_client(bootstrap_servers, login)
+    told: deque[KafkaError] = deque(maxlen=TOLD_LIMIT)
+    admin = admin_client(bootstrap_servers, login, told=told.append)
     answer = admin.describe_topics(TopicCollection([name]), request_timeout=timeout_s)[name]
     try:
         description = answer.result()
@@ -44,7 +49,12 @@ def describe_topic(
         cause = error.args[0]
         if cause.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
             raise TopicMissing(f"topic {name} does not exist at {bootstrap_servers}") from error
-        raise TopicUnavailable(f"topic {name} at {bootstrap_servers} cannot be described: {cause.str()}") from error
+        # That no answer came is told by the request, and why not (a wrong password, say) beside it.
+        admin.poll(0)
+        why = next((f": {each.str()}" for each in told if each.code() != KafkaError._ALL_BROKERS_DOWN), "")
+        raise TopicUnavailable(
+            f"topic {name} at {bootstrap_servers} cannot be described: {cause.str()}{why}"
+        ) from error
     return Topic(name, _text(description.topic_id), len(description.partitions))
 
 
@@ -126,14 +136,18 @@ class TopicMissing(TopicUnavailable):
     """The cluster answers, and has no such topic."""
 
 
-def admin_client(bootstrap_servers: str, login: Mapping[str, str] | None) -> AdminClient:
-    """To be held until its answers are there. `login`: librdkafka's settings."""
-    settings: dict[str, str | int | float | bool] = {
+def admin_client(
+    bootstrap_servers: str, login: Mapping[str, str] | None, *, told: Callable[[KafkaError], None] | None = None
+) -> AdminClient:
+    """To be held until its answers are there. `login`: librdkafka's settings; `told`: hears of connections, when polled."""
+    settings: dict[str, Any] = {
         "bootstrap.servers": bootstrap_servers,
         "client.id": "millstream-spark",
         # Who refuses a connection is told once, by the error.
         "log_level": 2,
     }
+    if told is not None:
+        settings["error_cb"] = told
     return AdminClient({**settings, **(login or {})})
 
 

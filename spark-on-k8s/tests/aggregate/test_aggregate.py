@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 from broker import Sent, Topics, headers_of
 
-from millstream_spark.aggregate.job import run_aggregate
+from millstream_spark.aggregate.config import read_config
+from millstream_spark.aggregate.job import counted, run_aggregate
 from millstream_spark.errors import BadConfig
+from millstream_spark.login import Login
+from millstream_spark.spark_session import open_session
 
 MIDNIGHT_MS = 1_763_424_000_000  # 2025-11-18 00:00 UTC
 MINUTE_MS = 60_000
@@ -110,6 +113,8 @@ def test_every_record_is_counted_once_or_is_a_dead_letter(aggregate: Aggregate, 
         b"no json",
         b'{"customer": 3, "amount": "x"}',
         b'{"amount": 1, "at": 0}',
+        # The window around it would end after the last time that Spark can count.
+        b'{"customer": "ann", "amount": 1, "at": 9223372036854}',
     ]
     topics.produce(aggregate.source, sent([*whole[:30], *poison, *whole[30:]]))
     aggregate.run()
@@ -119,11 +124,13 @@ def test_every_record_is_counted_once_or_is_a_dead_letter(aggregate: Aggregate, 
     aggregate.path.write_text(aggregate.path.read_text().replace("slots = 1", "slots = 2"))
     # By now the watermark is at minute 54: what is of the first windows is late, minute 55 is not.
     topics.produce(aggregate.source, sent([order(0, 1000), order(55, 2000), order(90, 4000), order(120, 8000)]))
+    # More than a BIGINT holds, in a window that is not over.
+    topics.produce(aggregate.source, sent([order(121, 2**63 - 1), order(121, 2**63 - 1)]))
     aggregate.run()
     aggregate.lose_the_last_commit()
     aggregate.run()
 
-    # The watermark is at 115, so the windows from 0 to 50 are over, and so is that of 90, but not that of 120.
+    # The watermark is at 116, so the windows from 0 to 50 are over, and so is that of 90, but not that of 120.
     expected: Counter[tuple[str, int]] = Counter()
     sums: Counter[tuple[str, int]] = Counter()
     for minute, amount in [*((minute, minute) for minute in range(60)), (55, 2000), (90, 4000)]:
@@ -139,6 +146,7 @@ def test_every_record_is_counted_once_or_is_a_dead_letter(aggregate: Aggregate, 
 
     letters = aggregate.letters()
     assert [(reason, value) for reason, _, value in letters] == [
+        ("at out of range", poison[5]),
         ("late", order(0, 1000)),
         ("no customer", poison[4]),
         ("no value", None),
@@ -152,6 +160,25 @@ def test_a_schema_without_a_column_that_is_named_is_refused(aggregate: Aggregate
     aggregate.path.write_text(aggregate.path.read_text().replace('keys = ["customer"]', 'keys = ["client"]'))
     with pytest.raises(BadConfig, match="has no client"):
         aggregate.run()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (("amount BIGINT", "amount STRING"), "amount is no number"),
+        (("at TIMESTAMP", "at BIGINT"), "at is no TIMESTAMP"),
+        (("at TIMESTAMP", "at TIME OF DAY"), "source.schema is no schema"),
+        (('length = "10 minutes"', 'length = "ten minutes"'), "window: "),
+        (('watermark = "5 minutes"', 'watermark = "-5 minutes"'), "window: "),
+        (('keys = ["customer"]', 'keys = ["customer", "customer"]'), "window: "),
+    ],
+)
+def test_a_window_that_makes_no_sense_is_refused(aggregate: Aggregate, change: tuple[str, str], words: str) -> None:
+    aggregate.path.write_text(aggregate.path.read_text().replace(*change))
+    config = read_config(str(aggregate.path))
+    spark = open_session("window")
+    with pytest.raises(BadConfig, match=words):
+        counted(spark, config, Login())
 
 
 def _text(value: bytes | str | None) -> str:

@@ -49,11 +49,17 @@ def test_what_is_left_out_has_a_default(tmp_path: Path) -> None:
         (('topic = "orders"\n', 'topik = "orders"\n'), "source.topik is not known"),
         (('topic = "orders"\n', ""), "source.topic is missing"),
         (('topic = "orders"\n', "topic = 3\n"), "source.topic is 3"),
+        (('topic = "orders"\n', 'topic = "orders"\nskip_deleted = 1\n'), "source.skip_deleted is 1, not true or false"),
+        (('topic = "orders"\n', 'topic = "orders"\nmax_offsets_per_trigger = true\n'), "is True, not a number"),
         (('keys = ["customer"]', 'keys = "customer"'), "window.keys is not a list"),
         (('topic = "totals"', 'topic = "totals"\nemit = "all"'), "result.emit is 'all'"),
         (('topic = "totals"', 'topic = "orders"'), "three topics"),
         (('name = "totals"', 'name = "totals"\ntrigger = "10"'), "trigger: '10'"),
         (("[window]", "[window"), "line"),
+        (('name = "totals"', 'name = "hourly.totals"'), "name: 'hourly.totals'"),
+        (('topic = "totals"', 'topic = "to/tals"'), "result.topic: 'to/tals'"),
+        (('topic = "orders"\n', 'topic = "orders"\nstarting_offsets = "first"\n'), "source.starting_offsets: 'first'"),
+        (("[window]", "[source.kafka]\nfetch.max.bytes = 1\n[window]"), "source.kafka.fetch is neither"),
     ],
 )
 def test_what_makes_no_sense_is_named_with_its_file(tmp_path: Path, change: tuple[str, str], words: str) -> None:

@@ -4,10 +4,12 @@ import uuid
 
 import pytest
 from broker import Sent, Topics
+from stopping import sigterm_when
 
 from millstream_spark.audit.job import run_audit
 from millstream_spark.errors import SinkRefused
 from millstream_spark.mirror.job import run_mirror
+from millstream_spark.topic import describe_spans, describe_topic
 
 MIDNIGHT_MS = 1_763_424_000_000  # 2025-11-18 00:00 UTC
 
@@ -46,7 +48,12 @@ def test_a_copy_goes_on_with_its_groups_and_not_round(bootstrap_servers: str, to
     fill(topics, topic, 90, 30)
     done = [max(m.offset() or 0 for m in topics.messages(topic, 3) if m.partition() == at) + 1 for at in range(3)]
     topics.commit(group, topic, [done[0] + 12, done[1] + 12, 40])
-    assert mirror(bootstrap_servers, topic, copy, f"--groups={group}") == 0
+    source = describe_topic(bootstrap_servers, topic, timeout_s=30)
+    ends = [span.end for span in describe_spans(bootstrap_servers, source, timeout_s=30)]
+    marks = f"spark-mirror.{topic}-to-{copy}"
+    # One that runs for ever, and is told to stop in the round that comes to the end: it translates yet, and ends with 0.
+    with sigterm_when(lambda: topics.committed(marks, copy, 3) == ends):
+        assert mirror(bootstrap_servers, topic, copy, f"--groups={group}", "--trigger=600000m") == 0
     assert run_audit(audit) == 0
     second = topics.committed(group, copy, 3)
     found = from_offsets(topics, copy, second)

@@ -77,7 +77,10 @@ def test_a_file_allocated_ahead_is_no_index(tmp_path: Path) -> None:
         assert not index.load()
         index.path.unlink()
         assert not index.load()
+        index.path.write_bytes(bytes(24 * 10))
         index.reset()
+        assert not index.load()
+        index.flush()
         assert index.load()
 
 

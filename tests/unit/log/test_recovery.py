@@ -1,5 +1,7 @@
 """A log after a crash at any byte: what is left is a prefix, whole and usable, whatever happened to its side files."""
 
+import errno
+import os
 import resource
 import shutil
 import tempfile
@@ -11,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from millstream_log import Log, LogConfig, StorageError
+from millstream_log.disk import Disk
 from millstream_wire.records import Record, decode_batches
 
 CONFIG = LogConfig(segment_bytes=500, index_interval_bytes=60)
@@ -169,6 +172,35 @@ def test_a_full_disk_can_be_recovered_and_read(crashed: Path, tmp_path: Path) ->
         assert log.offset_for_timestamp(1030).offset == 30
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    log.close()
+    assert Log.open(directory, CONFIG, now_ms=0, clean=True).offset_for_timestamp(1030).offset == 30
+
+
+class Full(Disk):
+    """Has no room for a name or a byte while it is full, and lets files be shortened and removed."""
+
+    is_full = True
+
+    def open(self, path: Path, flags: int) -> int:
+        if self.is_full and flags & os.O_CREAT:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return super().open(path, flags)
+
+    def pwrite(self, fd: int, data: bytes | bytearray | memoryview, position: int) -> int:
+        if self.is_full:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return super().pwrite(fd, data, position)
+
+
+@pytest.mark.parametrize("recovery_point", [0, 33])
+def test_a_broker_killed_on_a_full_disk_opens_its_logs(crashed: Path, tmp_path: Path, recovery_point: int) -> None:
+    """Nothing is needed that has to be written (seed 953)."""
+    directory, disk = tmp_path / "topic-0", Full()
+    shutil.copytree(crashed, directory)
+    log = Log.open(directory, CONFIG, now_ms=0, recovery_point=recovery_point, disk=disk)
+    assert [record.offset for record in values(log)] == list(range(BATCHES))
+    assert log.offset_for_timestamp(1030).offset == 30
+    disk.is_full = False
     log.close()
     assert Log.open(directory, CONFIG, now_ms=0, clean=True).offset_for_timestamp(1030).offset == 30
 

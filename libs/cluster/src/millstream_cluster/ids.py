@@ -32,6 +32,8 @@ UNASSIGNED_DIRECTORY = UUID(int=0)
 """Where a replica is whose broker has not said it, or need not since it has one directory: Kafka's reserved id."""
 LOST_DIRECTORY = UUID(int=1)
 """Where a replica is that its broker has lost: Kafka's reserved id among those of log directories."""
+UNOPENED_DIRECTORY = UUID(int=99)
+"""Where a replica is that its broker cannot open now and tries again: no directory's id, as Kafka reserves those below 100."""
 OFFSETS_TOPIC = "__consumer_offsets"
 TRANSACTIONS_TOPIC = "__transaction_state"
 SHARE_STATE_TOPIC = "__share_group_state"

@@ -14,7 +14,7 @@ from pathlib import Path
 from struct import Struct
 from typing import Final
 
-from millstream_log.atomic_file import read_file, write_file
+from millstream_log.atomic_file import read_file
 from millstream_log.disk import DISK, Disk, unlink_if_there
 from millstream_log.errors import ColdRead
 from millstream_log.page_cache import NotResident, Reader
@@ -157,11 +157,11 @@ class IndexFile:
         self._tail = []
 
     def reset(self) -> None:
-        """Start over as an empty index, whatever the file holds."""
+        """Start over as an empty index. The next flush makes the file: to take the old one away needs no room on a full disk."""
         self._stored = 0
         self._tail = []
         self._last = None
-        write_file(self.path, b"", disk=self._disk)
+        unlink_if_there(self._disk, self.path)
 
     def delete(self) -> None:
         unlink_if_there(self._disk, self.path)

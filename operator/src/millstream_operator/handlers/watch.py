@@ -4,6 +4,7 @@ Event handlers rather than change handlers or timers: those would put a finalize
 outlives an operator that is gone. What a deleted resource leaves behind is taken away when it is seen to go, or found to be gone.
 """
 
+import itertools
 from typing import Any
 
 import kopf
@@ -12,6 +13,7 @@ from millstream_operator.reconcile.resync import Reconcilers
 from millstream_operator.resources.identity import CLUSTER_LABEL
 
 GROUP, VERSION = "millstream.dev", "v1alpha1"
+ASK_AGAIN_S = 2
 
 
 def register(registry: kopf.OperatorRegistry, reconcilers: Reconcilers) -> None:
@@ -21,6 +23,8 @@ def register(registry: kopf.OperatorRegistry, reconcilers: Reconcilers) -> None:
         # A watch that went silent is dropped and begun again; the regular look at everything covers the gap.
         settings.watching.server_timeout = 300
         settings.watching.client_timeout = 330
+        # By default it asks an API server that is away ever more seldom, and gives up at last.
+        settings.networking.error_backoffs = itertools.repeat(ASK_AGAIN_S)
         settings.posting.level = 30
         # The namespaces are told, and the definitions are there before the operator: nothing cluster-wide has to be read.
         settings.scanning.disabled = True
@@ -37,6 +41,7 @@ def register(registry: kopf.OperatorRegistry, reconcilers: Reconcilers) -> None:
 
 def _watch(registry: kopf.OperatorRegistry, plural: str, reconcilers: Reconcilers, kind: str) -> None:
     async def changed(body: kopf.Body, type: str | None, **_: Any) -> None:
+        reconcilers.heard_of(kind, dict(body))
         status = body.get("status") or {}
         if type == "DELETED":
             await reconcilers.left(kind, dict(body))

@@ -215,6 +215,7 @@ class ClusterReconciler:
             services = {name: target_of(each) for (kind, name), each in found.items() if kind == "Service"}
             memory.targets = {name: target for name, target in services.items() if target is not None}
             memory.saw_owned(body, now_ms)
+            await self._stop_rolling(found)
         refused = await memory.applied.apply(self._around.objects, manifests, found)
         if found is not None:
             await self._prune(cluster, manifests, found)

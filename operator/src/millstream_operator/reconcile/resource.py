@@ -21,8 +21,8 @@ from millstream_operator.reconcile.connections import Connections
 from millstream_runtime.world import World
 
 API_VERSION = "millstream.dev/v1alpha1"
-READ_AGAIN_MS = 3_000
-"""How old a Cluster may be for those that refer to it."""
+READ_AGAIN_MS = 12_000
+"""How old a Cluster may be for those that refer to it: older than from one look at it to the next."""
 
 
 class ClusterMissing(Exception):
@@ -42,7 +42,7 @@ class SecurityDisabled(Exception):
 
 
 class ClustersRead:
-    """Cluster resources as they were a moment ago: a thousand Topics refer to the same one, and are looked at together."""
+    """Cluster resources as whoever looks at them has seen them last: a thousand Topics refer to the same one. It asks itself only where nobody has for a while."""
 
     def __init__(self, world: World, objects: Objects) -> None:
         self._world = world
@@ -61,11 +61,13 @@ class ClustersRead:
                 self._read[namespace, name] = found
             return found[1]
 
-    def listed(self, clusters: Iterable[Body]) -> None:
-        """They have just been read with others."""
+    def saw(self, clusters: Iterable[Body]) -> None:
         now_ms = self._world.monotonic_ms()
         for body in clusters:
             self._read[body["metadata"]["namespace"], body["metadata"]["name"]] = now_ms, body
+
+    def forget(self, cluster: Body) -> None:
+        self._read.pop((cluster["metadata"]["namespace"], cluster["metadata"]["name"]), None)
 
 
 @dataclass(frozen=True, slots=True)

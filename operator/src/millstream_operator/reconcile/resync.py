@@ -22,8 +22,11 @@ from millstream_operator.reconcile.user import UserReconciler, user_name_of
 logger = logging.getLogger(__name__)
 
 INTERVAL_MS = 10_000
+GROUPS_INTERVAL_MS = 8_000
+"""Their lag moves by itself, so only a look tells it: with the time that a look takes it is to be true within 15 s."""
 SILENT_MS_MAX = 120_000
 AT_ONCE_MAX = 8
+"""Of each kind: a thousand Topics do not keep a group waiting."""
 
 
 class Reconciler(Protocol):
@@ -39,7 +42,6 @@ class Reconcilers:
     def __init__(self, around: Surroundings, metrics: OperatorMetrics) -> None:
         self._around = around
         self._metrics = metrics
-        self._turns = asyncio.Semaphore(AT_ONCE_MAX)
         self._lists = SharedLists(around.every)
         self._last_success_ms = around.world.monotonic_ms()
         looks = GroupLooks(around)
@@ -53,6 +55,7 @@ class Reconcilers:
             "users": self.users,
         }
         self._by_kind = {reconciler.kind: reconciler for reconciler in self.by_plural.values()}
+        self._turns = {kind: asyncio.Semaphore(AT_ONCE_MAX) for kind in self._by_kind}
         self._remains = KeptRemains(
             around,
             {
@@ -66,6 +69,11 @@ class Reconcilers:
     def silent(self) -> bool:
         return self._around.world.monotonic_ms() - self._last_success_ms > SILENT_MS_MAX
 
+    def heard_of(self, kind: str, body: Body) -> None:
+        """Something of it is another than before, or it is gone: who refers to it reads it again."""
+        if kind == "Cluster":
+            self._around.clusters.forget(body)
+
     async def look_at(self, kind: str, body: Body) -> None:
         """It has changed. What cannot be asked now is left to the next look at everything."""
         try:
@@ -77,7 +85,7 @@ class Reconcilers:
 
     async def left(self, kind: str, body: Body) -> None:
         """A resource was deleted. What cannot be taken away now is kept, and taken away later."""
-        async with self._turns:
+        async with self._turns[kind]:
             try:
                 await self._remains.left(kind, body)
             except (KubernetesError, OSError, *EXPECTED) as error:
@@ -94,10 +102,18 @@ class Reconcilers:
             await self._reconcile(self._by_kind["Cluster"], body, [])
 
     async def run(self) -> None:
-        while True:
+        async with asyncio.TaskGroup() as tasks:
             for kind in self._by_kind:
-                await self._look_at_all(kind)
-            await asyncio.sleep(INTERVAL_MS / 1000)
+                interval_ms = GROUPS_INTERVAL_MS if kind == self.groups.kind else INTERVAL_MS
+                tasks.create_task(self._look_again_and_again(kind, interval_ms))
+
+    async def _look_again_and_again(self, kind: str, interval_ms: int) -> None:
+        """The interval is from one beginning to the next, and no more than half of the time is spent looking."""
+        while True:
+            began_ms = self._around.world.monotonic_ms()
+            await self._look_at_all(kind)
+            took_ms = self._around.world.monotonic_ms() - began_ms
+            await asyncio.sleep(max(took_ms, interval_ms - took_ms) / 1000)
 
     async def _look_at_all(self, kind: str) -> None:
         try:
@@ -107,7 +123,7 @@ class Reconcilers:
             return
         self._last_success_ms = self._around.world.monotonic_ms()
         if kind == "Cluster":
-            self._around.clusters.listed(bodies)
+            self._around.clusters.saw(bodies)
         self._metrics.keep(kind, (_resource(kind, body) for body in bodies))
         await self._look_for_remains(kind, bodies)
         async with asyncio.TaskGroup() as tasks:
@@ -124,7 +140,7 @@ class Reconcilers:
         """One resource's trouble must not keep the others waiting; it is logged and looked at again next time."""
         resource = _resource(reconciler.kind, body)
         what = resource.kind, resource.namespace, resource.name
-        async with self._turns:
+        async with self._turns[resource.kind]:
             try:
                 await self._look_and_keep(reconciler, body, siblings)
             except (KubernetesError, OSError) as error:

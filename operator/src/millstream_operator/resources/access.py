@@ -30,7 +30,7 @@ def metadata_store_access(cluster: ClusterIdentity) -> list[Manifest]:
                 {
                     "apiGroups": ["millstream.dev"],
                     "resources": ["metadataslots"],
-                    "verbs": ["get", "list", "watch", "create", "update", "patch", "delete"],
+                    "verbs": ["get", "list", "create", "update", "delete"],
                 }
             ],
         },

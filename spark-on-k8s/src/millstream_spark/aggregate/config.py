@@ -1,15 +1,18 @@
 """The aggregate job's configuration, a TOML file, checked once."""
 
 import tomllib
+from argparse import ArgumentTypeError
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
 from millstream_spark.errors import BadConfig
+from millstream_spark.options import MAX_OFFSETS, copy_name, parse_starting_offsets, topic_name
 from millstream_spark.trigger import Trigger, parse_trigger
 
 EMITTED = ("final", "changes")
+KINDS: Mapping[Any, tuple[type, str]] = {int: (int, "a number"), bool: (bool, "true or false")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,9 +21,11 @@ class Source:
     schema: str
     """Of the JSON object in each value, as Spark writes schemas: `customer STRING, amount DOUBLE`."""
     starting_offsets: str = "earliest"
-    max_offsets_per_trigger: int = 1_000_000
+    max_offsets_per_trigger: int = MAX_OFFSETS
+    skip_deleted: bool = False
+    """Go on behind records that were deleted before they were read."""
     kafka: Mapping[str, str] = field(default_factory=dict)
-    """Any setting of Kafka's consumer."""
+    """Settings of the consumer that reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +90,22 @@ def read_config(path: str) -> AggregateConfig:
 
 
 def _checked(config: AggregateConfig) -> AggregateConfig:
-    try:
-        parse_trigger(config.trigger)
-    except ValueError as error:
-        raise BadConfig(f"trigger: {error}") from None
+    topics = (config.source.topic, config.result.topic, config.dead_letters.topic)
+    for name, check in (
+        ("name", lambda: copy_name(config.name)),
+        ("source.topic", lambda: topic_name(config.source.topic)),
+        ("result.topic", lambda: topic_name(config.result.topic)),
+        ("dead_letters.topic", lambda: topic_name(config.dead_letters.topic)),
+        (
+            "source.starting_offsets",
+            lambda: parse_starting_offsets(config.source.starting_offsets, config.source.topic),
+        ),
+        ("trigger", lambda: parse_trigger(config.trigger)),
+    ):
+        try:
+            check()
+        except (ValueError, ArgumentTypeError) as error:
+            raise BadConfig(f"{name}: {error}") from None
     if config.result.emit not in EMITTED:
         raise BadConfig(f"result.emit is {config.result.emit!r}, not one of {', '.join(EMITTED)}")
     for name, number in (
@@ -98,7 +115,6 @@ def _checked(config: AggregateConfig) -> AggregateConfig:
     ):
         if number < 1:
             raise BadConfig(f"{name} is {number}, not a positive number")
-    topics = (config.source.topic, config.result.topic, config.dead_letters.topic)
     if len(set(topics)) < len(topics):
         raise BadConfig(f"source, result and dead letters are three topics, not {', '.join(topics)}")
     return config
@@ -130,10 +146,14 @@ def _value(kind: Any, value: Any, name: str) -> Any:
             return tuple(value)
         raise BadConfig(f"{name} is not a list of names")
     if kind == Mapping[str, str]:
-        if isinstance(value, dict):
-            return {key: str(setting) for key, setting in value.items()}
-        raise BadConfig(f"{name} is not a section: [{name}]")
-    wanted = int if kind is int else str
-    if not isinstance(value, wanted) or isinstance(value, bool):
-        raise BadConfig(f"{name} is {value!r}, not a {'number' if wanted is int else 'text'}")
+        if not isinstance(value, dict):
+            raise BadConfig(f"{name} is not a section: [{name}]")
+        for key, setting in value.items():
+            if not isinstance(setting, str | int | float):
+                raise BadConfig(f"{name}.{key} is neither text, number, true nor false: quote names with dots")
+        return {key: str(setting) for key, setting in value.items()}
+    wanted, told = KINDS.get(kind, (str, "a text"))
+    # Python takes true for a number.
+    if type(value) is not wanted:
+        raise BadConfig(f"{name} is {value!r}, not {told}")
     return value

@@ -1,13 +1,12 @@
 """Runs the aggregate, a streaming query with Spark's own state. Totals and dead letters of a batch are one exactly-once write."""
 
-import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from pyspark.errors import ParseException
+from pyspark.errors import AnalysisException, IllegalArgumentException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
-from pyspark.sql.types import StructType
+from pyspark.sql.types import NumericType, StructType, TimestampType
 
 from millstream_spark.aggregate.config import AggregateConfig, read_config
 from millstream_spark.aggregate.transforms import dead_letters, decode, totals
@@ -15,11 +14,12 @@ from millstream_spark.checkpoint import initial_offsets, planned_batch
 from millstream_spark.errors import BadConfig, QueryFailed
 from millstream_spark.lag import Offsets
 from millstream_spark.login import Login, read_login
+from millstream_spark.options import JobParser
 from millstream_spark.sink.sink import ExactlyOnceSink
-from millstream_spark.source import read_options
+from millstream_spark.source import check_settings, read_options
 from millstream_spark.spark_session import open_session
 from millstream_spark.storage import Storage
-from millstream_spark.streaming import Stream, run_stream
+from millstream_spark.streaming import Stream, run_stream, sigterm
 from millstream_spark.topic import describe_topic
 from millstream_spark.trigger import triggered
 
@@ -29,9 +29,7 @@ DESCRIBE_TIMEOUT_S = 30
 
 
 def run_aggregate(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(
-        prog="aggregate", description="Count and sum a topic by window and key, exactly once."
-    )
+    parser = JobParser("aggregate", "Count and sum a topic by window and key, exactly once.")
     parser.add_argument("config", help="a TOML file")
     config = read_config(parser.parse_args(arguments).config)
     login = read_login(config.credentials)
@@ -43,35 +41,53 @@ def run_aggregate(arguments: Sequence[str]) -> int:
         output=f"topic {config.result.topic}",
         group_id=f"aggregate-{config.name}",
         login=login,
+        starting_offsets=config.source.starting_offsets,
         topic_check_interval_s=TOPIC_CHECK_INTERVAL_S,
     )
-    topic = stream.describe()
-    describe_topic(
-        config.bootstrap_servers, config.dead_letters.topic, timeout_s=DESCRIBE_TIMEOUT_S, login=login.librdkafka
-    )
-    spark = open_session(f"aggregate {config.name}")
-    try:
-        check_columns(config)
-        spark.conf.set("spark.sql.shuffle.partitions", config.window.tasks)
-        run_stream(spark, stream, topic, lambda: start_query(spark, config, login), output_is_begun=False)
-        return 0
-    finally:
-        spark.stop()
+    with sigterm() as stop:
+        topic = stream.describe()
+        describe_topic(
+            config.bootstrap_servers, config.dead_letters.topic, timeout_s=DESCRIBE_TIMEOUT_S, login=login.librdkafka
+        )
+        spark = open_session(f"aggregate {config.name}")
+        try:
+            check_settings(spark, config.source.kafka)
+            spark.conf.set("spark.sql.shuffle.partitions", config.window.tasks)
+            rows = counted(spark, config, login)
+            run_stream(
+                spark,
+                stream,
+                topic,
+                lambda: start_query(spark, config, login, rows),
+                output_is_begun=False,
+                stop=stop,
+            )
+        finally:
+            spark.stop()
+    return 0
 
 
 def check_columns(config: AggregateConfig) -> None:
-    """Raises BadConfig for a schema that is none, or without a column that is named."""
+    """Raises BadConfig for a schema that is none, or whose columns are not what they are named for."""
     try:
         schema = StructType.fromDDL(config.source.schema)
     except ParseException as error:
         raise BadConfig(f"source.schema is no schema: {str(error).splitlines()[0]}") from None
     assert isinstance(schema, StructType)
-    named = {*config.window.keys, *config.window.sums, config.window.time} - {"timestamp"}
+    window = config.window
+    named = {*window.keys, *window.sums, window.time} - {"timestamp"}
     if missing := sorted(named - set(schema.fieldNames())):
         raise BadConfig(f"source.schema has no {', '.join(missing)}")
+    if window.time != "timestamp" and not isinstance(schema[window.time].dataType, TimestampType):
+        raise BadConfig(f"window.time: {window.time} is no TIMESTAMP")
+    for name in window.sums:
+        if not isinstance(schema[name].dataType, NumericType):
+            raise BadConfig(f"window.sums: {name} is no number")
 
 
-def start_query(spark: SparkSession, config: AggregateConfig, login: Login) -> StreamingQuery:
+def counted(spark: SparkSession, config: AggregateConfig, login: Login) -> DataFrame:
+    """Return the result topic's rows. Raises BadConfig for a schema or a window of which none can be made."""
+    check_columns(config)
     records = (
         spark.readStream.format("kafka")
         .options(**_read_options(config, login))
@@ -79,7 +95,13 @@ def start_query(spark: SparkSession, config: AggregateConfig, login: Login) -> S
         .option("maxOffsetsPerTrigger", config.source.max_offsets_per_trigger)
         .load()
     )
-    rows = totals(decode(records, config.source.schema, config.window), config.window)
+    try:
+        return totals(decode(records, config.source.schema, config.window), config.window)
+    except (AnalysisException, IllegalArgumentException, ParseException) as error:
+        raise BadConfig(f"window: {str(error).splitlines()[0]}") from None
+
+
+def start_query(spark: SparkSession, config: AggregateConfig, login: Login, rows: DataFrame) -> StreamingQuery:
     sink = ExactlyOnceSink(
         bootstrap_servers=config.bootstrap_servers,
         topic=config.result.topic,
@@ -122,6 +144,6 @@ def _from(start: Offsets, end: Offsets) -> Offsets:
     }
 
 
-def _read_options(config: AggregateConfig, login: Login) -> dict[str, str]:
-    own = {f"kafka.{name}": value for name, value in config.source.kafka.items()}
-    return {**own, **read_options(config.bootstrap_servers, config.source.topic, login)}
+def _read_options(config: AggregateConfig, login: Login) -> Mapping[str, str]:
+    source = config.source
+    return read_options(config.bootstrap_servers, source.topic, login, source.kafka, skip_deleted=source.skip_deleted)

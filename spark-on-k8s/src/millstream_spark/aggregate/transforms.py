@@ -2,6 +2,7 @@
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import IntegralType
 
 from millstream_spark.aggregate.config import Window
 
@@ -9,6 +10,8 @@ CORRUPT = "_corrupt_record"
 REASON = "reason"
 EVENT_TIME = "event_time"
 COUNT = "count"
+# A query ends at the window around the last microseconds that Spark can count, and would for ever.
+TIMES = ("0001-01-01", "9999-12-31")
 
 
 def decode(records: DataFrame, schema: str, window: Window) -> DataFrame:
@@ -26,6 +29,7 @@ def decode(records: DataFrame, schema: str, window: Window) -> DataFrame:
             "not JSON of the schema",
         )
         .when(when.isNull(), f"no {window.time}")
+        .when(~when.between(*(F.lit(time).cast("timestamp") for time in TIMES)), f"{window.time} out of range")
     )
     for key in window.keys:
         reason = reason.when(F.col(f"decoded.`{key}`").isNull(), f"no {key}")
@@ -34,7 +38,7 @@ def decode(records: DataFrame, schema: str, window: Window) -> DataFrame:
 
 def totals(decoded: DataFrame, window: Window) -> DataFrame:
     """Return the result topic's rows: for each window and key how many records, and the sums."""
-    sums = [F.sum(f"decoded.`{name}`").alias(f"sum_{name}") for name in window.sums]
+    sums = [_sum(decoded, name).alias(f"sum_{name}") for name in window.sums]
     counted = (
         decoded.where(F.col(REASON).isNull())
         .withWatermark(EVENT_TIME, window.watermark)
@@ -48,13 +52,20 @@ def totals(decoded: DataFrame, window: Window) -> DataFrame:
     )
 
 
+def _sum(decoded: DataFrame, name: str) -> Column:
+    """Return the sum of a column; of whole numbers one that no record can overflow, which would end the query for ever."""
+    kind = decoded.select(f"decoded.`{name}`").schema[0].dataType
+    column = F.col(f"decoded.`{name}`")
+    return F.sum(column.cast("decimal(38,0)") if isinstance(kind, IntegralType) else column)
+
+
 def dead_letters(decoded: DataFrame, window: Window, *, late_ms: int, topic: str) -> DataFrame:
     """Return what the totals leave out, as it was, with the reason and where it comes from in its headers.
 
     `late_ms`: windows that end by then are over.
     """
-    # Spark leaves out rows whose window has no time; those have another reason anyhow.
-    some_time = F.coalesce(F.col(EVENT_TIME), F.timestamp_millis(F.lit(0)))
+    # Spark leaves out rows whose window has no time, or fails at it; those have another reason anyhow.
+    some_time = F.when(F.col(REASON).isNull(), F.col(EVENT_TIME)).otherwise(F.timestamp_millis(F.lit(0)))
     is_late = F.unix_millis(F.window(some_time, window.length)["end"]) <= late_ms
     reason = F.coalesce(F.col(REASON), F.when(is_late, "late"))
     about = {

@@ -10,10 +10,10 @@ from millstream_spark.archive.columns import lake_columns
 from millstream_spark.archive.config import ArchiveConfig, parse_archive
 from millstream_spark.delta_table import LOG, DeltaTable, session_settings
 from millstream_spark.login import Login, read_login
-from millstream_spark.source import read_options
+from millstream_spark.source import check_settings, read_options
 from millstream_spark.spark_session import open_session
 from millstream_spark.storage import Storage
-from millstream_spark.streaming import Stream, run_stream
+from millstream_spark.streaming import Stream, run_stream, sigterm
 from millstream_spark.topic import Topic
 from millstream_spark.trigger import triggered
 
@@ -29,22 +29,26 @@ def run_archive(arguments: Sequence[str]) -> int:
         output=config.output,
         group_id=config.group_id,
         login=login,
+        starting_offsets=config.starting_offsets,
         topic_check_interval_s=config.topic_check_interval_s,
     )
-    topic = stream.describe()
-    spark = open_session(f"archive {config.topic}", session_settings(config.lake_format))
-    try:
-        storage = Storage(spark)
-        run_stream(
-            spark,
-            replace(stream, output=_output(storage, config)),
-            topic,
-            lambda: start_query(spark, config, login, topic),
-            output_is_begun=any(storage.names(f"{config.output}/{log}") for log in ("_spark_metadata", LOG)),
-        )
-        return 0
-    finally:
-        spark.stop()
+    with sigterm() as stop:
+        topic = stream.describe()
+        spark = open_session(f"archive {config.topic}", session_settings(config.lake_format))
+        try:
+            check_settings(spark, config.kafka)
+            storage = Storage(spark)
+            run_stream(
+                spark,
+                replace(stream, output=_output(storage, config)),
+                topic,
+                lambda: start_query(spark, config, login, topic),
+                output_is_begun=any(storage.names(f"{config.output}/{log}") for log in ("_spark_metadata", LOG)),
+                stop=stop,
+            )
+        finally:
+            spark.stop()
+    return 0
 
 
 def _output(storage: Storage, config: ArchiveConfig) -> str:
@@ -56,11 +60,14 @@ def _output(storage: Storage, config: ArchiveConfig) -> str:
 def start_query(spark: SparkSession, config: ArchiveConfig, login: Login, topic: Topic) -> StreamingQuery:
     reader = (
         spark.readStream.format("kafka")
-        .options(**read_options(config.bootstrap_servers, config.topic, login))
+        .options(
+            **read_options(
+                config.bootstrap_servers, config.topic, login, config.kafka, skip_deleted=config.skip_deleted
+            )
+        )
         .option("startingOffsets", config.starting_offsets)
+        .option("maxOffsetsPerTrigger", config.max_offsets_per_trigger)
     )
-    if config.max_offsets_per_trigger is not None:
-        reader = reader.option("maxOffsetsPerTrigger", config.max_offsets_per_trigger)
     rows = lake_columns(reader.load(), config.partition_by)
     writer = rows.writeStream.queryName(f"archive-{config.topic}").option("checkpointLocation", config.checkpoint)
     if config.lake_format == "delta":

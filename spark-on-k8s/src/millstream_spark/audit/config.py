@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from millstream_spark.archive.config import LAKE_FORMATS
+from millstream_spark.options import JobParser, add_source_options, topic_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,21 +23,21 @@ class AuditConfig:
     group: str | None
     """A group whose committed offsets are where to end."""
     credentials: str | None
+    kafka: Mapping[str, str]
+    """Settings of the consumer that reads."""
 
 
 def parse_audit(arguments: Sequence[str]) -> AuditConfig:
-    parser = argparse.ArgumentParser(prog="audit", description="Compare what is stored of a topic with the topic.")
-    parser.add_argument("--bootstrap-servers", required=True, help="host:port[,host:port...]")
-    parser.add_argument("--topic", required=True)
+    parser = JobParser("audit", "Compare what is stored of a topic with the topic.")
+    add_source_options(parser)
     stored = parser.add_mutually_exclusive_group(required=True)
     stored.add_argument("--lake", help="what `archive` wrote")
     parser.add_argument("--format", default="parquet", choices=LAKE_FORMATS, help="what the lake is")
-    stored.add_argument("--copy", help="a topic with the same records in the same partitions")
+    stored.add_argument("--copy", type=topic_name, help="a topic with the same records in the same partitions")
     parser.add_argument("--copy-bootstrap-servers", help="where the copy is; --bootstrap-servers by default")
     end = parser.add_mutually_exclusive_group()
     end.add_argument("--ending-offsets", type=_offsets, help='JSON: {"0": 100, "1": 80}, every partition')
     end.add_argument("--group", help="end at its committed offsets: how far an archive says it is")
-    parser.add_argument("--credentials", help="a directory with the files of a User's Secret; none: no login")
     words = parser.parse_args(arguments)
     return AuditConfig(
         bootstrap_servers=words.bootstrap_servers,
@@ -48,6 +49,7 @@ def parse_audit(arguments: Sequence[str]) -> AuditConfig:
         ending_offsets=words.ending_offsets,
         group=words.group,
         credentials=words.credentials,
+        kafka=words.kafka,
     )
 
 

@@ -9,18 +9,18 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
+from millstream_spark.archive.columns import RECORD_COLUMNS
 from millstream_spark.audit.comparison import COUNTS, FAULTS, compare_by_offset, compare_in_order
 from millstream_spark.audit.config import AuditConfig, parse_audit
 from millstream_spark.delta_table import session_settings
-from millstream_spark.errors import BadOffsets, JobError, LakeIncomplete
+from millstream_spark.errors import BadConfig, BadOffsets, LakeIncomplete
 from millstream_spark.login import Login, read_login
-from millstream_spark.source import read_options
+from millstream_spark.origin import Origin
 from millstream_spark.spark_session import open_session
-from millstream_spark.topic import Span, Topic, committed_offsets, describe_spans, describe_topic, is_compacted
+from millstream_spark.topic import Span, Topic, committed_offsets, describe_topic, is_compacted
 
 TIMEOUT_S = 30
 
@@ -51,18 +51,17 @@ def run_audit(arguments: Sequence[str]) -> int:
 def _compare(spark: SparkSession, config: AuditConfig, topic: Topic, login: Login) -> list[dict[str, Any]]:
     # Listed before the topic is asked for its ends: what is stored by then is not newer than they are.
     stored = _stored(spark, config, login)
-    held = dict(enumerate(_spans(config.bootstrap_servers, topic, login)))
+    origin = Origin(config.bootstrap_servers, topic, login, kafka=config.kafka)
+    held = origin.resolve(None, None)
     spans = _compared(config, topic, held, login)
-    records = _read(spark, config.bootstrap_servers, topic.name, spans, login)
+    records = origin.records(spark, spans)
     if config.lake is None:
         counted = compare_in_order(records, stored)
     else:
         compacted = is_compacted(config.bootstrap_servers, topic.name, timeout_s=TIMEOUT_S, login=login.librdkafka)
         counted = compare_by_offset(records, stored, spans, held, compacted=compacted)
-    try:
+    with origin.watched():
         found = {row["partition"]: row.asDict() for row in counted.collect()}
-    except Py4JJavaError as error:
-        raise JobError(f"{config.lake or config.copy} cannot be compared: {str(error).splitlines()[0]}") from error
     empty = dict.fromkeys((*COUNTS, "checksum", "stored_checksum"), 0) | {"first_fault": None}
     partitions = sorted(found.keys() | spans.keys())
     return [
@@ -75,26 +74,14 @@ def _compare(spark: SparkSession, config: AuditConfig, topic: Topic, login: Logi
 def _stored(spark: SparkSession, config: AuditConfig, login: Login) -> DataFrame:
     if config.lake is not None:
         try:
-            return spark.read.format(config.lake_format).load(config.lake)
+            return spark.read.format(config.lake_format).load(config.lake).select(*RECORD_COLUMNS)
         except AnalysisException as error:
-            raise JobError(f"{config.lake} cannot be read as a lake: {str(error).splitlines()[0]}") from error
+            raise BadConfig(f"{config.lake} cannot be read as a lake: {str(error).splitlines()[0]}") from error
     assert config.copy is not None
     servers = config.copy_bootstrap_servers
     copy = describe_topic(servers, config.copy, timeout_s=TIMEOUT_S, login=login.librdkafka)
-    return _read(spark, servers, copy.name, dict(enumerate(_spans(servers, copy, login))), login)
-
-
-def _read(spark: SparkSession, bootstrap_servers: str, name: str, spans: Mapping[int, Span], login: Login) -> DataFrame:
-    def positions(which: str) -> str:
-        return json.dumps({name: {str(partition): getattr(span, which) for partition, span in spans.items()}})
-
-    return (
-        spark.read.format("kafka")
-        .options(**read_options(bootstrap_servers, name, login))
-        .option("startingOffsets", positions("start"))
-        .option("endingOffsets", positions("end"))
-        .load()
-    )
+    origin = Origin(servers, copy, login, kafka=config.kafka)
+    return origin.records(spark, origin.resolve(None, None))
 
 
 def _compared(config: AuditConfig, topic: Topic, held: Mapping[int, Span], login: Login) -> dict[int, Span]:
@@ -119,10 +106,6 @@ def _committed(config: AuditConfig, topic: Topic, login: Login) -> dict[int, int
     if all(offset < 0 for offset in committed):
         raise BadOffsets(f"group {config.group} has committed no offset of {topic.name}")
     return {partition: max(offset, 0) for partition, offset in enumerate(committed)}
-
-
-def _spans(bootstrap_servers: str, topic: Topic, login: Login) -> list[Span]:
-    return describe_spans(bootstrap_servers, topic, timeout_s=TIMEOUT_S, login=login.librdkafka)
 
 
 def _plain(number: object) -> int | None:

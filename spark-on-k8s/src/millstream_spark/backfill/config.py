@@ -1,11 +1,11 @@
 """The backfill job's options, checked once."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from millstream_spark.options import add_segments_option, positive
+from millstream_spark.options import JobParser, add_segments_option, add_source_options, positive
 from millstream_spark.position import Position, add_range_options
 
 PART_OFFSETS = 1_000_000
@@ -24,19 +24,17 @@ class BackfillConfig:
     part_offsets: int
     """Offsets that a file is for; the first run decides."""
     credentials: str | None
+    kafka: Mapping[str, str]
+    """Settings of the consumer that reads."""
 
 
 def parse_backfill(arguments: Sequence[str]) -> BackfillConfig:
-    parser = argparse.ArgumentParser(
-        prog="backfill", description="Store a range of a topic as Parquet, each record once."
-    )
-    parser.add_argument("--bootstrap-servers", required=True, help="host:port[,host:port...]")
-    parser.add_argument("--topic", required=True)
+    parser = JobParser("backfill", "Store a range of a topic as Parquet, each record once.")
+    add_source_options(parser)
     parser.add_argument("--output", required=True, type=_directory, help="a directory of driver and executors alike")
     add_segments_option(parser)
     add_range_options(parser)
     parser.add_argument("--part-offsets", type=positive, default=PART_OFFSETS, help="offsets that a file is for")
-    parser.add_argument("--credentials", help="a directory with the files of a User's Secret, in driver and executors")
     words = parser.parse_args(arguments)
     return BackfillConfig(
         bootstrap_servers=words.bootstrap_servers,
@@ -47,6 +45,7 @@ def parse_backfill(arguments: Sequence[str]) -> BackfillConfig:
         end=words.end,
         part_offsets=words.part_offsets,
         credentials=words.credentials,
+        kafka=words.kafka,
     )
 
 

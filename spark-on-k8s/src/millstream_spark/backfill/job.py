@@ -30,7 +30,7 @@ def run_backfill(arguments: Sequence[str]) -> int:
     config = parse_backfill(arguments)
     login = read_login(config.credentials)
     topic = describe_topic(config.bootstrap_servers, config.topic, timeout_s=TIMEOUT_S, login=login.librdkafka)
-    origin = Origin(config.bootstrap_servers, topic, login, config.segments)
+    origin = Origin(config.bootstrap_servers, topic, login, config.segments, config.kafka)
     try:
         plan = _planned(config, origin)
         done = config.output / DONE
@@ -48,7 +48,9 @@ def run_backfill(arguments: Sequence[str]) -> int:
         done.touch()
     except OSError as error:
         raise OutputUnwritable(f"{config.output}: {error.strerror}") from error
-    logger.info("backfill.finished topic=%s records=%d seconds=%.1f", topic.name, records, time.monotonic() - started)
+    logger.info(
+        "backfill.finished topic=%s records=%d seconds=%.1f lag=0", topic.name, records, time.monotonic() - started
+    )
     return 0
 
 

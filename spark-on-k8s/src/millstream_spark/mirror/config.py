@@ -1,10 +1,9 @@
 """The mirror job's options, checked once."""
 
-import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from millstream_spark.options import add_copy_options, positive, trigger
+from millstream_spark.options import MAX_OFFSETS, JobParser, add_copy_options, add_source_options, positive, trigger
 from millstream_spark.trigger import AvailableNow, Trigger
 
 
@@ -22,20 +21,18 @@ class MirrorConfig:
     max_offsets_per_round: int
     credentials: str | None
     to_credentials: str | None
+    kafka: Mapping[str, str]
+    """Settings of the consumer that reads."""
 
 
 def parse_mirror(arguments: Sequence[str]) -> MirrorConfig:
-    parser = argparse.ArgumentParser(
-        prog="mirror", description="Copy a topic into a topic of another cluster, for ever."
-    )
-    parser.add_argument("--bootstrap-servers", required=True, help="host:port[,host:port...]")
-    parser.add_argument("--topic", required=True)
+    parser = JobParser("mirror", "Copy a topic into a topic of another cluster, for ever.")
+    add_source_options(parser)
     parser.add_argument("--to-bootstrap-servers", required=True, help="the other cluster")
-    parser.add_argument("--to-topic", required=True, help="empty at first, with at least as many partitions")
     add_copy_options(parser, "mirror")
     parser.add_argument("--trigger", default=AvailableNow(), type=trigger, help="available-now, or an interval: 10s")
     parser.add_argument("--groups", help="whose offsets to translate: names with commas between them; all by default")
-    parser.add_argument("--max-offsets-per-round", type=positive, default=1_000_000, help="bounds a round")
+    parser.add_argument("--max-offsets-per-round", type=positive, default=MAX_OFFSETS, help="bounds a round")
     words = parser.parse_args(arguments)
     return MirrorConfig(
         bootstrap_servers=words.bootstrap_servers,
@@ -48,4 +45,5 @@ def parse_mirror(arguments: Sequence[str]) -> MirrorConfig:
         max_offsets_per_round=words.max_offsets_per_round,
         credentials=words.credentials,
         to_credentials=words.to_credentials or words.credentials,
+        kafka=words.kafka,
     )

@@ -5,11 +5,15 @@ writes to. It keeps nothing else: whoever starts it again under its name goes on
 """
 
 import logging
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import assert_never
 
 from confluent_kafka import TopicPartition
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from millstream_spark.errors import SinkRefused
@@ -21,42 +25,72 @@ from millstream_spark.origin import Origin
 from millstream_spark.replay.copying import COLUMNS, COPIED, PartitionCopier
 from millstream_spark.sink.marks import Cluster, MarkedWriter, settle
 from millstream_spark.spark_session import open_session
-from millstream_spark.streaming import sigterm
+from millstream_spark.streaming import BATCH_END_TIMEOUT_S, sigterm
 from millstream_spark.topic import Span, Topic, describe_spans, describe_topic
 from millstream_spark.trigger import AvailableNow, Interval
 
 TIMEOUT_S = 30
 TRANSACTION_TIMEOUT_MS = 60_000
 GROUP_PREFIX = "spark-mirror."
+STOP_POLL_S = 0.5
 
 logger = logging.getLogger(__name__)
 
 
 def run_mirror(arguments: Sequence[str]) -> int:
     config = parse_mirror(arguments)
-    mirror = Mirror(config)
-    mirror.prepare()
-    spark = open_session(f"mirror {config.name}")
-    try:
-        with sigterm() as stop:
-            while True:
-                begun = time.monotonic()
-                behind = mirror.round(spark)
-                if stop.is_set():
-                    break
-                match config.trigger:
-                    case AvailableNow():
-                        if behind == 0:
-                            break
-                    case Interval(interval_ms):
-                        if behind == 0:
-                            stop.wait(max(0, interval_ms / 1000 - (time.monotonic() - begun)))
-                    case _:
-                        assert_never(config.trigger)
-    finally:
-        spark.stop()
+    with sigterm() as stop:
+        mirror = Mirror(config)
+        mirror.prepare()
+        spark = open_session(f"mirror {config.name}")
+        try:
+            with _given_up(spark, stop):
+                _run_rounds(spark, mirror, config, stop)
+        finally:
+            spark.stop()
     logger.info("mirror.finished topic=%s to=%s", config.topic, config.to_topic)
     return 0
+
+
+def _run_rounds(spark: SparkSession, mirror: "Mirror", config: MirrorConfig, stop: threading.Event) -> None:
+    while not stop.is_set():
+        begun = time.monotonic()
+        behind = mirror.round(spark)
+        match config.trigger:
+            case AvailableNow():
+                if behind == 0:
+                    return
+            case Interval(interval_ms):
+                if behind == 0:
+                    stop.wait(max(0, interval_ms / 1000 - (time.monotonic() - begun)))
+            case _:
+                assert_never(config.trigger)
+
+
+@contextmanager
+def _given_up(spark: SparkSession, stop: threading.Event) -> Iterator[None]:
+    """End a round that takes too long once the process was told to stop; the next run goes on behind what is marked."""
+    over, cancelled = threading.Event(), threading.Event()
+
+    def cancel() -> None:
+        while not stop.wait(STOP_POLL_S):
+            if over.is_set():
+                return
+        if not over.wait(BATCH_END_TIMEOUT_S):
+            cancelled.set()
+            spark.sparkContext.cancelAllJobs()
+
+    watching = threading.Thread(target=cancel, daemon=True)
+    watching.start()
+    try:
+        yield
+    except (Py4JJavaError, PySparkException):
+        if not cancelled.is_set():
+            raise
+        logger.warning("mirror.round_given_up")
+    finally:
+        over.set()
+        watching.join()
 
 
 class Mirror:
@@ -69,8 +103,6 @@ class Mirror:
             config.bootstrap_servers, self._login, config.to_bootstrap_servers, self._to_login, config.groups
         )
         self._until: dict[int, int] | None = None
-        self._passed: dict[int, int] = {}
-        """Ends of ranges without any record: a task that has nothing to write moves no mark."""
 
     def prepare(self) -> None:
         """Fence every earlier driver and its tasks. Raises JobError for what cannot be mirrored."""
@@ -99,12 +131,12 @@ class Mirror:
         begun = time.monotonic()
         source, target = self._topics()
         flows = self._checked(source, target)
-        origin = Origin(self._config.bootstrap_servers, source, self._login)
+        origin = Origin(self._config.bootstrap_servers, source, self._login, kafka=self._config.kafka)
         held = origin.resolve(None, None)
         if self._until is not None:
             held = {at: Span(span.start, min(span.end, self._until.get(at, 0))) for at, span in held.items()}
         flows |= self._begin(source, target, held.keys() - flows.keys())
-        reached = {at: max(offset, self._passed.get(at, 0)) for at, (offset, _) in flows.items()}
+        reached = {at: offset for at, (offset, _) in flows.items()}
         wanted = next_ranges(reached, held, self._config.max_offsets_per_round)
         copied = 0
         if wanted:
@@ -113,13 +145,14 @@ class Mirror:
             copier = PartitionCopier(self._cluster, target.name, self._group_id, ends, renewal)
             rows = origin.each_partition(spark, wanted, COLUMNS, copier.copy, COPIED)
             copied = sum(row["copied"] for row in rows)
+            for at in wanted.keys() - {row["partition"] for row in rows}:
+                copier.pass_over(at, flows[at][1].to_text())
             flows = self._flows(target)
-            self._passed |= ends
         copied_to = self._ends(target)
         groups = self._translator.translate(
             source, target, {at: (offset, flow, copied_to[at].end) for at, (offset, flow) in flows.items()}
         )
-        behind = sum(max(0, span.end - max(flows[at][0], self._passed.get(at, 0))) for at, span in held.items())
+        behind = sum(max(0, span.end - flows[at][0]) for at, span in held.items())
         logger.info(
             "mirror.round topic=%s records=%d seconds=%.3f lag=%d groups=%d",
             source.name,

@@ -1,11 +1,10 @@
 """The replay job's options, checked once."""
 
-import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from millstream_spark.options import add_copy_options, add_segments_option
+from millstream_spark.options import JobParser, add_copy_options, add_segments_option, add_source_options
 from millstream_spark.position import Position, add_range_options
 
 
@@ -26,14 +25,14 @@ class ReplayConfig:
     segments: tuple[Path, ...]
     credentials: str | None
     to_credentials: str | None
+    kafka: Mapping[str, str]
+    """Settings of the consumer that reads."""
 
 
 def parse_replay(arguments: Sequence[str]) -> ReplayConfig:
-    parser = argparse.ArgumentParser(prog="replay", description="Copy a range of a topic into another topic, once.")
-    parser.add_argument("--bootstrap-servers", required=True, help="host:port[,host:port...]")
-    parser.add_argument("--topic", required=True)
+    parser = JobParser("replay", "Copy a range of a topic into another topic, once.")
+    add_source_options(parser)
     parser.add_argument("--to-bootstrap-servers", help="the other cluster; --bootstrap-servers by default")
-    parser.add_argument("--to-topic", required=True, help="with at least as many partitions")
     add_copy_options(parser, "replay")
     add_range_options(parser)
     parser.add_argument("--append", action="store_true", help="begin although the other topic holds records")
@@ -54,4 +53,5 @@ def parse_replay(arguments: Sequence[str]) -> ReplayConfig:
         segments=tuple(words.segments),
         credentials=words.credentials,
         to_credentials=words.to_credentials or words.credentials,
+        kafka=words.kafka,
     )

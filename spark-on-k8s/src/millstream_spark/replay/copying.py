@@ -62,16 +62,24 @@ class PartitionCopier:
                 in_transaction = 0
                 note = self._renewed(writer, note, mark)
         if writer is not None:
+            # What is between the last record and the end are markers and gaps: the range is done. Whoever came later may be
+            # further: a task that was thought dead takes nothing back.
             end = self.ends[partition]
-            if in_transaction == 0:
+            if in_transaction:
+                writer.mark(max(mark, end), note)
+                writer.commit()
+            elif mark < end:
                 writer.begin(end, note)
-            else:
-                # What is between the last record and the end are markers and gaps: the range is done.
-                writer.mark(end, note)
-            writer.commit()
+                writer.commit()
             yield pa.RecordBatch.from_pydict(
                 {"partition": pa.array([partition], pa.int32()), "copied": pa.array([copied], pa.int64())}
             )
+
+    def pass_over(self, partition: int, note: str) -> None:
+        """Move the mark to the end of a range without any record, which no task knows of."""
+        writer = self._open(partition)
+        writer.begin(self.ends[partition], note)
+        writer.commit()
 
     def _renewed(self, writer: MarkedWriter, note: str, mark: int) -> str:
         return note if self.renewed is None else self.renewed(note, mark, writer.end())

@@ -5,6 +5,7 @@ the group `spark-replay.NAME`. Started again under that name it goes on there.
 """
 
 import logging
+import time
 from collections.abc import Mapping, Sequence
 
 from confluent_kafka import TopicPartition
@@ -37,7 +38,7 @@ def run_replay(arguments: Sequence[str]) -> int:
     )
     if target.partitions < source.partitions:
         raise SinkRefused(f"{target.name} has {target.partitions} partitions, and {source.name} {source.partitions}")
-    origin = Origin(config.bootstrap_servers, source, login, config.segments)
+    origin = Origin(config.bootstrap_servers, source, login, config.segments, config.kafka)
     settle(cluster_of(config), (f"{group_of(config)}.{partition}" for partition in range(source.partitions)))
     marks = Marks(config, target)
     found = marks.read()
@@ -48,6 +49,7 @@ def run_replay(arguments: Sequence[str]) -> int:
         marks.store(found)
     left = {partition: Span(at, each.end) for partition, (at, each) in found.items() if at < each.end}
     logger.info("replay.started topic=%s to=%s left=%s", source.name, target.name, left)
+    started = time.monotonic()
     spark = open_session(f"replay {config.name}")
     try:
         copier = PartitionCopier(
@@ -56,8 +58,14 @@ def run_replay(arguments: Sequence[str]) -> int:
         copied = origin.each_partition(spark, left, COLUMNS, copier.copy, COPIED) if left else []
     finally:
         spark.stop()
+    for partition in left.keys() - {each["partition"] for each in copied}:
+        copier.pass_over(partition, found[partition][1].to_text())
     logger.info(
-        "replay.finished topic=%s to=%s records=%d", source.name, target.name, sum(each["copied"] for each in copied)
+        "replay.finished topic=%s to=%s records=%d seconds=%.1f lag=0",
+        source.name,
+        target.name,
+        sum(each["copied"] for each in copied),
+        time.monotonic() - started,
     )
     return 0
 

@@ -111,11 +111,10 @@ def _of_partition(directory: Path, topic: str, partition: int, path: Path, wante
     known = [limit for limit in (bases[-1], watermark, asked) if limit is not None]
     end = _decided(path, logs, min(known))
     log_start = _checkpoint(directory / LOG_STARTS, topic, partition) or 0
-    start = max(log_start, (wanted.starts or {}).get(partition, 0))
-    if wanted.starts is not None and partition in wanted.starts and start < max(log_start, bases[0]):
-        raise SegmentsUnavailable(
-            f"{topic}-{partition} begins at {max(log_start, bases[0])}, and {start} was asked for"
-        )
+    begin = max(log_start, bases[0])
+    start = (wanted.starts or {}).get(partition, begin)
+    if start < begin:
+        raise SegmentsUnavailable(f"{topic}-{partition} begins at {begin}, and {start} was asked for")
     aborted = [entry for log in logs for entry in _aborted(log)]
     for log, base, following in zip(logs, bases, [*bases[1:], bases[-1]], strict=True):
         first, past = max(start, base), min(end, following)

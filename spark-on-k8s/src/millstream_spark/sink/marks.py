@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import Message as Delivered
 
 from millstream_spark.coordinator import give_up_on, wait_out
-from millstream_spark.errors import SinkRefused
+from millstream_spark.errors import RecordRefused, SinkRefused
 from millstream_spark.login import read_login
 
 ANSWER_TIMEOUT_S = 60
@@ -18,11 +19,14 @@ GIVEN_UP_S = 70
 """Later than the client would by itself."""
 COMMIT_TRIES = 5
 QUEUE_WAIT_S = 0.05
+ANSWER_POLL_S = 1
+MESSAGE_BYTES_MAX = 1_000_000_000
 
 Message = dict[str, Any]
 """`key` and `value`; `partition`, `timestamp` and `headers` (of `key` and `value`) only if it has them."""
 
 FENCED = {KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH}
+NOT_TAKEN = {KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.INVALID_RECORD, KafkaError.INVALID_TIMESTAMP}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,8 @@ class MarkedWriter:
         self._place = (topic, partition)
         self._other_groups: dict[str, Consumer] = {}
         self._queued = 0
+        self._not_taken = (-1, "")
+        """The largest record that the topic does not take: all of its batch are told of alike."""
 
     def read(self) -> tuple[int, str] | None:
         """Return the mark: an offset and its note."""
@@ -130,7 +136,15 @@ class MarkedWriter:
     def _write_each(self, topic: str, messages: list[Message]) -> None:
         for message in messages:
             headers = [(header["key"], header["value"]) for header in message.pop("headers", ())]
-            self._producer.produce(topic, **message, headers=headers)
+            self._producer.produce(topic, **message, headers=headers, on_delivery=self._note_failure)
+
+    def _note_failure(self, error: KafkaError | None, message: Delivered) -> None:
+        if error is not None and error.code() in NOT_TAKEN and len(message) > self._not_taken[0]:
+            place = f"{message.topic()} partition {message.partition()}"
+            self._not_taken = (
+                len(message),
+                f"{place} does not take a record of {len(message)} bytes: {error.str()}",
+            )
 
     def commit(self) -> None:
         """Never aborts: the next to open settles what is left open, and reads what was decided."""
@@ -145,6 +159,10 @@ class MarkedWriter:
     def _told(self, error: KafkaException) -> Exception:
         if error.args[0].code() in FENCED:
             return SinkRefused(f"another writer of {self._transactional_id} has taken over")
+        # Why records were not delivered is told beside it, maybe a moment later.
+        self._producer.poll(ANSWER_POLL_S)
+        if self._not_taken[1]:
+            return RecordRefused(self._not_taken[1])
         return error
 
 
@@ -171,6 +189,9 @@ def _take_over(cluster: Cluster, transactional_id: str) -> Producer:
             "partitioner": "murmur2_random",
             # What is queued is bounded by `write`.
             "queue.buffering.max.kbytes": 1 << 20,
+            # As large as the topic takes, which only its brokers know.
+            "message.max.bytes": MESSAGE_BYTES_MAX,
+            "delivery.report.only.error": True,
         }
     )
     producer.init_transactions(ANSWER_TIMEOUT_S)

@@ -6,7 +6,8 @@ from uuid import UUID
 import pytest
 
 from millstream_cluster import records as r
-from millstream_cluster.ids import NO_NODE, UNASSIGNED_DIRECTORY
+from millstream_cluster.history import events_of
+from millstream_cluster.ids import NO_NODE, UNASSIGNED_DIRECTORY, UNOPENED_DIRECTORY
 from millstream_cluster.metadata_version import MetadataVersion
 from millstream_controller.core.nodes.nodes import Heartbeat, Registration, heartbeat, register
 from millstream_controller.core.partitions.losses import Loss, lose_replicas
@@ -102,6 +103,28 @@ def test_a_replica_that_turns_out_to_be_in_a_failed_directory_goes_then(director
     assert directories.cluster.partition("t").leader == 1
     directories.tell("t", A)
     assert directories.cluster.partition("t").isr == (2, 3)
+
+
+def test_what_its_broker_cannot_open_is_led_by_others_and_waited_for(directories) -> None:
+    cluster = directories.cluster
+    begin = len(cluster.history)
+    directories.tell("t", UNOPENED_DIRECTORY)
+    directories.tell("single", UNOPENED_DIRECTORY)
+    told = [
+        (each.about, each.what, each.why)
+        for each in events_of(list(enumerate(cluster.history)), {})
+        if each.time_ms >= begin
+    ]
+    assert told == [
+        ("t-0", "broker 2 leads instead of broker 1", "broker 1 cannot open it"),
+        ("t-0", "broker 1 out of sync; in sync 2,3", "broker 1 cannot open it"),
+        ("single-0", "no leader", "broker 1 cannot open it"),
+    ]
+    assert (cluster.partition("t").leader, cluster.partition("t").isr) == (2, (2, 3))
+    assert (cluster.partition("single").leader, cluster.partition("single").isr) == (NO_NODE, (1,))
+    assert cluster.machine.holdings.directories_of(1) == [], "no directory has failed: nothing is made again elsewhere"
+    directories.tell("single", B)
+    assert cluster.partition("single").leader == 1
 
 
 def test_nobody_joins_an_isr_from_a_directory_that_failed(directories) -> None:

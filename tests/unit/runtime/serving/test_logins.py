@@ -180,7 +180,8 @@ def test_wrong_passwords_and_unknown_users_are_refused_alike_and_late(hosts, cap
     with caplog.at_level(logging.INFO):
         hosts.run(scenario())
     assert "login failed principal=User:ANONYMOUS" in caplog.text
-    assert "listener=OUT mechanism=SCRAM-SHA-256" in caplog.text
+    for user in ("carol", "nobody"):
+        assert f"listener=OUT mechanism=SCRAM-SHA-256 user={user} reason=" in caplog.text
     assert "wrong" not in caplog.text
     assert PASSWORD not in caplog.text
 

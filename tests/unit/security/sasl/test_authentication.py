@@ -118,6 +118,7 @@ def test_a_wrong_password_is_told_only_where_there_is_a_place_for_it(bare, told)
     verdict = login.take(WRONG if bare else authenticate(WRONG), 0)
     assert isinstance(verdict, Fail)
     assert (verdict.content is not None) is told
+    assert verdict.user == "alice"
     if verdict.content is not None:
         answer = read(verdict.content, SaslAuthenticateResponse, 2)
         assert answer.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
@@ -160,7 +161,9 @@ def test_another_request_during_the_login_is_answered_in_its_own_form_and_closes
 def test_the_two_ways_to_send_tokens_do_not_mix() -> None:
     login = fresh()
     login.take(handshake(version=0), 0)
-    assert isinstance(login.take(authenticate(ALICE), 0), Fail)
+    verdict = login.take(authenticate(ALICE), 0)
+    assert isinstance(verdict, Fail)
+    assert verdict.user is None, "a request is no token, and names nobody"
 
 
 @pytest.mark.parametrize("again", [handshake(), authenticate(ALICE)])
@@ -216,6 +219,7 @@ def test_a_principal_does_not_change_when_it_logs_in_again() -> None:
     verdict = login.take(authenticate(BOB), 0)
     assert isinstance(verdict, Fail)
     assert "Cannot change principals during re-authentication from User.alice: User.bob" in verdict.reason
+    assert verdict.user == "bob"
     assert login.principal == Principal("User", "alice")
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 
 from millstream_cluster import records as r
-from millstream_cluster.ids import NO_NODE, NodeId
+from millstream_cluster.ids import NO_NODE, UNOPENED_DIRECTORY, NodeId
 from millstream_wire.late_dataclass import dataclass
 
 State = r.PartitionCreated | r.PartitionChanged
@@ -29,7 +29,12 @@ def first_seen(state: State) -> Change:
     )
 
 
-def changes(before: State, after: State, why_gone: WhyGone) -> Iterator[Change]:
+def changes(before: State, after: State, why_node_gone: WhyGone) -> Iterator[Change]:
+    unopened = _unopened(after) - _unopened(before)
+
+    def why_gone(node: NodeId) -> str:
+        return f"broker {node} cannot open it" if node in unopened else why_node_gone(node)
+
     found = [*_leader(before, after, why_gone), *_replicas(before, after), *_in_sync(before, after, why_gone)]
     found += [*_eligible(before, after), *_recovery(before, after)]
     if not found and after.directories != before.directories:
@@ -37,6 +42,11 @@ def changes(before: State, after: State, why_gone: WhyGone) -> Iterator[Change]:
     if not found:
         found.append(Change(f"leader epoch {after.leader_epoch}", "", frozenset({after.leader})))
     yield from found
+
+
+def _unopened(state: State) -> set[NodeId]:
+    places = zip(state.replicas, state.directories, strict=False)
+    return {node for node, place in places if place == UNOPENED_DIRECTORY}
 
 
 def _leader(before: State, after: State, why_gone: WhyGone) -> Iterator[Change]:

@@ -109,6 +109,7 @@ class Logins:
     def note_failure(self, connection: Connection, failure: Fail) -> None:
         """One line for whoever looks for who tries passwords; never with what was tried."""
         self.counters.failed_logins += 1
+        named = (("user", failure.user),) if failure.user is not None else ()
         self._audit.note(
             AuditEvent.of(
                 AuditKind.AUTHENTICATION,
@@ -117,6 +118,7 @@ class Logins:
                 connection.host,
                 ("listener", self.listener),
                 ("mechanism", failure.mechanism),
+                *named,
                 ("reason", failure.reason.replace(" ", "_")),
             )
         )

@@ -54,6 +54,8 @@ class Fail:
     content: bytes | None
     reason: str
     mechanism: str
+    user: str | None = None
+    """Who the client said it was, if it came to that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +195,7 @@ class Authentication:
             refusal = SaslAuthenticateResponse(
                 error_code=ErrorCode.SASL_AUTHENTICATION_FAILED, error_message=str(refused)
             )
-            return Fail(asked.answer(refusal), str(refused), self._mechanism)
+            return self._failed(asked.answer(refusal), refused)
         answer = SaslAuthenticateResponse(error_message="", auth_bytes=step.content)
         if not isinstance(step, Accepted):
             return Answer(asked.answer(answer))
@@ -207,7 +209,7 @@ class Authentication:
         try:
             step = self._step(token, now_ms)
         except SaslRefused as refused:
-            return Fail(None, str(refused), self._mechanism)
+            return self._failed(None, refused)
         if not isinstance(step, Accepted):
             return Answer(step.content)
         return self._known(step.content, step, self._lifetime_ms(step, now_ms))
@@ -223,6 +225,10 @@ class Authentication:
                 f"{before.type}.{before.name}: {now.type}.{now.name}"
             )
         return step
+
+    def _failed(self, content: bytes | None, refused: SaslRefused) -> Fail:
+        assert self._exchange is not None, "CHOSEN or BARE"
+        return Fail(content, str(refused), self._mechanism, self._exchange.user)
 
     def _known(self, content: bytes, accepted: Accepted, lifetime_ms: int | None) -> LoggedIn:
         again = self.principal is not None

@@ -35,6 +35,9 @@ Step: TypeAlias = Challenge | Accepted
 class ServerExchange(ABC):
     """One login of one client by one mechanism; after a refusal or success it takes nothing more."""
 
+    user: str | None = None
+    """Who the client says it is, once it has said so: whatever it likes, until it is accepted."""
+
     @abstractmethod
     def step(self, token: bytes, now_ms: int) -> Step:
         """Take the client's next token, or raise SaslRefused."""

@@ -40,6 +40,7 @@ class OAuthBearerServer(ServerExchange):
         if self._refused:
             raise SaslRefused("Authentication failed: the bearer token was refused")
         authorized, bearer = _read(token)
+        self.user = authorized or None
         try:
             claims = self._check(bearer, now_ms)
         except InvalidToken:

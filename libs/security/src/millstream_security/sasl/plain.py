@@ -23,6 +23,7 @@ class PlainServer(ServerExchange):
 
     def step(self, token: bytes, now_ms: int) -> Accepted:
         user, password = _read(token)
+        self.user = user
         expected = self._password_of(user)
         # Digests are of one length whatever the passwords are, so that the time says nothing of them.
         same = hmac.compare_digest(_digest(_NOBODYS if expected is None else expected), _digest(password))

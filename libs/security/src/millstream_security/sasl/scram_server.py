@@ -58,6 +58,7 @@ class ScramServer(ServerExchange):
             raise self._wrong() from None
 
     def _begin(self, first: ClientFirst) -> Challenge:
+        self.user = first.user
         if first.authorized not in ("", first.user):
             self._over = True
             raise SaslRefused(

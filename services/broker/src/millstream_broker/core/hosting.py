@@ -12,7 +12,7 @@ from typing import TypeAlias
 from uuid import UUID
 
 from millstream_cluster import records as r
-from millstream_cluster.ids import NO_NODE, NodeId
+from millstream_cluster.ids import NO_NODE, UNASSIGNED_DIRECTORY, UNOPENED_DIRECTORY, NodeId
 from millstream_cluster.image import Image
 from millstream_cluster.members import Partition
 from millstream_wire.late_dataclass import dataclass
@@ -200,6 +200,12 @@ def _step(
 def is_counted_on(partition: Partition, node_id: int) -> bool:
     """Whether the controller takes this broker to have a copy that may be elected: in sync, eligible, or the last one that was."""
     return node_id in (*partition.isr, *partition.eligible_leader_replicas, *partition.last_known_elr)
+
+
+def is_told(partition: Partition, node_id: int, place: UUID, *, is_only_one: bool) -> bool:
+    """Whether the metadata says that this broker's replica is at `place`, or need not: the broker has one directory."""
+    said = partition.directory_of(node_id)
+    return said == place or (said == UNASSIGNED_DIRECTORY and is_only_one and place != UNOPENED_DIRECTORY)
 
 
 def _may_begin_anew(partition: Partition, node_id: int, *, controller_knows: bool) -> bool:

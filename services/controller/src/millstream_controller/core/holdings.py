@@ -6,7 +6,7 @@ from typing import TypeAlias
 from uuid import UUID
 
 from millstream_cluster import records as r
-from millstream_cluster.ids import LOST_DIRECTORY, NO_NODE, UNASSIGNED_DIRECTORY, NodeId
+from millstream_cluster.ids import LOST_DIRECTORY, NO_NODE, UNASSIGNED_DIRECTORY, UNOPENED_DIRECTORY, NodeId
 from millstream_cluster.image import Image
 from millstream_cluster.members import Partition
 
@@ -136,5 +136,5 @@ class Holdings:
 def _places(state: Partition | r.PartitionCreated | r.PartitionChanged) -> Iterator[tuple[NodeId, UUID]]:
     """In which directories replicas are, where that is known."""
     for node, directory in zip(state.replicas, state.directories, strict=False):
-        if directory not in (UNASSIGNED_DIRECTORY, LOST_DIRECTORY):
+        if directory not in (UNASSIGNED_DIRECTORY, LOST_DIRECTORY, UNOPENED_DIRECTORY):
             yield node, directory

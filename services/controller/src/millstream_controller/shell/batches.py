@@ -11,7 +11,9 @@ from millstream_cluster.records import MetadataRecord, MetadataVersionSet, decod
 from millstream_wire.records import Compression, Record, check, decode_batch, encode_batch, split
 
 WRITER_HEADER = "writer"
-COMPRESS_FROM_BYTES = 4_096
+COMPRESS_FROM_BYTES = 16_384
+"""The fifty partitions and shards of a coordinator's topic stay below it: the codec is 2 MB that many a node never needs otherwise."""
+COMPRESS_SNAPSHOT_FROM_BYTES = 4_096
 _SNAPSHOT_BATCH_RECORDS = 100
 """A few milliseconds of work: what serves beside it waits for one batch at most."""
 RECORDS_BYTES_MAX = 64 << 20
@@ -25,6 +27,7 @@ def encode_records(
     epoch: int,
     timestamp_ms: int,
     writer: str | None,
+    compress_from: int = COMPRESS_FROM_BYTES,
 ) -> bytes:
     """One batch of these records, in a log of this level before them; compressed where that is worth it."""
     headers = ((WRITER_HEADER, writer.encode()),) if writer is not None else ()
@@ -36,7 +39,7 @@ def encode_records(
         key, value = encode_record(record, level)
         size += len(key) + len(value)
         encoded.append(Record(base_offset + index, timestamp_ms, key, value, headers if index == 0 else ()))
-    compression = Compression.ZSTD if size > COMPRESS_FROM_BYTES else Compression.NONE
+    compression = Compression.ZSTD if size > compress_from else Compression.NONE
     return encode_batch(encoded, base_offset=base_offset, leader_epoch=epoch, compression=compression)
 
 
@@ -55,5 +58,13 @@ def snapshot_batches(
     rest = iter(records)
     start = 0
     while part := list(islice(rest, _SNAPSHOT_BATCH_RECORDS)):
-        yield encode_records(part, level=level, base_offset=start, epoch=epoch, timestamp_ms=timestamp_ms, writer=None)
+        yield encode_records(
+            part,
+            level=level,
+            base_offset=start,
+            epoch=epoch,
+            timestamp_ms=timestamp_ms,
+            writer=None,
+            compress_from=COMPRESS_SNAPSHOT_FROM_BYTES,
+        )
         start += len(part)

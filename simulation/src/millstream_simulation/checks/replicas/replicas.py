@@ -260,9 +260,10 @@ class Replicas:
         if partitions is not service.partitions or node.epoch <= began:
             return  # the registration is that of the life before
         hosted = service.partitions.find(*key)
+        partition = self._image().partition(*key)
         if hosted is not None:
             yield self._find(host, hosted)
-        elif not node.fenced and key not in service.partitions.offline:  # in a directory that failed: it is not served
+        elif not node.fenced and key not in service.partitions.offline and partition and partition.is_usable_at(node):
             yield None
 
     def _refresh(self, host: Host, key: Key) -> None:

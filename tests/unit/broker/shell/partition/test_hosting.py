@@ -12,7 +12,8 @@ import pytest
 
 from millstream_broker.shell.partition import applied_metadata, hosting
 from millstream_cluster import records as r
-from millstream_cluster.ids import BrokerEpoch, LeaderEpoch, NodeId, PartitionEpoch
+from millstream_cluster.ids import NO_NODE, UNOPENED_DIRECTORY, BrokerEpoch, LeaderEpoch, NodeId, PartitionEpoch
+from millstream_cluster.metadata_version import MetadataVersion
 from millstream_log import DataDir
 from millstream_wire.errors import ErrorCode
 from millstream_wire.records import check
@@ -23,6 +24,10 @@ def append(node: Any, batch: bytes, topic: str = "orders") -> None:
     data = bytearray(batch)
     replica.log.append(data, check(data), leader_epoch=3, now_ms=1)
     replica.partition.on_appended(replica.log.log_end_offset, len(batch))
+
+
+def refuse_io(*_: Any, **__: Any) -> Any:
+    raise OSError(errno.EIO, "Input/output error")
 
 
 def names(path: Path) -> list[str]:
@@ -62,13 +67,9 @@ def test_a_deleted_partition_whose_files_cannot_be_moved_stops_nobody(
     node: Any, batch: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Seed 88: a disk that gave EIO ended the broker when a topic was deleted."""
-
-    def refuse(*_: Any) -> Path:
-        raise OSError(errno.EIO, "Input/output error")
-
     topic_id = node.create_topic("orders")
     node.create_topic("payments")
-    monkeypatch.setattr(DataDir, "doom_log", refuse)
+    monkeypatch.setattr(DataDir, "doom_log", refuse_io)
     node.learn(r.TopicDeleted(topic_id))
     assert "partition's files stay partition=orders-0" in caplog.text
     append(node, batch("a"), "payments")
@@ -112,6 +113,62 @@ def test_a_partition_whose_log_holds_what_nobody_reads_is_left_out_and_said(
     second.start()
     assert list(second.partitions.failed) == [(bad, 0)]
     assert second.replica("good").partition.leads
+    second.partitions.abandon()
+
+
+def test_a_broker_is_not_let_in_before_it_is_known_what_it_cannot_open(
+    new_broker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or it is elected for that, and nobody else leads (seed 953)."""
+    first = new_broker(tmp_path)
+    first.start()
+    first.create_topic("orders")
+    first.partitions.abandon()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(DataDir, "open_log", refuse_io)
+        second = new_broker(tmp_path)
+        second.learn(r.MetadataVersionSet(MetadataVersion.RELEASE_0_2))
+        topic_id = second.create_topic("orders")
+        second.start()
+    assert second.partitions.misplaced == {(topic_id, 0): UNOPENED_DIRECTORY}, "to be told"
+    assert second.hosting.settled_offset == -1
+    known = second.image.partition(topic_id, 0)
+    second.learn(known.changed(leader=NO_NODE, directories=(UNOPENED_DIRECTORY,)))
+    assert second.hosting.settled_offset == second.image.offset
+
+    async def opened() -> None:
+        monkeypatch.setattr(hosting, "RETRY_FAILED_MS", 1)
+        making = asyncio.create_task(second.hosting.run())
+        async with asyncio.timeout(10):
+            while second.partitions.failed or second.partitions.unlisted:  # noqa: ASYNC110
+                await asyncio.sleep(0.005)
+        making.cancel()
+
+    asyncio.run(opened())
+    place = second.replica("orders").directory.directory_id
+    assert second.partitions.misplaced == {(topic_id, 0): place}, "to be told as well"
+    assert second.hosting.settled_offset == second.image.offset
+    second.partitions.abandon()
+
+
+def test_what_was_never_made_here_is_made_however_often_it_could_not_be(
+    new_broker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not taken for lost after a restart: there never was a log."""
+    first = new_broker(tmp_path)
+    first.start()
+    with monkeypatch.context() as patch:
+        patch.setattr(DataDir, "open_log", refuse_io)
+        topic_id = first.create_topic("orders")
+    first.partitions.abandon()
+    second = new_broker(tmp_path)
+    second.create_topic("orders")
+    known = second.image.partition(topic_id, 0)
+    second.learn(known.changed(leader=NO_NODE, directories=(UNOPENED_DIRECTORY,)))
+    second.start()
+    assert not second.partitions.lost
+    assert second.replica("orders").log.log_end_offset == 0
     second.partitions.abandon()
 
 

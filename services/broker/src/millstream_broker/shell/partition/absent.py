@@ -6,7 +6,7 @@ from uuid import UUID
 
 from millstream_broker.core.hosting import ReplicaKey
 from millstream_broker.shell.partition.log_dirs import LogDirs
-from millstream_cluster.ids import LOST_DIRECTORY, UNASSIGNED_DIRECTORY
+from millstream_cluster.ids import LOST_DIRECTORY, UNASSIGNED_DIRECTORY, UNOPENED_DIRECTORY
 from millstream_cluster.image import Image
 from millstream_cluster.members import Partition
 from millstream_log import LogError, TopicPartition
@@ -53,7 +53,7 @@ def _told(image: Image, node_id: int, present: Collection[UUID]) -> dict[Replica
     for partition in image.partitions():
         if partition.directories and node_id in partition.replicas:
             place = partition.directory_of(node_id)
-            if place != UNASSIGNED_DIRECTORY and place not in present:
+            if place not in (UNASSIGNED_DIRECTORY, UNOPENED_DIRECTORY) and place not in present:
                 found[partition.topic_id, partition.partition] = place
     return found
 

@@ -32,9 +32,10 @@ from millstream_broker.shell.partition.hosted import HostedPartition
 from millstream_broker.shell.partition.partitions import HostedPartitions
 from millstream_broker.shell.partition.spare_room import SpareRoom
 from millstream_cluster.configs import EffectiveConfigs
-from millstream_cluster.ids import LOST_DIRECTORY, NodeId
+from millstream_cluster.ids import LOST_DIRECTORY, UNOPENED_DIRECTORY, NodeId
 from millstream_cluster.image import Image
 from millstream_cluster.members import Node, Partition
+from millstream_cluster.metadata_version import MetadataVersion
 from millstream_cluster.records import MetadataRecord, ResourceType
 from millstream_log import DataDir, TopicPartition
 from millstream_runtime.nodes.follower import Applied
@@ -73,14 +74,24 @@ class Hosting:
 
     @property
     def settled_offset(self) -> int:
-        """Up to where this broker has done what the metadata asks of it; -1 while it may have lost what nobody knows of.
+        """Up to where this broker has done what the metadata asks of it; -1 while it may be without what nobody knows of.
 
         The controller lets a broker in only once this covers the record that fenced it, so that it never elects one for a
-        partition that it has lost.
+        partition that it has lost or cannot open.
         """
-        if self._image is None or not self._proven or self._partitions.untold:
+        if self._image is None or not self._proven or self._partitions.untold or self._is_unopened_untold(self._image):
             return -1
         return self._image.offset
+
+    def _is_unopened_untold(self, image: Image) -> bool:
+        """Whether the controller may take something for open here that is not, or of which that is not known yet."""
+        if image.metadata_version < MetadataVersion.RELEASE_0_2:
+            return False
+        failed = self._partitions.failed
+        if any(key in self._applied.places and key not in failed for key in self._to_make):
+            return True
+        unopened = (self._assigned(key) for key in failed)
+        return any(each and each.directory_of(self._config.node_id) != UNOPENED_DIRECTORY for each in unopened)
 
     def on_records(self, image: Image, records: Sequence[MetadataRecord]) -> None:
         """Follow; a snapshot's image is a new object, and what it does not explain is set aside."""

@@ -8,7 +8,17 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 from uuid import UUID
 
-from millstream_broker.core.hosting import Create, Delete, Lose, ReplicaKey, SetAside, Step, Update, is_counted_on
+from millstream_broker.core.hosting import (
+    Create,
+    Delete,
+    Lose,
+    ReplicaKey,
+    SetAside,
+    Step,
+    Update,
+    is_counted_on,
+    is_told,
+)
 from millstream_broker.core.partition.effects import Effect
 from millstream_broker.core.partition.standing import Assigned
 from millstream_broker.core.topic_settings import TopicSettings
@@ -20,7 +30,7 @@ from millstream_broker.shell.partition.hosted import HostedPartition
 from millstream_broker.shell.partition.isr_changes import IsrChanges
 from millstream_broker.shell.partition.log_dirs import HighWatermarks, LogDirs
 from millstream_broker.shell.partition.removals import Removals
-from millstream_cluster.ids import LOST_DIRECTORY, UNASSIGNED_DIRECTORY
+from millstream_cluster.ids import LOST_DIRECTORY, UNOPENED_DIRECTORY
 from millstream_cluster.image import Image
 from millstream_cluster.members import Partition
 from millstream_log import DataDir, LogError, TopicPartition
@@ -254,6 +264,7 @@ class HostedPartitions:
         except (OSError, LogError, RecordsError) as error:
             self._failed[key] = None
             self._tell_unopened(name, error)
+            self._note_place(key, UNOPENED_DIRECTORY, partition)
             self.on_added()
             return
         self._failed.pop(key, None)
@@ -304,8 +315,7 @@ class HostedPartitions:
 
     def _note_place(self, key: ReplicaKey, place: UUID, partition: Partition) -> None:
         """Have the controller told where a replica is, unless the metadata says so, or need not: there is one directory."""
-        said = partition.directory_of(self._node_id)
-        if said == place or (said == UNASSIGNED_DIRECTORY and len(self.directories) == 1):
+        if is_told(partition, self._node_id, place, is_only_one=len(self.directories) == 1):
             self.misplaced.pop(key, None)
         else:
             self.misplaced[key] = place

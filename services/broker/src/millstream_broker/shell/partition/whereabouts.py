@@ -13,6 +13,7 @@ from uuid import UUID
 from millstream_broker.core.hosting import ReplicaKey
 from millstream_broker.shell.broker import Broker
 from millstream_cluster.ids import LOST_DIRECTORY
+from millstream_cluster.metadata_version import MetadataVersion
 from millstream_runtime.nodes.client import ClientError
 from millstream_wire.errors import ErrorCode
 from millstream_wire.messages import AssignReplicasToDirsRequest
@@ -49,7 +50,7 @@ class Whereabouts:
                 await asyncio.sleep(RETRY_MS / 1000)
 
     def _untold(self) -> dict[ReplicaKey, UUID]:
-        """What is lost comes first: this broker is not let in before the controller knows it."""
+        """What is lost comes first: this broker is not let in before the controller knows it. Older metadata has no directories."""
         image, misplaced = self._broker.image, self._partitions.misplaced
         for key, place in list(misplaced.items()):
             partition = image.partition(*key)
@@ -57,6 +58,8 @@ class Whereabouts:
             if partition is None or not is_ours or partition.directory_of(self._node_id) == place:
                 del misplaced[key]
         lost = dict.fromkeys(self._partitions.untold, LOST_DIRECTORY)
+        if not lost and image.metadata_version < MetadataVersion.RELEASE_0_2:
+            return {}
         return dict(islice((lost or misplaced).items(), TOLD_AT_ONCE_MAX))
 
     async def _tell(self, places: Mapping[ReplicaKey, UUID]) -> None:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from millstream_spark.errors import QueryFailed, SegmentDamaged, SinkRefused, told
+from millstream_spark.errors import OutputUnwritable, QueryFailed, RecordsGone, SegmentDamaged, SinkRefused
+from millstream_spark.failure import told
 
 WORKER = """
   An exception was thrown from the Python worker:
@@ -21,6 +22,13 @@ millstream_spark.errors.SinkRefused: another writer has taken over
 === Streaming Query ===
 Identifier: totals
 """
+LOSS = """[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: Some data may have been lost because they are not available in Kafka any more;
+either the data was aged out by Kafka or the topic may have been deleted before all the data in the
+topic was processed.
+If you don't want your streaming query to fail on such cases, set the source option failOnDataLoss to false.
+Reason: Could not read records in offset [10, 20) for topic partition orders-0
+with consumer group spark-kafka-source-9322cc51-executor.
+"""
 JAVA = """An error occurred while calling o117.parquet.
 : org.apache.spark.SparkException: Job aborted due to stage failure: java.io.IOException: Mkdirs failed to create file:/proc/x
 \tat org.apache.hadoop.fs.ChecksumFileSystem.create(ChecksumFileSystem.java:774)
@@ -31,9 +39,10 @@ JAVA = """An error occurred while calling o117.parquet.
     ("text", "kind", "words"),
     [
         (WORKER.format("millstream_spark.errors.SegmentDamaged: a.log: torn"), SegmentDamaged, "a.log: torn"),
-        (WORKER.format("OSError: [Errno 28] No space left on device"), QueryFailed, "OSError: [Errno 28] No space left on device"),
+        (WORKER.format("OSError: [Errno 28] No space left on device"), OutputUnwritable, "OSError: [Errno 28] No space left on device"),
         (STREAM, SinkRefused, "another writer has taken over"),
-        (JAVA, QueryFailed, ": org.apache.spark.SparkException: Job aborted due to stage failure: java.io.IOException: Mkdirs failed to create file:/proc/x"),
+        (LOSS, RecordsGone, "Could not read records in offset [10, 20) for topic partition orders-0"),
+        (JAVA, OutputUnwritable, "Job aborted due to stage failure: java.io.IOException: Mkdirs failed to create file:/proc/x"),
         ("[PATH_NOT_FOUND] Path does not exist: file:/none.", QueryFailed, "[PATH_NOT_FOUND] Path does not exist: file:/none."),
     ],
 )  # fmt: skip
