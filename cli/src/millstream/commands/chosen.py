@@ -31,6 +31,11 @@ class Chosen:
             ],
         )
 
+    def of_all(self, messages: list[Message]) -> list[Message]:
+        if self.key is None and self.value is None and not self.headers:
+            return messages
+        return [each for each in messages if self.takes(each)]
+
     def takes(self, message: Message) -> bool:
         if self.key is not None and not _matches(self.key, message.key):
             return False

@@ -2,7 +2,7 @@
 
 import sys
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from millstream.commands.chosen import Chosen
@@ -89,18 +89,15 @@ async def _print(
     async with Consumer(cluster, [options.topic], config) as consumer:
         while left > 0 and (stops is None or not _has_read(consumer, stops)):
             messages = await consumer.poll(timeout_ms=_LOOK_MS)
-            done, shown = 0, []
-            for message in messages:
-                if left == 0:
-                    break
-                done += 1
-                if message.offset < ends.get(message.partition, sys.maxsize) and printing.takes(message):
-                    shown.append(printing.render(message))
-                    left -= 1
-            sys.stdout.buffer.write(b"".join(shown))
+            shown = printing.chosen([each for each in messages if each.offset < ends.get(each.partition, sys.maxsize)])
+            if len(shown) >= left:
+                shown = shown[:left]
+                messages = messages[: messages.index(shown[-1]) + 1]
+            left -= len(shown)
+            sys.stdout.buffer.write(printing.render(shown))
             sys.stdout.flush()
-            count += done
-            consumer.mark_done(messages[:done])
+            count += len(messages)
+            consumer.mark_done(messages)
             if progress is not None:
                 progress.update(count)
     if progress is not None:
@@ -117,29 +114,34 @@ class Printing:
     """Which messages are wanted, and what is printed of each: what the options say, decided once."""
 
     def __init__(self, options: Namespace, chosen: Chosen) -> None:
-        self.takes = chosen.takes
-        self.render: Callable[[Message], bytes]
+        self.chosen = chosen.of_all
+        self.render: Callable[[Sequence[Message]], bytes]
         if options.format is not None:
             self.render = Template.of(options.format).render
         elif options.json:
-            self.render = _json_line
+            self.render = _json_lines
         else:
-            self.render = _value_line if options.values else _line
+            self.render = _values if options.values else _lines
 
 
-def _json_line(message: Message) -> bytes:
-    return json_text(_document(message)).encode() + b"\n"
+def _json_lines(messages: Sequence[Message]) -> bytes:
+    return "".join([f"{json_text(_document(each))}\n" for each in messages]).encode()
 
 
-def _value_line(message: Message) -> bytes:
-    return raw(message.value) + b"\n"
+def _values(messages: Sequence[Message]) -> bytes:
+    return b"\n".join([*[raw(each.value) for each in messages], b""])
 
 
-def _line(message: Message) -> bytes:
-    place = f"{message.topic}-{message.partition}@{message.offset}"
-    headers = " ".join(f"{name}={text_of(value)}" for name, value in message.headers)
-    parts = [place, time_text(message.timestamp_ms), _shown(message.key), _shown(message.value)]
-    return "  ".join([*parts, headers] if headers else parts).encode() + b"\n"
+def _lines(messages: Sequence[Message]) -> bytes:
+    return "".join([_line(each) for each in messages]).encode()
+
+
+def _line(message: Message) -> str:
+    topic, partition, offset, timestamp_ms, key, value, headers = message
+    line = f"{topic}-{partition}@{offset}  {time_text(timestamp_ms)}  {_shown(key)}  {_shown(value)}"
+    if headers:
+        line += "  " + " ".join([f"{name}={text_of(content)}" for name, content in headers])
+    return line + "\n"
 
 
 def _document(message: Message) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """`--format` as kcat has it: `%t-%p@%o %k %s\\n`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from millstream_client.errors import InvalidData
@@ -67,8 +67,9 @@ class Template:
                 pieces.append(_constant(character.encode()))
         return Template(pieces)
 
-    def render(self, message: Message) -> bytes:
-        return b"".join(piece(message) for piece in self.pieces)
+    def render(self, messages: Iterable[Message]) -> bytes:
+        pieces = self.pieces
+        return b"".join([piece(message) for message in messages for piece in pieces])
 
 
 def _constant(content: bytes) -> Piece:

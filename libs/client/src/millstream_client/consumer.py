@@ -5,7 +5,7 @@ was about to get (at most once).
 """
 
 import logging
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import field
 from enum import Enum
@@ -165,6 +165,8 @@ class Consumer:
 
     def mark_done(self, messages: Sequence[Message]) -> None:
         """The reader needs these no more."""
+        if self._member is None:
+            return
         latest = {(message.topic, message.partition): message.offset for message in messages}
         for (topic, partition), offset in latest.items():
             self._done[TopicPartition(topic, partition)] = offset + 1
@@ -267,22 +269,28 @@ class Consumer:
     # ---- handing out and committing ----
 
     async def _hand_out(self, taken: list[tuple[TopicPartition, list[Record]]]) -> list[Message]:
-        messages = [message for partition, records in taken for message in self._messages(partition, records)]
+        messages: list[Message] = []
+        for partition, records in taken:
+            messages += self._messages(partition, records)
         if self._member is not None and self._config.commit is Commit.BEFORE:
             self.mark_done(messages)
             if await self._commit_done(give_up_ms=NEVER) is not None:
                 return []  # they are somebody else's now
         return messages
 
-    def _messages(self, partition: TopicPartition, records: Sequence[Record]) -> Iterator[Message]:
-        key_of, value_of = self._config.key_format.from_bytes, self._config.value_format.from_bytes
+    def _messages(self, partition: TopicPartition, records: Sequence[Record]) -> list[Message]:
         topic, index = partition
+        if self._config.key_format is self._config.value_format is FORMATS["bytes"]:  # they are that already
+            return [Message(topic, index, r.offset, r.timestamp, r.key, r.value, r.headers) for r in records]
+        key_of, value_of = self._config.key_format.from_bytes, self._config.value_format.from_bytes
+        messages: list[Message] = []
         for record in records:
             try:
                 key, value = key_of(record.key), value_of(record.value)
             except InvalidData as error:
                 raise InvalidData(f"{partition} offset {record.offset}: {error}") from error
-            yield Message(topic, index, record.offset, record.timestamp, key, value, record.headers)
+            messages.append(Message(topic, index, record.offset, record.timestamp, key, value, record.headers))
+        return messages
 
     async def _commit_if_possible(self) -> None:
         """Commit, or leave it for the next time: what is done will at worst be read again."""

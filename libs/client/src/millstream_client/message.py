@@ -1,12 +1,9 @@
 """What a reader gets: one record of one partition."""
 
-from typing import Any
-
-from millstream_wire.late_dataclass import dataclass
+from typing import Any, NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(NamedTuple):
     """Key and value are as the reader's formats made them: bytes, unless it asked for something else."""
 
     topic: str

@@ -1,10 +1,12 @@
 """How a line of input becomes a record, and where `consume` begins."""
 
+import json
 from collections.abc import Sequence
 
 import pytest
 
 from millstream.commands.chosen import Chosen
+from millstream.commands.consume import Printing
 from millstream.commands.pairs import parse_pairs
 from millstream.commands.produce import Line, LineReader
 from millstream.commands.starts import Start, parse_start
@@ -98,8 +100,53 @@ MESSAGE = Message("orders", 1, 42, 1_000, b"alice", b"2 apples", (("trace", b"7f
     ],
 )
 def test_a_template_is_kcats(text: str, rendered: bytes) -> None:
-    assert Template.of(text).render(MESSAGE) == rendered
-    assert Template.of("%k%K").render(Message("t", 0, 0, 0, None, b"")) == b"-1"
+    assert Template.of(text).render([MESSAGE, MESSAGE]) == 2 * rendered
+    assert Template.of("%k%K").render([Message("t", 0, 0, 0, None, b"")]) == b"-1"
+    assert Template.of(text).render([]) == b""
+
+
+ODD = [
+    MESSAGE,
+    Message("orders", 1, 43, 1_500, None, "geräusch\n".encode()),
+    Message("orders", 0, 7, 2_000, b"\xff\0", b"\x1b[2J"),
+    Message("orders", 0, 8, -1, b"", None),
+    Message("orders", 0, 9, 1_000, 7, {"a": [1.5, "ä"]}, (("n", b"\xff"),)),
+]
+"""Also what is no text, and what a format has made a number or a document."""
+
+
+def printed(*arguments: str) -> bytes:
+    options = command_parser().parse_args(["consume", "orders", *arguments])
+    return Printing(options, Chosen.of(options)).render(ODD)
+
+
+def test_what_is_printed_of_each_message() -> None:
+    assert printed().decode().splitlines() == [
+        "orders-1@42  1970-01-01T00:00:01.000Z  alice  2 apples  trace=7f empty=None",
+        "orders-1@43  1970-01-01T00:00:01.500Z  -  ger\\xe4usch\\n",
+        "orders-0@7  1970-01-01T00:00:02.000Z  0xff00  \\x1b[2J",
+        "orders-0@8  -    -",
+        "orders-0@9  1970-01-01T00:00:01.000Z  7  {'a': [1.5, 'ä']}  n=0xff",
+    ]
+    assert printed("--values") == "2 apples\ngeräusch\n\n\x1b[2J\n\n{'a': [1.5, 'ä']}\n".encode()
+    assert [json.loads(line) for line in printed("--json").splitlines()] == [
+        {
+            "topic": each.topic,
+            "partition": each.partition,
+            "offset": each.offset,
+            "timestamp": each.timestamp_ms,
+            "key": key,
+            "value": value,
+            "headers": headers,
+        }
+        for each, key, value, headers in zip(
+            ODD,
+            ["alice", None, "0xff00", "", 7],
+            ["2 apples", "ger\\xe4usch\\n", "\\x1b[2J", None, {"a": [1.5, "ä"]}],
+            [[["trace", "7f"], ["empty", None]], [], [], [], [["n", "0xff"]]],
+            strict=True,
+        )
+    ]
 
 
 @pytest.mark.parametrize(("text", "complaint"), [("%x", "not %x"), ("100%", "not %"), (r"\q", "not")])
@@ -121,7 +168,7 @@ def test_a_template_that_says_nothing(text: str, complaint: str) -> None:
 )
 def test_what_is_chosen(arguments: list[str], takes: bool) -> None:
     options = command_parser().parse_args(["consume", "orders", *arguments])
-    assert Chosen.of(options).takes(MESSAGE) is takes
+    assert Chosen.of(options).of_all([MESSAGE]) == ([MESSAGE] if takes else [])
 
 
 def test_a_pattern_that_is_none() -> None:

@@ -25,4 +25,8 @@ def test_bytes_are_shown_as_text_where_they_are() -> None:
     assert text_of(b"caf\xc3\xa9") == "café"
     assert text_of(b"\xff\x00") == "0xff00"
     assert text_of(b"\x1b[2J") == "\\x1b[2J"
+    assert text_of(b"") == ""
+    assert text_of(b"\0") == "\\x00"
+    assert text_of(b" ~\x7f") == " ~\\x7f"
+    assert text_of(b"\n") == "\n", "nothing but space is left alone"
     assert text_of(None) is None

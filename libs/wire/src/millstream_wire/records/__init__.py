@@ -17,6 +17,7 @@ from millstream_wire.records.batch import (
     stamp_log_append_time,
 )
 from millstream_wire.records.compression import Compression, compress, decompress
+from millstream_wire.records.end_marker import EndMarker
 from millstream_wire.records.errors import (
     CorruptBatch,
     InvalidRecord,
@@ -28,7 +29,6 @@ from millstream_wire.records.errors import (
 )
 from millstream_wire.records.record import (
     DECOMPRESSED_LIMIT,
-    EndMarker,
     Header,
     Record,
     decode_batch,

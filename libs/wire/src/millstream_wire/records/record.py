@@ -1,9 +1,13 @@
-"""Records and the batches that hold them: what clients, coordinators and tools need; brokers keep to `batch`."""
+"""Records and the batches that hold them: what clients, coordinators and tools need; brokers keep to `batch`.
+
+Compiled (`compiled/`): whoever reads a topic goes through this for every record.
+"""
 
 from collections.abc import Iterator, Sequence
-from struct import Struct
+from typing import Final, TypeAlias
 
-from millstream_wire.late_dataclass import dataclass
+from mypy_extensions import mypyc_attr
+
 from millstream_wire.records.batch import (
     HEADER_SIZE,
     MAGIC,
@@ -20,20 +24,41 @@ from millstream_wire.records.compression import Compression, compress, decompres
 from millstream_wire.records.errors import InvalidRecord
 from millstream_wire.records.varint import decode_varint, encode_varint
 
-DECOMPRESSED_LIMIT = 128 * 1024 * 1024  # what a reader unfolds of one batch, unless it says otherwise
+DECOMPRESSED_LIMIT: Final = 128 * 1024 * 1024  # what a reader unfolds of one batch, unless it says otherwise
 
-Header = tuple[str, bytes | None]
+Header: TypeAlias = tuple[str, bytes | None]
 
 
-@dataclass(frozen=True, slots=True)
+@mypyc_attr(acyclic=True)
 class Record:
-    """One record; a key or value of None is Kafka's null, and a null value is a tombstone."""
+    """One record; a key or value of None is Kafka's null, and a null value is a tombstone.
 
-    offset: int
-    timestamp: int
-    key: bytes | None
-    value: bytes | None
-    headers: tuple[Header, ...] = ()
+    A value; no dataclass for the reason that `BatchHeader` is none.
+    """
+
+    __slots__ = ("headers", "key", "offset", "timestamp", "value")
+
+    def __init__(
+        self, offset: int, timestamp: int, key: bytes | None, value: bytes | None, headers: tuple[Header, ...] = ()
+    ) -> None:
+        self.offset = offset
+        self.timestamp = timestamp
+        self.key = key
+        self.value = value
+        self.headers = headers
+
+    @property
+    def fields(self) -> tuple[int, int, bytes | None, bytes | None, tuple[Header, ...]]:
+        return self.offset, self.timestamp, self.key, self.value, self.headers
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Record) and self.fields == other.fields
+
+    def __hash__(self) -> int:
+        return hash(self.fields)
+
+    def __repr__(self) -> str:
+        return f"Record{self.fields}"
 
 
 def encode_batch(
@@ -87,11 +112,22 @@ def decode_batch(
 ) -> list[Record]:
     """Decode the records of one checked batch."""
     payload = records_of(batch, header, limit=limit)
-    records = []
+    base_offset: int = header.base_offset
+    base_timestamp: int = header.base_timestamp
+    appended: int | None = header.max_timestamp if header.timestamp_type is TimestampType.LOG_APPEND_TIME else None
+    records: list[Record] = []
     position = 0
     for _ in range(header.record_count):
-        record, position = _decode_record(payload, position, header)
-        records.append(record)
+        end, position = _record_limits(payload, position)
+        timestamp_delta, position = decode_varint(payload, position + 1)
+        offset_delta, position = decode_varint(payload, position)
+        key, position = _decode_nullable(payload, position, end)
+        value, position = _decode_nullable(payload, position, end)
+        headers, position = _decode_headers(payload, position, end)
+        if position != end:
+            raise InvalidRecord(f"a record ends {end - position} bytes early")
+        timestamp = base_timestamp + timestamp_delta if appended is None else appended
+        records.append(Record(base_offset + offset_delta, timestamp, key, value, headers))
     if position != len(payload):
         raise InvalidRecord(f"{len(payload) - position} bytes after the last record")
     return records
@@ -112,32 +148,7 @@ def records_of(batch: bytes | bytearray | memoryview, header: BatchHeader, *, li
     return decompress(header.compression, memoryview(batch)[HEADER_SIZE:], limit=limit)
 
 
-@dataclass(frozen=True, slots=True)
-class EndMarker:
-    """The record that ends a transaction in a partition."""
-
-    committed: bool
-    coordinator_epoch: int
-
-    def encode(self, timestamp: int) -> Record:
-        key = _marker_key.pack(0, 1 if self.committed else 0)
-        return Record(offset=-1, timestamp=timestamp, key=key, value=_marker_value.pack(0, self.coordinator_epoch))
-
-    @classmethod
-    def decode(cls, record: Record) -> "EndMarker | None":
-        """Return None for control records of other kinds (Raft's leader changes and snapshots)."""
-        key, value = record.key, record.value
-        if key is None or value is None or len(key) < _marker_key.size or len(value) < _marker_value.size:
-            return None
-        kind = _marker_key.unpack_from(key)[1]
-        if kind not in (0, 1):
-            return None
-        return cls(committed=kind == 1, coordinator_epoch=_marker_value.unpack_from(value)[1])
-
-
-_OUTSIDE_LENGTH = 12
-_marker_key = Struct(">hh")
-_marker_value = Struct(">hi")
+_OUTSIDE_LENGTH: Final = 12
 
 
 def _encode_record(record: Record, offset_delta: int, timestamp_delta: int) -> bytes:
@@ -154,23 +165,12 @@ def _encode_nullable(data: bytes | None) -> list[bytes]:
     return [encode_varint(-1)] if data is None else [encode_varint(len(data)), data]
 
 
-def _decode_record(buffer: bytes, position: int, header: BatchHeader) -> tuple[Record, int]:
+def _record_limits(buffer: bytes, position: int) -> tuple[int, int]:
+    """Where the record whose length is at `position` ends, and where it begins."""
     length, position = decode_varint(buffer, position)
-    end = position + length
-    if length < 0 or end > len(buffer):
+    if length < 0 or position + length > len(buffer):
         raise InvalidRecord(f"a record of {length} bytes with {len(buffer) - position} left")
-    timestamp_delta, position = decode_varint(buffer, position + 1)
-    offset_delta, position = decode_varint(buffer, position)
-    key, position = _decode_nullable(buffer, position, end)
-    value, position = _decode_nullable(buffer, position, end)
-    headers, position = _decode_headers(buffer, position, end)
-    if position != end:
-        raise InvalidRecord(f"a record of {length} bytes ends {end - position} bytes early")
-    if header.timestamp_type is TimestampType.LOG_APPEND_TIME:
-        timestamp = header.max_timestamp
-    else:
-        timestamp = header.base_timestamp + timestamp_delta
-    return Record(header.base_offset + offset_delta, timestamp, key, value, headers), end
+    return position + length, position
 
 
 def _decode_nullable(buffer: bytes, position: int, end: int) -> tuple[bytes | None, int]:
@@ -184,6 +184,8 @@ def _decode_nullable(buffer: bytes, position: int, end: int) -> tuple[bytes | No
 
 def _decode_headers(buffer: bytes, position: int, end: int) -> tuple[tuple[Header, ...], int]:
     count, position = decode_varint(buffer, position)
+    if count == 0:
+        return (), position
     if not 0 <= count <= end - position:
         raise InvalidRecord(f"{count} headers with {end - position} bytes left in their record")
     headers: list[Header] = []

@@ -1,8 +1,10 @@
 """Zigzag variable-length integers, as records use them (the protocol's own unsigned ones belong to the codec)."""
 
+from typing import Final
+
 from millstream_wire.records.errors import InvalidRecord
 
-_MAX_BYTES = 10
+_MAX_BYTES: Final = 10
 
 
 def encode_varint(value: int) -> bytes:
@@ -22,8 +24,12 @@ def decode_varint(buffer: bytes, position: int) -> tuple[int, int]:
     shift = zigzag = 0
     try:
         first = buffer[position]
-        if first < 0x80:  # most are: a loop costs more than they do
+        if first < 0x80:  # most are, and most others have two bytes: a loop costs more than they do
             return (first >> 1) ^ -(first & 1), position + 1
+        second = buffer[position + 1]
+        if second < 0x80:
+            zigzag = (first & 0x7F) | second << 7
+            return (zigzag >> 1) ^ -(zigzag & 1), position + 2
         for at in range(position, position + _MAX_BYTES):
             byte = buffer[at]
             zigzag |= (byte & 0x7F) << shift
@@ -35,4 +41,4 @@ def decode_varint(buffer: bytes, position: int) -> tuple[int, int]:
     raise InvalidRecord("a number of more than ten bytes")
 
 
-_ONE_BYTE = [bytes([n]) for n in range(0x80)]
+_ONE_BYTE: Final = [bytes([n]) for n in range(0x80)]
