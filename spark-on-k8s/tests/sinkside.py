@@ -6,9 +6,12 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from processes import descendants
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -16,6 +19,7 @@ from millstream_spark.sink.sink import ExactlyOnceSink
 from millstream_spark.spark_session import open_session
 
 MAX_ROWS = 2_000
+OURS, SPARKS_OWN = "ours", "sparks-own"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,8 @@ class SinkQuery:
     slots: int
     last_key: str = ""
     """The key of large rows: of one that is written by the last slot."""
+    max_rows: int = MAX_ROWS
+    """Of a batch."""
 
     @property
     def name(self) -> str:
@@ -47,7 +53,7 @@ class SinkQuery:
             .option("kafka.bootstrap.servers", self.bootstrap_servers)
             .option("subscribe", self.source)
             .option("startingOffsets", "earliest")
-            .option("maxOffsetsPerTrigger", MAX_ROWS)
+            .option("maxOffsetsPerTrigger", self.max_rows)
             .load()
         )
         large: Column = F.length("value") > 1000
@@ -91,13 +97,13 @@ class SinkQuery:
 class Driver:
     """The query as a process of its own, with the JVM and whatever that starts."""
 
-    def __init__(self, query: SinkQuery, *, submit: str | None = None) -> None:
+    def __init__(self, query: SinkQuery, *, submit: str | None = None, sink: str = OURS) -> None:
         """`submit`: other arguments of Spark's than those of this process."""
         self._query = query
         self._before = query.batches("commits")
-        self._log = Path(query.checkpoint).with_name("killed-query.log")
+        self._log = Path(query.checkpoint).with_name(f"driver-{uuid.uuid4().hex[:8]}.log")
         environment = os.environ | ({} if submit is None else {"PYSPARK_SUBMIT_ARGS": f"{submit} pyspark-shell"})
-        command = [sys.executable, __file__, *(str(value) for value in asdict(query).values())]
+        command = [sys.executable, __file__, sink, *(str(value) for value in asdict(query).values())]
         with self._log.open("wb") as output:
             self._process = subprocess.Popen(
                 command, start_new_session=True, stdout=output, stderr=output, env=environment
@@ -114,6 +120,8 @@ class Driver:
     @property
     def is_in_a_batch(self) -> bool:
         """One that is not its first."""
+        if self.has_ended:
+            return False
         done = self._query.batches("commits")
         return done > self._before and self._query.batches("offsets") > done
 
@@ -129,10 +137,24 @@ class Driver:
         return self._log.read_text(errors="replace")[-4_000:]
 
     def kill(self) -> None:
-        os.killpg(self._process.pid, signal.SIGKILL)
+        """Kill it with its JVM and its executors."""
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+    def kill_alone(self) -> None:
+        """Kill it with its JVM; executors live until they notice."""
+        jvms = [pid for pid, command in descendants(self.pid).items() if "deploy.SparkSubmit" in command]
+        for pid in (*jvms, self.pid):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         self._process.wait()
 
 
 if __name__ == "__main__":
-    bootstrap_servers, source, topic, checkpoint, slots, last_key = sys.argv[1:]
-    SinkQuery(bootstrap_servers, source, topic, checkpoint, int(slots), last_key).run()
+    sink, bootstrap_servers, source, topic, checkpoint, slots, last_key, max_rows = sys.argv[1:]
+    query = SinkQuery(bootstrap_servers, source, topic, checkpoint, int(slots), last_key, int(max_rows))
+    if sink == OURS:
+        query.run()
+    else:
+        query.run_with_sparks_own_sink()

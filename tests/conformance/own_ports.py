@@ -9,8 +9,8 @@ import functools
 import socket
 
 from millstream.ports import check_free
-from millstream.processes import LOOPBACK
 
+LOOPBACK = "127.0.0.1"
 FIRST = 10_000
 LAST = 15_000
 RANGE = 250

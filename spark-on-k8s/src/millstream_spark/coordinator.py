@@ -1,5 +1,6 @@
-"""Waits out a group's coordinator that moves or loads, as whoever is the first to ask in a new cluster meets it."""
+"""Waits out a group's coordinator that moves or loads, and does not wait for ever for one."""
 
+import threading
 import time
 from collections.abc import Callable
 from typing import TypeVar
@@ -26,3 +27,22 @@ def wait_out(ask: Callable[[], Answer], *, timeout_s: float) -> Answer:
             if error.args[0].code() not in ON_ITS_WAY or time.monotonic() > deadline:
                 raise
         time.sleep(RETRY_S)
+
+
+def give_up_on(ask: Callable[[], object], *, timeout_s: float) -> None:
+    """Ask in a thread of its own, for a client whose call may never return; raise KafkaException if it did not in time."""
+    failed: list[Exception] = []
+
+    def tried() -> None:
+        try:
+            ask()
+        except Exception as error:
+            failed.append(error)
+
+    asking = threading.Thread(target=tried, daemon=True)
+    asking.start()
+    asking.join(timeout_s)
+    if asking.is_alive():
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT, f"no coordinator has answered in {timeout_s} s"))
+    if failed:
+        raise failed[0]

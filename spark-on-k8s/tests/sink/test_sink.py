@@ -29,14 +29,14 @@ class Recomputing(ExactlyOnceSink):
     """A mutant: it keeps the batch's rows as it should, and computes them again."""
 
     def _rows_to_write(self, rows: DataFrame, plan: Plan) -> DataFrame:
-        placed = sink_module._complete(rows).withColumn("slot", sink_module._slot(plan.slots))
+        placed = rows.withColumn("slot", sink_module._slot(rows, plan.slots))
         return placed.repartitionById(plan.slots, F.col("slot"))
 
 
 @pytest.fixture
 def last_key() -> str:
     keys = open_session("keys").range(64).select(F.concat(F.lit("k"), "id").alias("key"), F.lit("").alias("value"))
-    found = keys.where(sink_module._slot(SLOTS) == SLOTS - 1).first()
+    found = keys.where(sink_module._slot(keys, SLOTS) == SLOTS - 1).first()
     assert found is not None
     return str(found["key"])
 

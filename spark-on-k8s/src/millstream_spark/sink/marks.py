@@ -10,11 +10,13 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka import Message as Delivered
 
-from millstream_spark.coordinator import wait_out
+from millstream_spark.coordinator import give_up_on, wait_out
 from millstream_spark.errors import RecordRefused, SinkRefused
 from millstream_spark.login import read_login
 
 ANSWER_TIMEOUT_S = 60
+GIVEN_UP_S = 70
+"""Later than the client would by itself."""
 COMMIT_TRIES = 5
 QUEUE_WAIT_S = 0.05
 ANSWER_POLL_S = 1
@@ -106,8 +108,13 @@ class MarkedWriter:
 
     def _send(self, marks: list[TopicPartition], of_group: Consumer | None = None) -> None:
         group = (of_group or self._consumer).consumer_group_metadata()
-        try:
+
+        def send() -> None:
             self._producer.send_offsets_to_transaction(marks, group, ANSWER_TIMEOUT_S)
+
+        try:
+            # Where the group's coordinator comes back at the wrong moment, the client keeps no time (librdkafka issue 5456).
+            give_up_on(send, timeout_s=GIVEN_UP_S)
         except KafkaException as error:
             raise self._told(error) from error
 

@@ -13,6 +13,7 @@ import logging
 import re
 import uuid
 from collections.abc import Callable
+from functools import reduce
 
 from confluent_kafka import TopicPartition
 from pyspark.sql import Column, DataFrame
@@ -93,8 +94,9 @@ class ExactlyOnceSink:
         self._driver = None
 
         def write(computed: DataFrame, batch: int) -> None:
-            more = None if beside is None else _complete(beside(batch))
-            self._write(computed if more is None else _complete(computed).union(more), batch)
+            more = [] if beside is None else [beside(batch)]
+            names = [name for name in COLUMNS if any(name in each.columns for each in (computed, *more))]
+            self._write(reduce(DataFrame.union, [_complete(each, names) for each in (computed, *more)]), batch)
 
         return rows.writeStream.foreachBatch(write).option("checkpointLocation", self._checkpoint)
 
@@ -159,28 +161,28 @@ class ExactlyOnceSink:
         # A name of its own: a driver that was killed here, or a second one, leaves another that nothing refers to.
         frozen = f"{batch}-{uuid.uuid4().hex}"
         # With their slots: rows go where they went, whatever the next driver's code says.
-        with_slot = _complete(rows).withColumn(SLOT, _slot(self._slots))
+        with_slot = rows.withColumn(SLOT, _slot(rows, self._slots))
         with_slot.write.option("compression", "lz4").parquet(f"{directory}/{frozen}")
         return frozen
 
     def _rows_to_write(self, rows: DataFrame, plan: Plan) -> DataFrame:
         """Return the rows with one partition for each slot, whose number is the slot's."""
         if plan.frozen is None:
-            return _complete(rows).coalesce(1)
+            return rows.coalesce(1)
         path = f"{self._checkpoint}/frozen/{plan.frozen}"
         if not Storage(rows.sparkSession).names(path):
             raise SinkRefused(f"batch {plan.batch} was begun, and its rows are gone from {path}")
         return rows.sparkSession.read.parquet(path).repartitionById(plan.slots, F.col(SLOT))
 
 
-def _complete(rows: DataFrame) -> DataFrame:
+def _complete(rows: DataFrame, names: list[str]) -> DataFrame:
     columns: list[Column] = [
-        (F.col(name) if name in rows.columns else F.lit(None)).cast(kind).alias(name) for name, kind in COLUMNS.items()
+        (F.col(name) if name in rows.columns else F.lit(None)).cast(COLUMNS[name]).alias(name) for name in names
     ]
     return rows.select(columns)
 
 
-def _slot(slots: int) -> Column:
+def _slot(rows: DataFrame, slots: int) -> Column:
     # Rows of a key stay together; those without one are spread.
-    placed_by = F.coalesce(F.col("key"), F.col("value"))
+    placed_by = F.coalesce(*(F.col(name).cast("binary") for name in ("key", "value") if name in rows.columns))
     return F.pmod(F.xxhash64(placed_by), F.lit(slots)).cast("int")

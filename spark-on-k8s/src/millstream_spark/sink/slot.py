@@ -69,16 +69,19 @@ def parts(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 def _messages(rows: pa.RecordBatch, default_topic: str) -> Iterator[tuple[str, list[Message]]]:
     """Yield the rows by topic, each topic's in their order."""
+    if "topic" not in rows.schema.names:
+        yield default_topic, _messages_of_topic(rows)
+        return
     topics = pc.fill_null(rows.column("topic"), default_topic)
     for topic in topics.unique().to_pylist():
-        of_topic = rows.filter(pc.equal(topics, topic))
-        messages: list[Message] = [
-            {"key": key, "value": value}
-            for key, value in zip(of_topic.column("key").to_pylist(), of_topic.column("value").to_pylist(), strict=True)
-        ]
-        for name, column in (("partition", of_topic.column("partition")), ("headers", of_topic.column("headers"))):
-            if column.null_count < len(column):
-                for message, cell in zip(messages, column.to_pylist(), strict=True):
-                    if cell is not None:
-                        message[name] = cell
-        yield topic, messages
+        yield topic, _messages_of_topic(rows.filter(pc.equal(topics, topic)))
+
+
+def _messages_of_topic(rows: pa.RecordBatch) -> list[Message]:
+    messages: list[Message] = [{"value": value} for value in rows.column("value").to_pylist()]
+    for name in ("key", "partition", "headers"):
+        if name in rows.schema.names and rows.column(name).null_count < rows.num_rows:
+            for message, cell in zip(messages, rows.column(name).to_pylist(), strict=True):
+                if cell is not None:
+                    message[name] = cell
+    return messages
