@@ -21,6 +21,7 @@ from cases import Case, Done, all_cases, login_cases, replicated_cases  # noqa: 
 from catch_up import CATCH_UP_CASE, measure_catch_up  # noqa: E402
 from confluent_kafka import KafkaException, Producer, TopicPartition  # noqa: E402
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec  # noqa: E402
+from consume import CONSUME_CASE, measure_consume  # noqa: E402
 from floor import Floor  # noqa: E402
 from groups import GROUPS_CASE, measure_groups  # noqa: E402
 from kafka_cluster import BROKERS  # noqa: E402
@@ -30,6 +31,7 @@ from report import Measurement, table  # noqa: E402
 from retained import RETAINED_CASE, measure_retained  # noqa: E402
 from servers import Kafka, KafkaOfThree, Millstream, MillstreamCluster, Server  # noqa: E402
 from tls import Tls, tls_cases  # noqa: E402
+from tls_floor import WAYS, TlsFloor  # noqa: E402
 from topics import create  # noqa: E402
 from usage import machine_busy_s, usage_of  # noqa: E402
 
@@ -61,6 +63,8 @@ def main() -> int:
             measure_groups(directory / "groups", options.scale, options.rounds)
         if options.only and options.only in RETAINED_CASE:  # it takes that much of a disk, and minutes
             measure_retained(directory, _compile_client(directory), options.scale, options.rounds, _say)
+        if options.only and options.only in CONSUME_CASE:
+            measure_consume(directory / "consume", options.before, options.scale, options.rounds, _say)
         if options.only and options.only in CATCH_UP_CASE:  # it takes three times as much
             measure_catch_up(directory, options.scale, options.rounds, _say)
     return 0
@@ -69,15 +73,15 @@ def main() -> int:
 def _compare_and_report(directory: Path, cases: list[Case], options: argparse.Namespace, tls: Tls | None) -> bool:
     """Whether it could be done."""
     servers = _servers(directory, options, tls)
-    floor = Floor(directory / "floor")
+    floors = _floors(directory / "floor", tls)
     measurements: list[Measurement] = []
     try:
-        _compare(servers, floor, cases, options, measurements)
+        _compare(servers, floors, cases, options, measurements)
     except KafkaUnavailable as reason:
         print(f"bench: {reason}", file=sys.stderr)
         return False
     finally:
-        for server in (*servers, floor):
+        for server in (*servers, *floors):
             server.stop()
         baseline = servers[-1].name
         if any(measurement.server == baseline for measurement in measurements):  # also of a run that broke off
@@ -99,6 +103,12 @@ def _servers(directory: Path, options: argparse.Namespace, tls: Tls | None) -> l
     servers += [node(directory / "plain", plain=True)] if options.plain else []
     servers += [node(directory / "before", program=options.before)] if options.before else []
     return [*servers, kafka(directory / "kafka")]
+
+
+def _floors(directory: Path, tls: Tls | None) -> list[Server]:
+    if tls is None:
+        return [Floor(directory)]
+    return [TlsFloor(way, directory, tls.server["ssl.keystore.location"], tls.client) for way in WAYS]
 
 
 def _options() -> argparse.Namespace:
@@ -124,14 +134,15 @@ def _options() -> argparse.Namespace:
 
 def _compare(
     servers: list[Server],
-    floor: Floor,
+    floors: list[Server],
     cases: list[Case],
     options: argparse.Namespace,
     measurements: list[Measurement],
 ) -> None:
     """Add to `measurements` as they are made."""
     measurements += _start(servers, options.starts if options.only in START else 1, options)
-    floor.start()
+    for floor in floors:
+        floor.start()
     for turn in range(options.warm_up):
         for server in servers:
             _say(f"warming {server.name}, round {turn + 1} of {options.warm_up}")
@@ -146,7 +157,7 @@ def _compare(
                 _say(
                     f"round {turn + 1} of {options.rounds}: {case.name}: {server.name}: {measurement.server_cpu_s:.2f} CPU-s"
                 )
-            if case.has_floor:
+            for floor in floors if case.has_floor else ():
                 measurements.append(_measure_run(floor, case, "floor", options.scale))
 
 

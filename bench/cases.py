@@ -78,7 +78,7 @@ def _leader(client: Client, topic: str) -> tuple[str, str]:
     return host, port
 
 
-def librdkafka(name: str, *, messages: int, value_size: int) -> Case:
+def librdkafka(name: str, *, messages: int, value_size: int, has_floor: bool = False) -> Case:
     def run(client: Client, topic: str, scale: float) -> Done:
         count = round(messages * scale)
         failed: list[object] = []
@@ -102,7 +102,7 @@ def librdkafka(name: str, *, messages: int, value_size: int) -> Case:
         client_cpu_s = cpu_after.user + cpu_after.system - cpu_before.user - cpu_before.system
         return Done(None, count * value_size, seconds, client_cpu_s)
 
-    return Case(name, run)
+    return Case(name, run, has_floor=has_floor)
 
 
 def fetch_back(name: str, *, messages: int, value_size: int, passes: int) -> Case:

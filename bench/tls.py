@@ -66,7 +66,7 @@ def tls_cases(tls: Tls) -> list[Case]:
     newest, older = ssl.TLSVersion.TLSv1_3, ssl.TLSVersion.TLSv1_2
     return [
         librdkafka("TLS: librdkafka, 100 B, linger 5 ms", messages=2_000_000, value_size=100),
-        librdkafka("TLS: librdkafka, 1 KiB, linger 5 ms", messages=300_000, value_size=1024),
+        librdkafka("TLS: librdkafka, 1 KiB, linger 5 ms", messages=300_000, value_size=1024, has_floor=True),
         fetch_back("TLS: fetching 1 KiB back", messages=300_000, value_size=1024, passes=3),
         handshakes("TLS 1.3 handshakes", count=2_000, version=newest, authority=tls.authority),
         handshakes("TLS 1.2 handshakes", count=2_000, version=older, authority=tls.authority),
