@@ -17,6 +17,7 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
+from confluent_kafka.admin._listoffsets import OffsetSpec, TimestampSpec
 from confluent_kafka.admin._resource import ResourceType
 from confluent_kafka.cimpl import NewTopic
 
@@ -156,6 +157,12 @@ class Topics:
 
     def delete_group(self, group_id: str) -> None:
         self._admin.delete_consumer_groups([group_id])[group_id].result(30)
+
+    def held(self, name: str, partitions: int) -> int:
+        """Return how many offsets the topic has, of whatever kind."""
+        latest: OffsetSpec = TimestampSpec(-1)
+        asked = {TopicPartition(name, partition): latest for partition in range(partitions)}
+        return sum(answer.result(30).offset for answer in self._admin.list_offsets(asked).values())
 
     def values(self, name: str, partitions: int) -> list[bytes]:
         """Return the values of every committed record, once no transaction is open."""
