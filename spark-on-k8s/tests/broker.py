@@ -17,8 +17,11 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
+from confluent_kafka.admin._listoffsets import OffsetSpec, TimestampSpec
 from confluent_kafka.admin._resource import ResourceType
 from confluent_kafka.cimpl import NewTopic
+
+from millstream_spark.coordinator import wait_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +130,13 @@ class Topics:
 
     def committed(self, group_id: str, name: str, partitions: int) -> list[int]:
         request = [ConsumerGroupTopicPartitions(group_id, [TopicPartition(name, p) for p in range(partitions)])]
-        answer = self._admin.list_consumer_group_offsets(request)[group_id].result(30)
-        return [position.offset for position in answer.topic_partitions]
+
+        def ask() -> list[TopicPartition]:
+            answer = self._admin.list_consumer_group_offsets(request)[group_id]
+            found: list[TopicPartition] = answer.result(30).topic_partitions
+            return found
+
+        return [position.offset for position in wait_out(ask, timeout_s=60)]
 
     def commit(self, group_id: str, name: str, offsets: Sequence[int]) -> None:
         self._commit(group_id, [TopicPartition(name, partition, offset) for partition, offset in enumerate(offsets)])
@@ -149,6 +157,12 @@ class Topics:
 
     def delete_group(self, group_id: str) -> None:
         self._admin.delete_consumer_groups([group_id])[group_id].result(30)
+
+    def held(self, name: str, partitions: int) -> int:
+        """Return how many offsets the topic has, of whatever kind."""
+        latest: OffsetSpec = TimestampSpec(-1)
+        asked = {TopicPartition(name, partition): latest for partition in range(partitions)}
+        return sum(answer.result(30).offset for answer in self._admin.list_offsets(asked).values())
 
     def values(self, name: str, partitions: int) -> list[bytes]:
         """Return the values of every committed record, once no transaction is open."""

@@ -13,20 +13,22 @@ from lakeside import Archive
 from nodes import PROGRAM, LocalNode
 from segmented import SEGMENT_MS
 
-# Read when the first session starts the JVM, which the tests in this process then share.
-os.environ["PYSPARK_SUBMIT_ARGS"] = " ".join(
-    [
-        "--master local[2] --driver-memory 512m",
-        "--conf spark.ui.enabled=false --conf spark.ui.showConsoleProgress=false",
-        "--conf spark.driver.host=127.0.0.1 --conf spark.driver.bindAddress=127.0.0.1",
-        # Tests are short: what the second compiler costs never pays.
-        "--conf 'spark.driver.extraJavaOptions=-XX:+UseSerialGC -XX:TieredStopAtLevel=1'",
-        "--conf spark.sql.shuffle.partitions=2",
-        "pyspark-shell",
-    ]
-)
-os.environ["PYSPARK_PYTHON"] = sys.executable
-os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+SUBMIT = [
+    "--master local[2] --driver-memory 512m",
+    "--conf spark.ui.enabled=false --conf spark.ui.showConsoleProgress=false",
+    "--conf spark.driver.host=127.0.0.1 --conf spark.driver.bindAddress=127.0.0.1",
+    "--conf spark.sql.shuffle.partitions=2",
+]
+# Tests are short: what the second compiler costs never pays, but where speeds are compared.
+SHORT_LIVED = "--conf 'spark.driver.extraJavaOptions=-XX:+UseSerialGC -XX:TieredStopAtLevel=1'"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    by_hand = config.option.markexpr == "by_hand"
+    # Read when the first session starts the JVM, which the tests in this process then share.
+    os.environ["PYSPARK_SUBMIT_ARGS"] = " ".join([*SUBMIT, *([] if by_hand else [SHORT_LIVED]), "pyspark-shell"])
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """The processes below one, and the time of the processors that they took."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -26,6 +27,15 @@ def descendants(root: int) -> dict[int, str]:
             continue
         todo += children.get(pid, [])
     return found
+
+
+def rows_per_cpu_second(what: str, rows: int, work: Callable[[], object], *roots: int) -> float:
+    """Do the work, and return the rows for each second that the processes took for it."""
+    before = cpu_seconds(*roots)
+    work()
+    seconds = cpu_seconds(*roots) - before
+    print(f"{what}: {rows} rows, {seconds:.2f} CPU-s, {rows / seconds:.0f} rows per CPU-s", flush=True)
+    return rows / seconds
 
 
 def cpu_seconds(*roots: int) -> float:

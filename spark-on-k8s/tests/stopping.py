@@ -18,10 +18,12 @@ def sigterm_when(condition: Callable[[], bool]) -> Iterator[None]:
     over = threading.Event()
 
     def watch() -> None:
-        deadline = time.monotonic() + 240
-        while not condition() and not over.is_set() and time.monotonic() < deadline:
-            time.sleep(0.01)
-        os.kill(os.getpid(), signal.SIGTERM)
+        deadline = time.monotonic() + 900
+        try:
+            while not condition() and not over.is_set() and time.monotonic() < deadline:
+                time.sleep(0.01)
+        finally:
+            os.kill(os.getpid(), signal.SIGTERM)
 
     before = signal.signal(signal.SIGTERM, unheard)
     watching = threading.Thread(target=watch)

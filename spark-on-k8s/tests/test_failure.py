@@ -29,6 +29,14 @@ If you don't want your streaming query to fail on such cases, set the source opt
 Reason: Could not read records in offset [10, 20) for topic partition orders-0
 with consumer group spark-kafka-source-9322cc51-executor.
 """
+FULL = """[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: [TASK_WRITE_FAILED] Task failed while writing rows to file:/lake. SQLSTATE: 58030 SQLSTATE: XXKST
+org.apache.spark.sql.streaming.StreamingQueryException: [STREAM_FAILED] Query [id = 1, runId = 2] terminated
+\tat org.apache.spark.sql.execution.streaming.runtime.StreamExecution.runStream(StreamExecution.scala:380)
+Caused by: org.apache.parquet.util.AutoCloseables$ParquetCloseResourceException: Unable to close resource
+\tat org.apache.parquet.util.AutoCloseables.uncheckedClose(AutoCloseables.java:84)
+Caused by: java.io.IOException: No space left on device
+\tat java.base/java.io.FileOutputStream.writeBytes(Native Method)
+"""
 JAVA = """An error occurred while calling o117.parquet.
 : org.apache.spark.SparkException: Job aborted due to stage failure: java.io.IOException: Mkdirs failed to create file:/proc/x
 \tat org.apache.hadoop.fs.ChecksumFileSystem.create(ChecksumFileSystem.java:774)
@@ -42,6 +50,7 @@ JAVA = """An error occurred while calling o117.parquet.
         (WORKER.format("OSError: [Errno 28] No space left on device"), OutputUnwritable, "OSError: [Errno 28] No space left on device"),
         (STREAM, SinkRefused, "another writer has taken over"),
         (LOSS, RecordsGone, "Could not read records in offset [10, 20) for topic partition orders-0"),
+        (FULL, OutputUnwritable, "[TASK_WRITE_FAILED] Task failed while writing rows to file:/lake. java.io.IOException: No space left on device"),
         (JAVA, OutputUnwritable, "Job aborted due to stage failure: java.io.IOException: Mkdirs failed to create file:/proc/x"),
         ("[PATH_NOT_FOUND] Path does not exist: file:/none.", QueryFailed, "[PATH_NOT_FOUND] Path does not exist: file:/none."),
     ],

@@ -3,6 +3,7 @@
 import re
 
 from confluent_kafka import KafkaException
+from pyspark.errors.exceptions.captured import CapturedException
 
 from millstream_spark import errors
 from millstream_spark.errors import ClusterRefused, JobError, OutputUnwritable, QueryFailed, RecordRefused, RecordsGone
@@ -20,7 +21,7 @@ _UNWRITABLE = re.compile(
 _AROUND = re.compile(
     r"^: |^\[STREAM_FAILED\] Query \[.*?\] terminated with exception: "
     r"|Job aborted due to stage failure: Task .* most recent failure: Lost task .*?\(TID \d+\) \(.*?\): "
-    r"|org\.apache\.spark\.SparkException: "
+    r"|org\.apache\.spark\.SparkException: | SQLSTATE: \w+"
 )
 
 
@@ -28,7 +29,8 @@ def told(error: Exception) -> JobError:
     """Return what ended a job's work, without the traces of two languages and the plan around it."""
     if isinstance(error, KafkaException):
         return ClusterRefused(error.args[0].str())
-    text = str(error)
+    # Spark's message says what failed, and only its trace what that came from.
+    text = f"{error}\n{error._stackTrace}" if isinstance(error, CapturedException) else str(error)
     lines = [line for line in text.splitlines() if line.strip()]
     for line in reversed(lines):
         if (own := _OWN.search(line)) is not None and issubclass(getattr(errors, own[1], object), JobError):

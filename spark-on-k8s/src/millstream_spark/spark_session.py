@@ -19,6 +19,8 @@ def open_session(name: str, settings: Mapping[str, str] = NOTHING_MORE) -> Spark
         .config("spark.sql.session.timeZone", "UTC")
         # Spark's default, INT96, is deprecated in Parquet and read by few others.
         .config("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
+        # A bar that is drawn again and again would go through a job's lines.
+        .config("spark.ui.showConsoleProgress", "false")
     )
     for setting, value in settings.items():
         builder = builder.config(setting, value)

@@ -20,6 +20,7 @@ from confluent_kafka.admin._config import ConfigResource
 from confluent_kafka.admin._listoffsets import TimestampSpec
 from confluent_kafka.admin._resource import ResourceType
 
+from millstream_spark.coordinator import wait_out
 from millstream_spark.errors import TopicUnavailable
 
 # Errors of connections that are kept for one request.
@@ -125,9 +126,14 @@ def committed_offsets(
     places = [TopicPartition(topic.name, partition) for partition in range(topic.partitions)]
     request = [ConsumerGroupTopicPartitions(group_id, places)]
     admin = admin_client(bootstrap_servers, login)
-    answer = admin.list_consumer_group_offsets(request, request_timeout=timeout_s)
+
+    def ask() -> list[TopicPartition]:
+        answer = admin.list_consumer_group_offsets(request, request_timeout=timeout_s)[group_id]
+        found: list[TopicPartition] = answer.result().topic_partitions
+        return found
+
     try:
-        return [position.offset for position in answer[group_id].result().topic_partitions]
+        return [position.offset for position in wait_out(ask, timeout_s=timeout_s)]
     except KafkaException as error:
         raise TopicUnavailable(f"offsets of group {group_id} are not told: {error.args[0].str()}") from error
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from broker import Sent, Topics
 from conftest import Node
-from processes import cpu_seconds
+from processes import rows_per_cpu_second
 from pyspark.sql import DataFrame, SparkSession
 from segmented import MIDNIGHT_MS, closed_ends
 
@@ -46,11 +46,7 @@ def filled(request: pytest.FixtureRequest, topics: Topics, topic: str) -> str:
 
 def rate(node: Node, name: str, what: str, rows: int, work: Callable[[], object]) -> float:
     assert node.pid is not None
-    before = cpu_seconds(os.getpid(), node.pid)
-    work()
-    seconds = cpu_seconds(os.getpid(), node.pid) - before
-    print(f"{name} {what}: {rows} rows, {seconds:.2f} CPU-s, {rows / seconds:.0f} rows per CPU-s", flush=True)
-    return rows / seconds
+    return rows_per_cpu_second(f"{name} {what}", rows, work, os.getpid(), node.pid)
 
 
 def to_nothing(rows: DataFrame) -> None:

@@ -23,7 +23,7 @@ from millstream_spark.sink.marks import Cluster, settle
 
 KILLS_OF_EACH_KIND = int(os.environ.get("KILLS", "10"))
 RIVALS = max(1, KILLS_OF_EACH_KIND // 3)
-KILLS_OF_SPARKS_OWN = 4
+OWN_KILLS, OWN_ROWS, OWN_BATCHES = 3, 200_000, 8
 # More than are written until all were killed: about two batches pass between two kills, and thirty beside a rival.
 ROWS = 8 * MAX_ROWS * (4 * KILLS_OF_EACH_KIND + RIVALS)
 LARGE_BATCH = ROWS // 20
@@ -149,10 +149,7 @@ def test_whatever_is_killed_nothing_is_lost_and_nothing_doubled(
     source, topic = f"orders-{uuid.uuid4().hex[:8]}", f"totals-{uuid.uuid4().hex[:8]}"
     topics.create(source, partitions=3)
     topics.create(topic, partitions=SLOTS)
-    for start in range(0, ROWS, 50_000):
-        rows = range(start, min(start + 50_000, ROWS))
-        topics.produce(source, [Sent(n % 3, None, b"v", MIDNIGHT_MS) for n in rows])
-    expected = Counter(f"{n % 3}:{n // 3}:v".encode() for n in range(ROWS))
+    expected = fill(topics, source, ROWS)
     query = SinkQuery(bootstrap_servers, source, topic, str(tmp_path / "checkpoint"), SLOTS)
 
     left = Counter(dict.fromkeys(("driver", "executor", "worker", "broker"), KILLS_OF_EACH_KIND) | {"rival": RIVALS})
@@ -178,20 +175,40 @@ def test_whatever_is_killed_nothing_is_lost_and_nothing_doubled(
     print(f"rows {ROWS} in {batches} batches and a few large ones, {dict(done)}: lost {lost} doubled {doubled}")
     assert (lost, doubled) == (0, 0)
 
-    own = replace(query, topic=f"own-{topic}", checkpoint=str(tmp_path / "own"), max_rows=LARGE_BATCH)
-    topics.create(own.topic, partitions=SLOTS)
-    for _ in range(KILLS_OF_SPARKS_OWN):
-        driver = Driver(own, sink=SPARKS_OWN)
+
+def test_sparks_own_sink_doubles_what_a_killed_driver_had_written(server: tuple[Server, str], tmp_path: Path) -> None:
+    _, bootstrap_servers = server
+    topics = Topics(bootstrap_servers)
+    source, topic = f"orders-{uuid.uuid4().hex[:8]}", f"totals-{uuid.uuid4().hex[:8]}"
+    topics.create(source, partitions=3)
+    topics.create(topic, partitions=SLOTS)
+    expected = fill(topics, source, OWN_ROWS)
+    query = SinkQuery(
+        bootstrap_servers, source, topic, str(tmp_path / "checkpoint"), SLOTS, max_rows=OWN_ROWS // OWN_BATCHES
+    )
+    for _ in range(OWN_KILLS):
+        driver = Driver(query, sink=SPARKS_OWN)
         try:
             driver.wait_until_in_a_batch()
-            time.sleep(chosen.uniform(0, 0.3))
+            before = topics.held(topic, SLOTS)
+            deadline = time.monotonic() + IN_A_BATCH_TIMEOUT_S
+            while topics.held(topic, SLOTS) == before:
+                assert time.monotonic() < deadline, driver.tail
         finally:
             driver.kill()
-    own.run_with_sparks_own_sink()
-    lost, doubled = compare(topics, own.topic, expected)
-    print(f"Spark's own sink, {ROWS} rows, {KILLS_OF_SPARKS_OWN} drivers killed: lost {lost} doubled {doubled}")
+    query.run_with_sparks_own_sink()
+    lost, doubled = compare(topics, topic, expected)
+    print(f"Spark's own sink, {OWN_ROWS} rows, {OWN_KILLS} drivers killed: lost {lost} doubled {doubled}")
     assert lost == 0
     assert doubled > 0
+
+
+def fill(topics: Topics, name: str, count: int) -> Counter[bytes]:
+    """Return the values that the query makes of the records."""
+    for start in range(0, count, 50_000):
+        rows = range(start, min(start + 50_000, count))
+        topics.produce(name, [Sent(n % 3, None, b"v", MIDNIGHT_MS) for n in rows])
+    return Counter(f"{n % 3}:{n // 3}:v".encode() for n in range(count))
 
 
 def compare(topics: Topics, topic: str, expected: Counter[bytes]) -> tuple[int, int]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from millstream_spark.coordinator import wait_out
 from millstream_spark.errors import TopicUnavailable
 from millstream_spark.login import Login
 from millstream_spark.mirror.flow import Flow
@@ -88,8 +89,13 @@ def _groups(admin: AdminClient) -> Iterator[str]:
 def _committed(admin: AdminClient, group: str, topic: Topic) -> list[TopicPartition]:
     places = [TopicPartition(topic.name, partition) for partition in range(topic.partitions)]
     request = [ConsumerGroupTopicPartitions(group, places)]
+
+    def ask() -> list[TopicPartition]:
+        answer = admin.list_consumer_group_offsets(request, request_timeout=TIMEOUT_S)[group]
+        found: list[TopicPartition] = answer.result().topic_partitions
+        return found
+
     try:
-        answer = admin.list_consumer_group_offsets(request, request_timeout=TIMEOUT_S)[group].result()
+        return wait_out(ask, timeout_s=TIMEOUT_S)
     except KafkaException as error:
         raise TopicUnavailable(f"offsets of group {group} are not told: {error.args[0].str()}") from error
-    return list(answer.topic_partitions)
