@@ -49,10 +49,6 @@ class PartitionBuffer:
     def __len__(self) -> int:
         return len(self._batches)
 
-    @property
-    def is_at_end(self) -> bool:
-        return not self._batches and 0 <= self.end_offset <= self.position
-
     def add(self, records: memoryview, aborted: Sequence[AbortedTransaction] = ()) -> None:
         """Take a fetched records field; what an earlier one held already is left out."""
         try:

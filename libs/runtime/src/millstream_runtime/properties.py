@@ -47,9 +47,6 @@ class Properties:
     def as_dict(self) -> dict[str, str]:
         return dict(self._values)
 
-    def with_defaults(self, defaults: Mapping[str, str]) -> "Properties":
-        return Properties({**defaults, **self._values})
-
     def text(self, key: str, default: str | None = None) -> str:
         """The value of a key; without a default the key must be set."""
         self._known.add(key)

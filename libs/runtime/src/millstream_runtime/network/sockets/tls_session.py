@@ -28,7 +28,3 @@ class TlsSession:
         if self._tls is None:
             self._tls = self._wrap(self.incoming, self.outgoing)
         return self._tls
-
-    @property
-    def has_begun(self) -> bool:
-        return self._tls is not None

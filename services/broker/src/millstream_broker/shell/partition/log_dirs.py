@@ -126,6 +126,19 @@ class LogDirs:
             for name in sorted(directory.partitions()):
                 yield directory, name
 
+    def copies(
+        self, on_unreadable: Callable[[TopicPartition, Exception], None]
+    ) -> dict[TopicPartition, list[tuple[DataDir, UUID | None]]]:
+        """Where each partition is found, more than once if it was moved, and of which topic as far as it says so."""
+        found: dict[TopicPartition, list[tuple[DataDir, UUID | None]]] = {}
+        for directory, name in self.partitions():
+            try:
+                topic_id = directory.topic_id(name)
+                found.setdefault(name, []).append((directory, topic_id))
+            except (OSError, LogError) as error:
+                on_unreadable(name, error)
+        return found
+
     def for_new(self, name: TopicPartition) -> DataDir:
         """Where a partition is to be made: where it has files already, else where there are fewest partitions."""
         if len(self.online) == 1:

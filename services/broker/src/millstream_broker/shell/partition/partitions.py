@@ -129,7 +129,7 @@ class HostedPartitions:
 
         `places` says which one it is, if a partition is found in two directories.
         """
-        for name, copies in self._found().items():
+        for name, copies in self.directories.copies(self._tell_unopened).items():
             if len(copies) > 1:
                 copies.sort(key=lambda copy: places.get((copy[1] or NO_TOPIC, name.partition)) != copy[0].directory_id)
             for directory, topic_id in copies:
@@ -140,17 +140,6 @@ class HostedPartitions:
                     self._open(directory, name, topic_id, TopicSettings())
                 except (OSError, LogError, RecordsError) as error:
                     self._tell_unopened(name, error)
-
-    def _found(self) -> dict[TopicPartition, list[tuple[DataDir, UUID | None]]]:
-        """What there is in the directories: where, and of which topic as far as it says so."""
-        found: dict[TopicPartition, list[tuple[DataDir, UUID | None]]] = {}
-        for directory, name in self.directories.partitions():
-            try:
-                topic_id = directory.topic_id(name)
-                found.setdefault(name, []).append((directory, topic_id))
-            except (OSError, LogError) as error:
-                self._tell_unopened(name, error)
-        return found
 
     def _open(self, directory: DataDir, name: TopicPartition, topic_id: UUID, settings: TopicSettings) -> None:
         now_ms = self._world.now_ms()
