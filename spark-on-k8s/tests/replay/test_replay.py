@@ -111,6 +111,9 @@ def test_a_task_that_was_thought_dead_takes_nothing_back(bootstrap_servers: str,
     (told,) = PartitionCopier(cluster, copy, group, {0: 5}).copy(iter([rows]))
     assert told.to_pylist() == [{"partition": 0, "copied": 0}]
     assert topics.committed(group, copy, 1) == [10]
+    other = PartitionCopier(cluster, copy, f"{group}-other", {0: 5})
+    with pytest.raises(SinkRefused, match="has lost its mark"):
+        list(other.copy(iter([rows])))
 
 
 def test_a_topic_that_was_created_again_is_refused(

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from millstream_spark.errors import SinkRefused
 from millstream_spark.sink.marks import Cluster, MarkedWriter, Message
 from millstream_spark.sink.slot import parts
 
@@ -41,7 +42,8 @@ class PartitionCopier:
                 partition = rows.column("partition")[0].as_py()
                 writer = self._open(partition)
                 found = writer.read()
-                assert found is not None, "the driver marks every partition first"
+                if found is None:  # the driver marks every partition first
+                    raise SinkRefused(f"{self.topic}-{partition} has lost its mark in group {self.group_id}")
                 mark, note = found
                 note = self._renewed(writer, note, mark)
             rows = rows.filter(pc.greater_equal(rows.column("offset"), mark))
