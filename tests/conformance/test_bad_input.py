@@ -107,7 +107,7 @@ def produce_raw(server: servers.ServerProcess, topic: str, batch: bytes, partiti
 
 def test_bad_batches_get_kafkas_errors_and_leave_no_trace(node: servers.ServerProcess, topic: str) -> None:
     works(node, topic)
-    good = encode_batch([Record(offset=0, timestamp=1, key=b"k", value=b"v", headers=[])])
+    good = encode_batch([Record(offset=0, timestamp=1, key=b"k", value=b"v")])
     wrong_crc = bytearray(good)
     wrong_crc[-1] ^= 0xFF
     old_magic = bytearray(good)
@@ -120,7 +120,7 @@ def test_bad_batches_get_kafkas_errors_and_leave_no_trace(node: servers.ServerPr
     )
     assert produce_raw(node, topic, good[:-3]) in (ErrorCode.CORRUPT_MESSAGE, ErrorCode.INVALID_RECORD)
     assert produce_raw(node, topic, good, partition=99) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    big = encode_batch([Record(offset=0, timestamp=1, key=None, value=bytes(2_000_000), headers=[])])
+    big = encode_batch([Record(offset=0, timestamp=1, key=None, value=bytes(2_000_000))])
     assert produce_raw(node, topic, big) == ErrorCode.MESSAGE_TOO_LARGE
     reader = Consumer({"bootstrap.servers": node.bootstrap, "group.id": "x"})
     assert reader.get_watermark_offsets(TopicPartition(topic, 0), timeout=TIMEOUT_S) == (0, 1)

@@ -40,7 +40,7 @@ class Reading:
             for topic in (FULL, EMPTY):
                 client.create_topic(topic, partitions=2)
                 servers.eventually(lambda topic=topic: _is_led(bootstrap, topic))
-            records = [Record(offset=0, timestamp=each, key=b"k", value=b"v", headers=[]) for each in (5, 6, 7, 8)]
+            records = [Record(offset=0, timestamp=each, key=b"k", value=b"v") for each in (5, 6, 7, 8)]
             assert client.produce(FULL, encode_batch(records)).error_code == 0
 
     def ask(self, request: Any, *versions: int) -> Any:

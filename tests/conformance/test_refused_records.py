@@ -23,7 +23,7 @@ FAR_FUTURE = 10**13
 
 def _batch(*timestamps: int, keys: bool = True, timestamp_type: TimestampType = TimestampType.CREATE_TIME) -> bytes:
     key = b"k" if keys else None
-    records = [Record(offset=0, timestamp=each, key=key, value=b"v", headers=[]) for each in timestamps]
+    records = [Record(offset=0, timestamp=each, key=key, value=b"v") for each in timestamps]
     return encode_batch(records, timestamp_type=timestamp_type)
 
 
@@ -91,7 +91,7 @@ def test_kafka_answers_the_same(ours: Producing, theirs: Producing, kind: str, b
 @pytest.mark.parametrize("kind", TOPICS)
 def test_a_batch_that_comes_again_is_answered_the_same(ours: Producing, theirs: Producing, kind: str) -> None:
     now_ms = int(time.time() * 1000)
-    records = [Record(offset=0, timestamp=now_ms + each, key=b"k", value=b"v", headers=[]) for each in (0, 7)]
+    records = [Record(offset=0, timestamp=now_ms + each, key=b"k", value=b"v") for each in (0, 7)]
     batch = encode_batch(records, producer_id=1 << 40, producer_epoch=0, base_sequence=0)
     told = [[side.times(kind, batch) for _ in range(2)] for side in (ours, theirs)]
     assert told[0] == told[1]
