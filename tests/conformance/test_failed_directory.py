@@ -41,7 +41,9 @@ def test_what_was_in_a_failed_directory_is_made_again_in_the_other_one(
 ) -> None:
     one, other = fresh / "disks" / "one", fresh / "disks" / "other"
     disk_space = shutil.disk_usage(fresh)
-    assert disk_space.free > disk_space.total // 8, "a broker keeps a tenth of a disk free: here it would make nothing again"
+    assert disk_space.free > disk_space.total // 8, (
+        "a broker keeps a tenth of a disk free: here it would make nothing again"
+    )
     with servers.cluster(fresh, f"broker.replacement.timeout.ms={AWAY_MS}", brokers=2) as cluster:
         disk = FaultyDisk(fresh, "/disks/one/", monkeypatch)
         cluster.add_broker(BROKER, one, other)
