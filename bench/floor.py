@@ -8,11 +8,14 @@ from cases import Client
 HERE = Path(__file__).resolve().parent
 
 
-class Floor:
-    name = "floor (C)"
+class FloorProcess:
+    """A program that says its port in its first line."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, name: str, directory: Path, command: list[str], client: Client | None = None) -> None:
+        self.name = name
         self._directory = directory
+        self._command = command
+        self._client = client or {}
         self._process: subprocess.Popen[str] | None = None
         self._port = 0
 
@@ -23,15 +26,11 @@ class Floor:
 
     @property
     def client(self) -> Client:
-        return {"bootstrap.servers": f"127.0.0.1:{self._port}"}
+        return {"bootstrap.servers": f"127.0.0.1:{self._port}", **self._client}
 
     def start(self) -> None:
         self._directory.mkdir(parents=True, exist_ok=True)
-        program = self._directory / "floor"
-        subprocess.run(["cc", "-O2", "-o", str(program), str(HERE / "floor.c")], check=True)
-        self._process = subprocess.Popen(
-            [str(program), str(self._directory / "written")], stdout=subprocess.PIPE, text=True
-        )
+        self._process = subprocess.Popen(self._command, stdout=subprocess.PIPE, text=True)
         assert self._process.stdout is not None
         self._port = int(self._process.stdout.readline())
 
@@ -43,3 +42,14 @@ class Floor:
         process.wait()
         assert process.stdout is not None
         process.stdout.close()
+
+
+class Floor(FloorProcess):
+    def __init__(self, directory: Path) -> None:
+        self._program = directory / "floor"
+        super().__init__("floor (C)", directory, [str(self._program), str(directory / "written")])
+
+    def start(self) -> None:
+        self._directory.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["cc", "-O2", "-o", str(self._program), str(HERE / "floor.c")], check=True)
+        super().start()

@@ -9,7 +9,6 @@ hands it to OpenSSL, as the product does; `socket` lets OpenSSL read for itself.
 import os
 import socket
 import ssl
-import subprocess
 import sys
 import threading
 from collections.abc import Callable
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from cases import Client
+from floor import FloorProcess
 
 from millstream_wire.api import API, ApiKey
 from millstream_wire.codec import decode, encode
@@ -46,38 +46,10 @@ ReadInto = Callable[[memoryview], int]
 Send = Callable[[bytes], object]
 
 
-class TlsFloor:
+class TlsFloor(FloorProcess):
     def __init__(self, way: str, directory: Path, certificate: str, client: Client) -> None:
-        self.name = f"floor ({way})"
-        self._command = [sys.executable, __file__, way, certificate, str(directory / f"written-{way}")]
-        self._directory = directory
-        self._client = client
-        self._process: subprocess.Popen[str] | None = None
-        self._port = 0
-
-    @property
-    def pids(self) -> tuple[int, ...]:
-        assert self._process is not None, "not started"
-        return (self._process.pid,)
-
-    @property
-    def client(self) -> Client:
-        return {"bootstrap.servers": f"127.0.0.1:{self._port}", **self._client}
-
-    def start(self) -> None:
-        self._directory.mkdir(parents=True, exist_ok=True)
-        self._process = subprocess.Popen(self._command, stdout=subprocess.PIPE, text=True)
-        assert self._process.stdout is not None
-        self._port = int(self._process.stdout.readline())
-
-    def stop(self) -> None:
-        process, self._process = self._process, None
-        if process is None:
-            return
-        process.kill()
-        process.wait()
-        assert process.stdout is not None
-        process.stdout.close()
+        command = [sys.executable, __file__, way, certificate, str(directory / f"written-{way}")]
+        super().__init__(f"floor ({way})", directory, command, client)
 
 
 def main() -> None:
